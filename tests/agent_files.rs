@@ -1,6 +1,6 @@
 //! Agent files: creation, checks, parameters and reloads.
 
-use crate::support::World;
+use crate::support::{WAIT_LIMIT, World};
 use serde_json::Value;
 use std::fs;
 
@@ -61,6 +61,26 @@ fn a_new_agent_is_valid_and_overwrites_nothing() {
         assert_eq!(error["error"]["code"], "invalid_argument", "{error:#}");
     }
     assert_eq!(world.json_with_status(&["agent", "new", "linker"], 1)["error"]["code"], "conflict");
+}
+
+#[test]
+fn a_thousand_files_that_are_deleted_at_once_take_effect() {
+    let mut world = World::new();
+    let text = "[query]\npipeline = \"all | limit:1\"\n[prompt]\ninline = \"{{ NODES }}\"\n\
+                placeholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
+    for number in 0..1000 {
+        world.write(&format!("agents/many-{number}.toml"), text);
+    }
+    world.start_daemon();
+    let on_demand = |status: &Value| status["agents"]["on-demand"].as_u64().unwrap_or_default();
+    let before = world.json(&["daemon", "status"]);
+    assert!(on_demand(&before) >= 1000, "{before:#}");
+    for number in 0..1000 {
+        fs::remove_file(world.home().join(format!("agents/many-{number}.toml"))).unwrap();
+    }
+    let after = world.until(WAIT_LIMIT, &["daemon", "status"], |status| on_demand(status) < 1000);
+    assert_eq!(on_demand(&before) - on_demand(&after), 1000, "{after:#}");
+    world.stop_daemon();
 }
 
 #[test]

@@ -124,6 +124,27 @@ fn names(at: Option<&str>, field: &str) -> bool {
     })
 }
 
+#[test]
+fn a_pipe_is_refused_and_never_waited_for() {
+    let mut world = World::new();
+    world.write("notes/one.md", "# One\n\nA note.\n");
+    world.shell("mkfifo pipe notes/two.md");
+    for is_served in [false, true] {
+        if is_served {
+            world.start_daemon();
+        }
+        for arguments in [&["import", "pipe"][..], &["import", "--format", "markdown", "pipe"]] {
+            let error = world.json_with_status(arguments, 2);
+            assert_eq!(error["error"]["code"], "invalid_argument", "{error:#}");
+            assert!(error["error"]["message"].as_str().unwrap().contains("neither a file nor a folder"));
+        }
+        let imported = world.json(&["import", "notes"]);
+        assert_eq!(imported["skipped"]["files that are not regular files"]["count"], 1, "{imported:#}");
+    }
+    world.json(&["vault", "add", "notes", "--name", "notes"]);
+    world.stop_daemon();
+}
+
 /// The state that must not change.
 fn state(world: &World) -> (Value, String) {
     (world.json(&["stats"])["as_of"]["seq"].clone(), world.run(&["export"]).stdout)

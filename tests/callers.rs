@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a daemon that goes on computing sends no signal")]
 
+use crate::mcp::Assistant;
 use crate::support::http::{Http, ON};
 use crate::support::world::binary;
 use crate::support::{Deadline, WAIT_LIMIT, World, slow_agent};
@@ -312,6 +313,19 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
     asking.wait().unwrap();
     stopped(2);
     assert_eq!(searches(&http, "ok"), 0);
+    // A model's client that cancels its call over MCP.
+    let mut assistant = Assistant::start_with(&world, &[]);
+    let cancelled = assistant.cancel(
+        "tools/call",
+        json!({"name": "memory_search", "arguments": {"pipeline": [LONG]}}),
+        started,
+    );
+    assert!(cancelled.is_none() || cancelled.is_some_and(|answer| answer["error"].is_object()));
+    stopped(3);
+    // The next call has a connection of its own.
+    assistant.call("memory_search", json!({"text": "w1", "limit": 1}));
+    assistant.end();
+    assert_eq!(sum(&http, "poc_memory_op_calls_total{op=\"search\"", "outcome=\"ok\""), 0);
     // The daemon stops while a question is in progress.
     let asking = world
         .command("poc-memory")

@@ -28,6 +28,7 @@ fn a_compacted_memory_answers_as_before_and_says_from_when_on_it_has_history() {
     world.json(&["backup", "backups"]);
     let export = |world: &World| world.run(&["export"]).stdout;
     let before = export(&world);
+    assert!(world.json(&["stats"])["history_since"].is_null());
     for is_served in [false, true] {
         if is_served {
             world.start_daemon();
@@ -37,6 +38,8 @@ fn a_compacted_memory_answers_as_before_and_says_from_when_on_it_has_history() {
         assert!(is_served || done["dropped_changes"].as_u64().unwrap() > 10, "{done}");
         assert!(is_served || done["log_bytes"].as_u64() < done["former_log_bytes"].as_u64(), "{done}");
         assert_eq!(export(&world), before);
+        assert_eq!(world.json(&["stats"])["history_since"].as_str(), Some(since.as_str()));
+        assert!(world.run(&["stats"]).stdout.contains("\nhistory  since "));
         let error = world.run(&["undo", &early["seq"].to_string()]);
         assert!(error.stderr.contains("was dropped: the history begins after change"), "{}", error.stderr);
         let error = world.run(&["search", "harbour", "--at", early["at"].as_str().unwrap()]);

@@ -1,6 +1,7 @@
 //! A store with damage in the middle of its log: every answer says so, nothing is written, and no file changes.
 
 use crate::support::World;
+use crate::support::http::{Http, ON};
 use crate::support::world::files_below;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -63,6 +64,10 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
             let answer = world.json(&command);
             assert!(is_told(&answer), "{answer}");
         }
+        let exported = world.run(&["export"]);
+        assert!(exported.stderr.contains("read-only: log segment `"), "{}", exported.stderr);
+        assert!(exported.stderr.contains("left out: history, deleted notes"), "{}", exported.stderr);
+        assert!(is_told(&world.json(&["export"])));
         let error = world.run(&["insert", "--title", "New", "--body", "Refused"]);
         assert_ne!(error.status, 0);
         assert!(error.stderr.contains("the store takes no writes: log segment"), "{}", error.stderr);
@@ -74,6 +79,24 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
     }
     world.stop_daemon();
     assert!(files(&store) == before);
+}
+
+#[test]
+fn the_metrics_name_the_cause_why_the_store_takes_no_writes() {
+    let mut world = filled(6);
+    world.write("config.toml", ON);
+    let causes = |world: &World| {
+        let metrics = Http::of(world).call("GET /metrics", None).body;
+        let lines = metrics.lines().filter(|line| line.starts_with("poc_memory_read_only"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    world.start_daemon();
+    assert_eq!(causes(&world), ["poc_memory_read_only 0"]);
+    world.stop_daemon();
+    damage(&world);
+    world.start_daemon();
+    assert_eq!(causes(&world), ["poc_memory_read_only 1", "poc_memory_read_only_cause{cause=\"damage\"} 1"]);
+    world.stop_daemon();
 }
 
 #[test]

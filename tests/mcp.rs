@@ -61,6 +61,32 @@ impl Assistant {
         }
     }
 
+    /// Sends a request, and cancels it once `started` has returned. Returns the answer if there is one: a client is not to
+    /// expect any.
+    pub(crate) fn cancel(&mut self, method: &str, params: Value, started: impl FnOnce()) -> Option<Value> {
+        self.last += 1;
+        let id = self.last;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        started();
+        self.say(
+            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}),
+        );
+        // The answer to a later request comes after an answer to the cancelled one.
+        self.last += 1;
+        let ping = self.last;
+        self.say(&json!({"jsonrpc": "2.0", "id": ping, "method": "ping"}));
+        let mut answer = None;
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "the program ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == ping {
+                return answer;
+            }
+            answer = answer.or_else(|| (message["id"] == id).then_some(message));
+        }
+    }
+
     /// Calls a tool and returns its result.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));

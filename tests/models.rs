@@ -140,7 +140,41 @@ fn a_provider_without_credit_is_not_called_and_status_says_so() {
             .any(|line| line.starts_with("`first` is suspended until") && line.ends_with("pay first")),
         "{problems:?}"
     );
+    assert_eq!(status["agents"]["blocked"], 1, "{status:#}");
+    let often = listed(&world, "often");
+    assert_eq!(often["state"], "blocked", "{often:#}");
+    assert!(often["error"].as_str().unwrap().starts_with("`first` is suspended until"), "{often:#}");
     assert_eq!(leaks(world.home()), [""; 0]);
+}
+
+/// The row of an agent in `agent list`.
+fn listed(world: &World, name: &str) -> Value {
+    let listed = world.json(&["agent", "list"]);
+    listed["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn an_agent_whose_key_is_missing_is_blocked_and_a_callable_fallback_unblocks_it() {
+    let mut world = World::new();
+    let settings = "[models.first]\nprovider = \"first\"\nid = \"x\"\n[providers.first]\nkind = \"openai\"\n\
+                    base-url = \"http://127.0.0.1:1/v1\"\nkey-env = \"POC_STORY_NO_SUCH_KEY\"\n";
+    world.write("config.toml", settings);
+    world.write("agents/blocked.toml", &agent("", "on-demand"));
+    world.write("agents/other.toml", &agent("\"default\"", "on-demand"));
+    let check = |world: &World| {
+        let blocked = listed(world, "blocked");
+        assert_eq!(blocked["state"], "blocked", "{blocked:#}");
+        assert!(blocked["error"].as_str().unwrap().starts_with("set `POC_STORY_NO_SUCH_KEY`"), "{blocked:#}");
+        assert_eq!(listed(world, "other")["state"], "on-demand");
+        let explained = world.run(&["agent", "explain", "blocked"]).stdout;
+        assert!(explained.contains("cannot be called: set `POC_STORY_NO_SUCH_KEY`"), "{explained}");
+    };
+    check(&world);
+    world.start_daemon();
+    check(&world);
+    let problems = world.json(&["daemon", "status"])["problems"].to_string();
+    assert!(problems.contains("agent `blocked` is blocked: set `POC_STORY_NO_SUCH_KEY`"), "{problems}");
+    assert!(!problems.contains("`other`"), "{problems}");
 }
 
 #[cfg(feature = "local-models")]

@@ -55,7 +55,7 @@ fn concurrent_commands_wait_for_each_other() {
 
 #[test]
 fn files_are_private_whatever_the_umask() {
-    let world = World::new();
+    let mut world = World::new();
     // The folder of the store exists, so it is not created with the mode that would protect what is in it.
     std::fs::create_dir(world.home().join("store")).unwrap();
     let run = |arguments: &[&str]| {
@@ -72,8 +72,18 @@ fn files_are_private_whatever_the_umask() {
     run(&["insert", "--key", "one", "--title", "A note", "--body", "about page splits"]);
     run(&["search", "splits"]);
     run(&["export", "--vault", "vault"]);
+    run(&["backup", "backups"]);
+    run(&["agent", "run", "linker"]);
+    // A file that everybody may read gets what it must not show.
+    for readable in ["export.jsonl", "daemon.log"] {
+        let path = world.write(readable, "");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    run(&["export", "-o", "export.jsonl"]);
+    world.start_daemon();
+    world.stop_daemon();
     let files = files_below(world.home());
-    for expected in ["store/log", "store/records", "vault"] {
+    for expected in ["store/log", "store/records", "vault", "backups", "runs", "export.jsonl", "daemon.log"] {
         assert!(files.iter().any(|path| path.starts_with(world.home().join(expected))), "{files:?}");
     }
     for path in files {

@@ -6,7 +6,7 @@ import { ago, worded } from "./time.js";
 
 /** What the statuses of runs and the states of agents mean for the eye. */
 const TONES = { failed: "bad", "timed-out": "bad", interrupted: "bad", reverted: "bad", invalid: "bad", ok: "good", "on-demand": "good", proposed: "waits", partial: "warn", refused: "warn",
-  running: "waits", "last-good": "warn", paused: "warn" };
+  running: "waits", "last-good": "warn", paused: "warn", blocked: "bad" };
 
 /** Those that do not explain themselves: what they are called here, and what they mean. */
 const NAMES = {
@@ -19,6 +19,7 @@ const NAMES = {
   interrupted: ["interrupted", "The daemon ended during the run"],
   reverted: ["reverted", "Search answered confirmed questions worse after it, so its actions were undone"],
   "timed-out": ["timed out", "The model did not reply in time"],
+  blocked: ["blocked", "None of its models can be called: a key is missing, or the provider is suspended"],
   "on-demand": ["on demand", "It runs when somebody runs it"],
   "last-good": ["earlier version", "Its file has mistakes, so the last valid version is used"],
 };

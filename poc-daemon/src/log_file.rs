@@ -5,12 +5,15 @@
 
 use parking_lot::Mutex;
 use poc_config::DaemonConfig;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracing_subscriber::fmt::MakeWriter;
+
+/// The mode of the files: the log names notes.
+const MODE: u32 = 0o600;
 
 /// A log in several files. Clones write to the same one.
 #[derive(Clone)]
@@ -38,8 +41,14 @@ impl LogFile {
     }
 }
 
+/// Opens a file to append to, for its owner only, also if it exists and others may read it.
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    let file = OpenOptions::new().create(true).append(true).mode(MODE).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        // If the file belongs to somebody else, logging to it is better than not to log.
+        let _ = file.set_permissions(Permissions::from_mode(MODE));
+    }
+    Ok(file)
 }
 
 /// The path of an earlier part: 1 is the last one.
@@ -99,7 +108,6 @@ impl Write for LogFile {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::os::unix::fs::PermissionsExt;
 
     proptest! {
         #[test]

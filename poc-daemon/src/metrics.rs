@@ -5,6 +5,7 @@ mod agents;
 use agents::AgentMetrics;
 use parking_lot::Mutex;
 use poc_agent::Catalog;
+use poc_agent::model::ModelRegistry;
 use poc_graph::error::{Error, Result};
 use poc_notes::{Memory, freshness};
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -37,6 +38,12 @@ struct StatusLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReadOnlyLabels {
+    /// `damage`, `disk`, `log` or `failure`.
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     /// What happened to the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
     change: &'static str,
@@ -61,6 +68,7 @@ struct Gauges {
     lag: Gauge,
     degraded: Gauge,
     read_only: Gauge,
+    read_only_causes: Family<ReadOnlyLabels, Gauge>,
     shared_log_head: Gauge,
     shared_log_behind: Gauge,
     shared_log_conflicts: Gauge,
@@ -88,6 +96,11 @@ impl Metrics {
         registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
         registry.register("degraded", "Conditions that make answers worse", gauges.degraded.clone());
         registry.register("read_only", "1 while the store takes no writes, else 0", gauges.read_only.clone());
+        registry.register(
+            "read_only_cause",
+            "1 for the cause why the store takes no writes: its files are damaged, its disk fails writes, its shared log does not answer, or its writer has ended",
+            gauges.read_only_causes.clone(),
+        );
         let heads = [
             ("shared_log_head", "The last change in the shared log", &gauges.shared_log_head),
             (
@@ -141,7 +154,7 @@ impl Metrics {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog) -> Result<String> {
+    pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<String> {
         let view = memory.store.view();
         let fresh = freshness::of(memory, &view);
         let tenants = memory.store.tenants()?;
@@ -150,13 +163,18 @@ impl Metrics {
         gauges.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
         gauges.lag.set(fresh.lag as i64);
         gauges.degraded.set(fresh.degraded.len() as i64);
-        gauges.read_only.set(memory.store.read_only().is_some().into());
+        let read_only = memory.store.read_only();
+        gauges.read_only.set(read_only.is_some().into());
+        gauges.read_only_causes.clear();
+        if let Some(cause) = read_only {
+            gauges.read_only_causes.get_or_create(&ReadOnlyLabels { cause: cause.name() }).set(1);
+        }
         if let Some(log) = memory.store.shared_log() {
             gauges.shared_log_head.set(log.head as i64);
             gauges.shared_log_behind.set(log.behind as i64);
             gauges.shared_log_conflicts.set(log.conflicts as i64);
         }
-        gauges.agents.read(memory, catalog)?;
+        gauges.agents.read(memory, catalog, models)?;
         let mut text = String::new();
         text::encode(&mut text, &self.registry)
             .map_err(|error| Error::internal(format!("the metrics cannot be encoded: {error}")))?;

@@ -1,7 +1,7 @@
 //! Tells a person about problems: runs the command and calls the address of `[notify]`.
 //!
 //! A message is sent when there is a problem that the last message did not have, and when the last problem is solved.
-//! Problems are compared without their digits, because numbers and times in them change all the time.
+//! Problems are compared without their numbers and times, which change all the time. Names keep their digits.
 
 use crate::problems;
 use crate::shared::Shared;
@@ -9,7 +9,7 @@ use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct Message<'a> {
 /// Decides when to send a message.
 #[derive(Debug, Default)]
 struct Notifier {
-    /// The problems of the last message, without digits.
+    /// The problems of the last message, without numbers.
     reported: BTreeSet<String>,
     last: Option<Timestamp>,
 }
@@ -62,8 +62,22 @@ impl Notifier {
     }
 }
 
+/// The problem without its numbers and times: the words outside of backticks that begin with a digit.
 fn without_numbers(problem: &str) -> String {
-    problem.chars().filter(|char| !char.is_ascii_digit()).collect()
+    let without = |text: &str| -> String {
+        let is_number =
+            |word: &&str| word.trim_start_matches(['(', '-']).starts_with(|c: char| c.is_ascii_digit());
+        text.split(' ').filter(|word| !is_number(word)).collect::<Vec<_>>().join(" ")
+    };
+    let parts = problem.split('`').enumerate();
+    // Between two backticks is a name.
+    parts.map(|(place, text)| if place % 2 == 0 { without(text) } else { format!("`{text}`") }).collect()
+}
+
+/// The agents that have at least `min` notes to read, one line each; none if `min` is 0.
+fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
+    let long = backlog.iter().filter(|(_, count)| min > 0 && **count >= min);
+    long.map(|(agent, count)| format!("agent `{agent}`: {count} notes wait to be read")).collect()
 }
 
 /// Sends messages until the daemon stops.
@@ -79,13 +93,18 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             continue;
         }
         let looking = shared.clone();
-        let found = shared.pools.background.run(move || problems::find(&looking)).await;
-        let Ok(found) = found else { continue };
-        let mut lines = [found.problems, found.waiting].concat();
-        lines.truncate(MAX_PROBLEMS);
+        let min = config.backlog;
+        let found = shared.pools.background.run(move || {
+            let found = problems::find(&looking);
+            // An error of the store is a problem of its own.
+            let backlog = problems::backlog(&looking).unwrap_or_default();
+            [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
+        });
+        let Ok(mut lines) = found.await else { continue };
         if !notifier.is_due(&lines, &config, shared.memory.now()) {
             continue;
         }
+        lines.truncate(MAX_PROBLEMS);
         let sending = shared.clone();
         let sending = shared.pools.background.run(move || send(&sending, &config, &lines));
         tokio::select! {
@@ -213,6 +232,48 @@ mod tests {
         check(300, &[], false);
         // The clock was set back.
         check(10, &["a provider is down"], true);
+    }
+
+    #[test]
+    fn problems_of_two_agents_differ_and_other_numbers_do_not() {
+        let check = |one: &str, other: &str, expected: bool| {
+            assert_eq!(without_numbers(one) == without_numbers(other), expected, "{one} / {other}");
+        };
+        check("agent `agent1`: paused", "agent `agent2`: paused", false);
+        check("agent `1`: paused", "agent `2`: paused", false);
+        check(
+            "`gpt4` is suspended until 2026-11-21T09:00:00Z: no",
+            "`gpt4` is suspended until 2026-11-22: no",
+            true,
+        );
+        check(
+            "agent `a`: paused after 3 failures in a row",
+            "agent `a`: paused after 10 failures in a row",
+            true,
+        );
+        check(
+            "the disk of `/mnt/disk1` has only 12 MiB left",
+            "the disk of `/mnt/disk1` has only 9 MiB left",
+            true,
+        );
+        check(
+            "the disk of `/mnt/disk1` has only 12 MiB left",
+            "the disk of `/mnt/disk2` has only 12 MiB left",
+            false,
+        );
+        check("1 proposal", "an unclosed `name 1", false);
+    }
+
+    #[test]
+    fn a_backlog_is_reported_from_the_configured_number_on() {
+        let backlog =
+            BTreeMap::from([("few".to_owned(), 9), ("linker1".to_owned(), 10), ("many".to_owned(), 5000)]);
+        assert_eq!(
+            long_backlogs(&backlog, 10),
+            ["agent `linker1`: 10 notes wait to be read", "agent `many`: 5000 notes wait to be read"]
+        );
+        assert_eq!(long_backlogs(&backlog, 0), [""; 0]);
+        assert!(Config::defaults().unwrap().notify.backlog > 0);
     }
 
     #[test]

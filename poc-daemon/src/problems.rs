@@ -24,12 +24,13 @@ pub(crate) struct Problems {
 
 /// Checks the store, the disk, the agents and their providers.
 pub(crate) fn find(shared: &Shared) -> Problems {
-    let (memory, catalog) = (&shared.memory, shared.catalog.load());
+    let (memory, catalog) = (&shared.memory_now(), shared.catalog.load());
     let mut found =
         Problems { problems: freshness::read_only(memory).into_iter().collect(), ..Problems::default() };
     found.problems.extend(low_space(shared));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
+    let suspended = shared.models.suspension(&memory.config, memory.now());
     for (name, entry) in &catalog.agents {
         let paused = match ledger::state(memory, name) {
             Ok(state) => entry.paused(&state, memory.now()),
@@ -38,7 +39,13 @@ pub(crate) fn find(shared: &Shared) -> Problems {
                 None
             }
         };
-        *found.agents.entry(entry.status(paused.as_ref()).to_owned()).or_default() += 1;
+        let blocked = entry.blocked(&memory.config, &shared.models, memory.now());
+        let status = entry.status(paused.as_ref(), blocked.is_some());
+        *found.agents.entry(status.to_owned()).or_default() += 1;
+        // A suspended provider is a problem of its own.
+        if let Some(blocked) = blocked.filter(|why| status == "blocked" && !suspended.contains(why)) {
+            found.problems.push(format!("agent `{name}` is blocked: {blocked}"));
+        }
         if let Some(paused) = paused {
             let line = format!("agent `{name}`: {}", paused.line(name));
             match paused {
@@ -49,7 +56,7 @@ pub(crate) fn find(shared: &Shared) -> Problems {
         }
         found.problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
     }
-    found.problems.extend(shared.models.suspension(&memory.config, memory.now()));
+    found.problems.extend(suspended);
     match proposals(memory, None) {
         Ok(proposals) => match proposals.len() {
             0 => {}

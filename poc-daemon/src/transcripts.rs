@@ -12,6 +12,7 @@ use crate::shared::Shared;
 use changes::TranscriptChanges;
 use folders::TranscriptFolders;
 use parking_lot::Mutex;
+use poc_graph::cancellation;
 use poc_graph::error::Code;
 use poc_memory::ops;
 use poc_notes::import::{self, CaptureOptions};
@@ -67,7 +68,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 fn capture(shared: &Shared, transcript: &Path) {
     let shown = transcript.display();
-    match import::capture(&shared.memory, transcript, &CaptureOptions::default()) {
+    let captured = cancellation::scope(&shared.cancellation, || {
+        import::capture(&shared.memory, transcript, &CaptureOptions::default())
+    });
+    match captured {
         Ok(report) => {
             if report.inserted + report.updated > 0 {
                 tracing::info!(inserted = report.inserted, updated = report.updated, "captured `{shown}`");

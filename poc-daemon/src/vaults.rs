@@ -9,6 +9,7 @@ use crate::reconcile::Pending;
 use crate::shared::Shared;
 use crate::watch::debounce::Debounce;
 use parking_lot::Mutex;
+use poc_graph::cancellation;
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use poc_notes::vault::{self, SyncOptions, VaultBinding, VaultReport};
@@ -90,7 +91,9 @@ impl VaultSyncs {
                 if !shared.is_stopping() && (all || paths.iter().any(is_inside)) {
                     // The watch comes before the scan, so that a change after the scan is an event.
                     self.watcher.watch(&vault.folder);
-                    let synced = vault::sync(&memory, &vault, &SyncOptions::default(), &|_, _| {});
+                    let synced = cancellation::scope(&shared.cancellation, || {
+                        vault::sync(&memory, &vault, &SyncOptions::default(), &|_, _| {})
+                    });
                     is_busy |= self.report(&vault, &memory, synced);
                 }
             }

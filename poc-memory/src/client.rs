@@ -2,12 +2,16 @@
 
 use crate::ops::{Actor, Progress};
 use crate::wire::{self, CONNECTION, Frame, Hello};
+use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use serde_json::Value;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+/// How long a read may wait until it looks again whether the call was cancelled.
+const CANCELLATION_CHECK: Span = Span(50);
 
 /// A connection to a daemon, after the handshake.
 #[derive(Debug)]
@@ -67,13 +71,20 @@ impl Client {
     }
 
     /// Runs an op in the daemon and waits for the answer; `progress` is called as it advances.
+    ///
+    /// # Errors
+    /// `unavailable` when the call is cancelled in its [`cancellation::scope`]. The answer may still arrive then, so the
+    /// connection must be dropped: this tells the daemon that nobody waits for it.
     pub fn call(&mut self, op: &str, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         self.last += 1;
         let request_id = self.last;
         let request = Frame::Request { id: request_id, op: op.into(), args, actor: self.actor };
         wire::write(&mut self.stream, &request, self.limit)?;
+        self.stream.set_read_timeout(Some(CANCELLATION_CHECK.std())).map_err(wire::broken)?;
         loop {
-            match self.receive()? {
+            let answer = wire::read(&mut CancellableReader(&self.stream), self.limit);
+            cancellation::check()?;
+            match answer? {
                 Some(Frame::Progress { id, progress: how_far }) if id == request_id => progress(how_far),
                 Some(Frame::Ok { id, ok }) if id == request_id => return Ok(ok),
                 Some(Frame::Err { id, err }) if id == request_id || id == CONNECTION => return Err(err),
@@ -90,11 +101,85 @@ impl Client {
 
     /// Waits until the daemon has closed its store and exited.
     pub fn wait_for_end(mut self) {
+        // No cancellation ends this wait. If the timeout cannot be removed, the wait ends early.
+        let _ = self.stream.set_read_timeout(None);
         // Any end of the connection ends the wait.
         while let Ok(Some(_)) = self.receive() {}
     }
 
     fn receive(&mut self) -> Result<Option<Frame>> {
         wire::read(&mut self.stream, self.limit)
+    }
+}
+
+/// Reads from a stream with a read timeout, and waits on until bytes arrive or the call is cancelled.
+struct CancellableReader<'a>(&'a UnixStream);
+
+impl Read for CancellableReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if cancellation::is_requested() {
+                        return Err(error);
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::cancellation::CancellationToken;
+    use serde_json::json;
+    use std::os::unix::net::UnixListener;
+
+    const LIMIT: usize = 1 << 16;
+
+    /// A daemon that answers the requests of one connection with `answer`; without an answer, it waits until the client
+    /// has left. Returns how many requests it read.
+    fn daemon(listener: &UnixListener, answer: impl Fn() -> Option<Value>) -> usize {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(wire::read(&mut stream, LIMIT).unwrap().is_some());
+        wire::write(&mut stream, &Frame::Hello { hello: Hello::current() }, LIMIT).unwrap();
+        let mut requests = 0;
+        while let Some(frame) = wire::read(&mut stream, LIMIT).unwrap() {
+            let Frame::Request { id, .. } = frame else { panic!("{frame:?}") };
+            requests += 1;
+            if let Some(ok) = answer() {
+                wire::write(&mut stream, &Frame::Ok { id, ok }, LIMIT).unwrap();
+            }
+        }
+        requests
+    }
+
+    #[test]
+    fn a_cancelled_call_leaves_the_daemon_and_the_next_connection_works() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let token = CancellationToken::new();
+        let cancelling = token.clone();
+        let server = std::thread::spawn(move || {
+            // The client waits for the answer to the first request when it is cancelled.
+            let first = daemon(&listener, || {
+                cancelling.cancel();
+                None
+            });
+            (first, daemon(&listener, || Some(json!("done"))))
+        });
+        let connect = || Client::connect(&socket, LIMIT, Span::MINUTE).unwrap().unwrap();
+        let mut client = connect();
+        let cancelled = cancellation::scope(&token, || client.call("stats", json!({}), &|_| {}));
+        assert!(cancelled.unwrap_err().message.contains("cancelled"));
+        drop(client);
+        let mut client = connect();
+        assert_eq!(client.call("stats", json!({}), &|_| {}).unwrap(), "done");
+        assert_eq!(client.call("stats", json!({}), &|_| {}).unwrap(), "done");
+        drop(client);
+        assert_eq!(server.join().unwrap(), (1, 2));
     }
 }

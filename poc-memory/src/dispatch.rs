@@ -12,7 +12,7 @@ use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::cancellation::CancellationToken;
+use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::{Code, Error, Result};
 use poc_notes::Memory;
 use serde_json::Value;
@@ -41,6 +41,7 @@ impl Connection {
     pub fn open(paths: Paths, config: Config) -> Result<Connection> {
         let start = Instant::now();
         loop {
+            cancellation::check()?;
             if let Some(client) = connect(&paths, &config)? {
                 return Ok(Connection::Daemon(client));
             }

@@ -14,6 +14,7 @@ pub use frame::{Frame, Hello};
 
 use crate::ops::{Actor, Progress};
 use poc_graph::error::{Error, Result};
+use poc_graph::json::UniqueFields;
 use serde::{Deserialize, Deserializer, Serialize as _};
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -48,9 +49,9 @@ struct Fields {
     progress: Option<Progress>,
 }
 
-/// Distinguishes a null field from an absent one.
+/// Distinguishes a null field from an absent one, and refuses objects that have a field twice.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+    UniqueFields::deserialize(deserializer).map(|UniqueFields(value)| Some(value))
 }
 
 /// The bytes of a frame with its length prefix. A frame of more than `limit` bytes is an error.

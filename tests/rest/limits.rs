@@ -35,6 +35,18 @@ fn a_wrong_field_has_the_same_error_as_on_the_socket() {
     check("POST /v1/insert", Some(json!({"title": 5})), Some("title"), "invalid type: integer `5`");
     check("POST /v1/insert", Some(json!({"titel": "x"})), Some("titel"), "unknown field `titel`");
     check("POST /v1/insert", Some(json!([])), None, "the body is not a JSON object");
+    let twice = http.send(
+        "POST /v1/insert",
+        &[
+            ("Host", &http.address),
+            ("Authorization", &format!("Bearer {}", http.full)),
+            ("Content-Type", "application/json"),
+        ],
+        br#"{"title": "one", "title": "two"}"#,
+    );
+    let error = twice.json();
+    assert_eq!((twice.status, &error["at"]["field"]), (400, &json!("title")), "{error}");
+    assert_eq!(error["code"], "invalid_argument", "{error}");
     check("POST /v1/insert?title=x", Some(json!({})), Some("title"), "the query string may contain");
     check("POST /v1/link", Some(json!({"from": "x"})), Some("to"), "missing field `to`");
     check(
@@ -180,6 +192,39 @@ fn bytes_that_are_not_http_end_only_their_connection() {
         assert!(!said.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&said));
     }
     assert_eq!(http.call("GET /v1/healthz", None).status, 200);
+    world.stop_daemon();
+}
+
+#[test]
+fn idle_connections_do_not_lock_anybody_out() {
+    let (mut world, http) = world("max-connections = 3\nheader-timeout = \"1m\"\n");
+    // A request whose body is not here yet is in progress.
+    let body = json!({"title": "Slowly sent"}).to_string();
+    let mut busy = http.connect();
+    write!(
+        busy,
+        "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        http.address,
+        http.full,
+        body.len()
+    )
+    .unwrap();
+    let mut go_on = [0; 25];
+    busy.read_exact(&mut go_on).unwrap();
+    assert!(go_on.starts_with(b"HTTP/1.1 100"), "{}", String::from_utf8_lossy(&go_on));
+    // Some have sent nothing, one has an answer.
+    let mut idle: Vec<_> = (0..10).map(|_| http.connect()).collect();
+    let mut used = http.connect();
+    write!(used, "GET /v1/healthz HTTP/1.1\r\nHost: {}\r\n\r\n", http.address).unwrap();
+    assert!(used.read(&mut [0; 1000]).unwrap() > 0);
+    for _ in 0..5 {
+        assert_eq!(http.call("GET /v1/healthz", None).status, 200);
+    }
+    // The connection that was idle longest was closed.
+    assert_eq!(idle.remove(0).read(&mut [0; 10]).unwrap_or(0), 0);
+    busy.write_all(body.as_bytes()).unwrap();
+    assert_eq!(read_response(busy).status, 201);
     world.stop_daemon();
 }
 

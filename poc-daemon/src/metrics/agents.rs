@@ -1,5 +1,6 @@
 //! Metrics of each agent: its runs, their cost, and its state.
 
+use poc_agent::model::ModelRegistry;
 use poc_agent::{Catalog, ledger, proposal, tenant_rotation};
 use poc_graph::error::Result;
 use poc_notes::Memory;
@@ -59,7 +60,7 @@ impl AgentMetrics {
         registry.register("proposals", "Actions that wait for approval", self.proposals.clone());
     }
 
-    pub(super) fn read(&self, memory: &Memory, catalog: &Catalog) -> Result<()> {
+    pub(super) fn read(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<()> {
         let now = memory.now();
         self.clear();
         self.proposals.set(proposal::proposals(memory, None)?.len() as i64);
@@ -78,7 +79,8 @@ impl AgentMetrics {
         }
         for (name, entry) in &catalog.agents {
             let (agent, state) = (AgentLabels { agent: name.clone() }, ledger::state(memory, name)?);
-            let status = entry.status(entry.paused(&state, now).as_ref());
+            let is_blocked = entry.blocked(&memory.config, models, now).is_some();
+            let status = entry.status(entry.paused(&state, now).as_ref(), is_blocked);
             self.states.get_or_create(&StateLabels { agent: name.clone(), state: status }).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));
             let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);

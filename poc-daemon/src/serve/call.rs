@@ -66,7 +66,7 @@ pub(super) fn run(
     let changed = shared.memory_in_effect();
     let memory = changed.as_ref().unwrap_or(&shared.memory);
     let ctx = Ctx { memory, host: shared, actor, may_write, progress };
-    let work = || match op.outlives_caller {
+    let work = || match op.uses_shutdown_grace {
         true => op.run(&ctx, args),
         false => cancellation::scope(&shared.cancellation, || op.run(&ctx, args)),
     };

@@ -2,7 +2,7 @@
 //! same time; each answer carries the id of its request.
 
 use super::call::{CallOrigin, call};
-use super::idle_connections::{IdleConnection, IdleConnections};
+use super::idle_connections::{IdleConnections, until_closed};
 use crate::shared::Shared;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
@@ -157,14 +157,6 @@ async fn listen(
             Err(error) => return Err(error),
         }
         while requests.running.try_join_next().is_some() {}
-    }
-}
-
-/// Waits until an idle connection is to be closed.
-async fn until_closed(idle: Option<&IdleConnection>) {
-    match idle {
-        Some(idle) => idle.closed().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -3,8 +3,9 @@
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The idle connections of a server.
 #[derive(Default)]
@@ -40,6 +41,19 @@ impl IdleConnections {
         IdleConnection { connections: self.clone(), number, closing }
     }
 
+    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed.
+    pub(super) async fn free_slot(&self, slots: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+        if let Ok(slot) = slots.clone().try_acquire_owned() {
+            return Some(slot);
+        }
+        let mut slot = pin!(slots.clone().acquire_owned());
+        tokio::select! {
+            // A connection may also end by itself.
+            slot = slot.as_mut() => slot.ok(),
+            () = self.close_oldest() => slot.await.ok(),
+        }
+    }
+
     /// Closes the connection that has been idle longest; waits until there is one.
     pub(super) async fn close_oldest(&self) {
         loop {
@@ -56,6 +70,14 @@ impl IdleConnection {
     /// Waits until the connection is to be closed.
     pub(super) async fn closed(&self) {
         self.closing.notified().await;
+    }
+}
+
+/// Waits until an idle connection is to be closed; for ever if it is not idle.
+pub(super) async fn until_closed(idle: Option<&IdleConnection>) {
+    match idle {
+        Some(idle) => idle.closed().await,
+        None => std::future::pending().await,
     }
 }
 

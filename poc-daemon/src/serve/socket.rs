@@ -6,10 +6,9 @@ use crate::shared::Shared;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use std::os::unix::fs::PermissionsExt;
-use std::pin::pin;
 use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
@@ -58,7 +57,7 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
                 open.extend(ended.ok().flatten());
             }
             stream = accept(&listener), if waiting.is_none() => waiting = stream,
-            slot = free_slot(&slots, &idle), if waiting.is_some() => {
+            slot = idle.free_slot(&slots), if waiting.is_some() => {
                 let (Some(stream), Some(slot)) = (waiting.take(), slot) else { continue };
                 let (shared, idle) = (shared.clone(), idle.clone());
                 connections.spawn(async move {
@@ -96,18 +95,5 @@ async fn accept(listener: &UnixListener) -> Option<UnixStream> {
             tracing::warn!("a connection of an unknown user was refused: {error}");
             None
         }
-    }
-}
-
-/// Waits for a free slot. If there is none, an idle connection is closed.
-async fn free_slot(slots: &Arc<Semaphore>, idle: &IdleConnections) -> Option<OwnedSemaphorePermit> {
-    if let Ok(slot) = slots.clone().try_acquire_owned() {
-        return Some(slot);
-    }
-    let mut slot = pin!(slots.clone().acquire_owned());
-    tokio::select! {
-        // A connection may also end by itself.
-        slot = slot.as_mut() => slot.ok(),
-        () = idle.close_oldest() => slot.await.ok(),
     }
 }

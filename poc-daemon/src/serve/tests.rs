@@ -117,6 +117,22 @@ fn a_request_is_answered() {
 }
 
 #[test]
+fn work_that_outlives_its_caller_stops_with_the_daemon() {
+    let server = TestServer::new();
+    let file = json!({"from": {"text": "# A file\n\nIts text.\n"}});
+    let import = |server: &TestServer| server.client().call("import", file.clone(), &|_| {});
+    assert_eq!(import(&server).unwrap()["inserted"], 1);
+    let before = server.shared.memory.store.published_seq();
+    server.shared.cancellation.cancel();
+    let error = import(&server).unwrap_err();
+    assert!(error.message.starts_with("the request was cancelled"), "{error}");
+    assert_eq!(server.shared.memory.store.published_seq(), before);
+    // An op that watches the shutdown grace goes on.
+    let folder = server.paths.store().with_file_name("backups");
+    server.client().call("backup", json!({"folder": folder}), &|_| {}).unwrap();
+}
+
+#[test]
 fn only_its_owner_may_use_the_socket() {
     let server = TestServer::new();
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -4,13 +4,14 @@ use super::daemon_client;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
 use super::session::Session;
-use crate::dispatch::Connection;
+use crate::dispatch::{self, Connection};
 use crate::mcp::{Caller, Server};
 use crate::ops::{Access, Actor, OpDef, tenancy};
 use clap::ValueEnum;
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema, ToolSet};
+use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
 use rmcp::ServiceExt;
@@ -37,7 +38,7 @@ impl LocalCommand for McpServe {
 
     fn run(self, session: &Session) -> Result<McpServeOutput> {
         let caller =
-            CommandCaller { session: session.clone(), config: session.config()?, calling: Mutex::default() };
+            CommandCaller { session: session.clone(), config: session.config()?, opening: Mutex::default() };
         let failed = |error: &dyn std::fmt::Display| {
             Error::unavailable(format!("the assistant cannot be served: {error}"))
         };
@@ -64,12 +65,13 @@ impl LocalCommand for McpServe {
 }
 
 /// Calls the daemon if one runs, otherwise opens the memory for one call: an assistant may keep this process
-/// for days and must not lock others out.
+/// for days and must not lock others out. Every call has a connection of its own, which is closed when the call is
+/// cancelled: the daemon then stops computing.
 struct CommandCaller {
     session: Session,
     config: Config,
-    // Calls that come together must not keep each other from the store.
-    calling: Mutex<()>,
+    // Calls that come together must not keep each other from a store that no daemon serves.
+    opening: Mutex<()>,
 }
 
 impl CommandCaller {
@@ -81,8 +83,15 @@ impl CommandCaller {
 
 impl Caller for CommandCaller {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
-        let _one_at_a_time = self.calling.lock();
-        let connection = Connection::open(self.session.paths.clone(), self.config.clone())?;
+        let (paths, config) = (&self.session.paths, &self.config);
+        let daemon = dispatch::connect(paths, config)?.map(Connection::Daemon);
+        let _one_at_a_time = daemon.is_none().then(|| self.opening.lock());
+        // While this call waited, its client may have cancelled it.
+        cancellation::check()?;
+        let connection = match daemon {
+            Some(connection) => connection,
+            None => Connection::open(paths.clone(), config.clone())?,
+        };
         if self.is_bound() && request.get(tenancy::FIELD).is_some() {
             return Err(Error::invalid(
                 "this server serves one tenant, which was chosen when it was started",

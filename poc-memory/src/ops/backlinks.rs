@@ -4,7 +4,7 @@ use super::hit::HitNote;
 use super::text::{day, degradations, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, NodeId};
+use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
 use poc_notes::edges::{self, Direction};
 use poc_notes::freshness::AsOf;
@@ -88,9 +88,11 @@ impl Op for Backlinks {
         for id in ctx.memory.mentions.mentioning(node.id) {
             connections.entry(id).or_default().by.push("mention".to_owned());
         }
+        cancellation::check()?;
         let (view, visibility) = (snapshot.view(), snapshot.visibility());
         let mut backlinks = Vec::new();
         for (id, Connection { by, reasons }) in connections {
+            cancellation::check()?;
             let Some(ix) = view.find(id).filter(|ix| view.is_visible(*ix, visibility)) else { continue };
             let note = HitNote::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, Some(&node.title))?;
             backlinks.push(Backlink { note, by, reasons });

@@ -60,6 +60,7 @@ impl Op for Backup {
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
     const LONG_RUNNING: bool = true;
+    const USES_SHUTDOWN_GRACE: bool = true;
     type Output = BackupOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<BackupOutput> {

@@ -5,9 +5,9 @@ use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_agent::agent_changes::agent_changes;
 use poc_agent::ledger;
-use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
+use poc_graph::{RunId, cancellation};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::history::{self, RecentChange};
 use poc_notes::{Memory, resolve};
@@ -131,6 +131,7 @@ impl Op for Changes {
         let agents = ledger::agents_of(ctx.memory, &runs)?;
         let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
         let row = |change: RecentChange| {
+            cancellation::check()?;
             let agent = change.cause.run.and_then(|run| agents.get(&run)).cloned();
             row(ctx.memory, change, agent)
         };

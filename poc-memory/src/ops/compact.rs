@@ -64,6 +64,7 @@ impl Op for Compact {
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
     const LONG_RUNNING: bool = true;
+    const USES_SHUTDOWN_GRACE: bool = true;
     type Output = CompactOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<CompactOutput> {

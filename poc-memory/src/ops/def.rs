@@ -113,6 +113,10 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether it continues when nobody waits for its answer any more. True by default for ops that wait for a model or
     /// another machine: what they have begun costs money, and its result is recorded.
     const OUTLIVES_CALLER: bool = Self::LONG_RUNNING;
+    /// Whether it watches [`Host::calls`](super::Host::calls), which a daemon that stops cancels only after the shutdown
+    /// grace. All other ops are interrupted at their next [`check`](poc_graph::cancellation::check) soon after the daemon
+    /// is asked to stop, also those that outlive their caller.
+    const USES_SHUTDOWN_GRACE: bool = false;
     /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
     const PER_TENANT: bool = true;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
@@ -249,6 +253,8 @@ pub struct OpDef {
     pub long_running: bool,
     /// See [`Op::OUTLIVES_CALLER`].
     pub outlives_caller: bool,
+    /// See [`Op::USES_SHUTDOWN_GRACE`].
+    pub uses_shutdown_grace: bool,
     /// Whether it works on the memory of one tenant, and so takes the argument `tenant`.
     pub per_tenant: bool,
     /// See [`Op::CREATES_PROFILE`].
@@ -291,6 +297,7 @@ impl OpDef {
             needs_daemon: O::NEEDS_DAEMON,
             long_running: O::LONG_RUNNING,
             outlives_caller: O::OUTLIVES_CALLER,
+            uses_shutdown_grace: O::USES_SHUTDOWN_GRACE,
             per_tenant: O::PER_TENANT,
             creates_profile: O::CREATES_PROFILE,
             for_models: O::FOR_MODELS,

@@ -3,10 +3,14 @@
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, argument};
 use poc_graph::error::{Error, Result};
-use poc_notes::export;
+use poc_notes::{export, freshness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// What no export has.
+const LEFT_OUT: &str =
+    "left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` has them";
 
 /// Export all notes of one tenant with their edges and visits, as JSON Lines or as a folder of Markdown.
 /// `import` restores either. `vault` writes Markdown for editors. Without a tenant the default tenant is exported. An
@@ -34,6 +38,9 @@ pub(crate) struct ExportOutput {
     /// tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other_tenants: Option<u64>,
+    /// What makes the export incomplete, such as damage of the store, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    degraded: Vec<String>,
     /// The file or folder that was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
@@ -70,7 +77,8 @@ impl Op for Export {
         };
         let path = self.output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
-        Ok(ExportOutput { nodes: written.nodes, edges: written.edges, other_tenants, path, lines })
+        let degraded = freshness::read_only(ctx.memory).into_iter().collect();
+        Ok(ExportOutput { nodes: written.nodes, edges: written.edges, other_tenants, degraded, path, lines })
     }
 
     fn verbatim(output: &ExportOutput) -> bool {
@@ -78,12 +86,18 @@ impl Op for Export {
     }
 
     fn notice(output: &ExportOutput) -> Option<String> {
-        let others = output.other_tenants.filter(|count| *count > 0)?;
-        let (them, whose) = if others == 1 { ("has", "its") } else { ("have", "their") };
-        Some(format!(
-            "{} {them} notes that are not part of this: export each with {whose} `--tenant`",
-            plural(others, "other tenant")
-        ))
+        let mut notices = output.degraded.clone();
+        if let Some(others) = output.other_tenants.filter(|count| *count > 0) {
+            let (them, whose) = if others == 1 { ("has", "its") } else { ("have", "their") };
+            notices.push(format!(
+                "{} {them} notes that are not part of this: export each with {whose} `--tenant`",
+                plural(others, "other tenant")
+            ));
+        }
+        if output.lines.is_some() {
+            notices.push(LEFT_OUT.to_owned());
+        }
+        (!notices.is_empty()).then(|| notices.join("; "))
     }
 
     fn show(output: &ExportOutput) -> String {
@@ -91,11 +105,7 @@ impl Op for Export {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {
                 let (notes, edges) = (plural(output.nodes, "note"), plural(output.edges, "edge"));
-                format!(
-                    "{notes} and {edges} in {}\n\
-                     left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` has them\n",
-                    path.display()
-                )
+                format!("{notes} and {edges} in {}\n{LEFT_OUT}\n", path.display())
             }
             (None, None) => String::new(),
         }

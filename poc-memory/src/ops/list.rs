@@ -3,8 +3,8 @@
 use super::hit::{HitNote, is_zero};
 use super::text::{day, degradations, left_out, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
-use poc_graph::Ix;
 use poc_graph::error::Result;
+use poc_graph::{Ix, cancellation};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::keywords;
 use schemars::JsonSchema;
@@ -74,7 +74,9 @@ impl Op for List {
                 && numbers.iter().flatten().all(|number| view.keywords(*ix).contains(number))
         };
         let all = (0..view.slots()).filter(|_| numbers.is_some());
+        let all = all.take_while(|_| !cancellation::is_requested());
         let mut found: Vec<Ix> = all.filter(is_wanted).collect();
+        cancellation::check()?;
         found.sort_by_key(|ix| (Reverse(view.modified(*ix)), view.id(*ix)));
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);

@@ -46,6 +46,7 @@ impl Op for EmbedMigrate {
     const COMMAND: &'static str = "embed migrate";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
+    const USES_SHUTDOWN_GRACE: bool = true;
     type Output = EmbedMigrateOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<EmbedMigrateOutput> {

@@ -9,9 +9,9 @@ use poc_agent::consolidation;
 use poc_agent::created_notes::created_notes;
 use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
 use poc_agent::{proposal, review};
-use poc_graph::RunId;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Span, Timestamp};
+use poc_graph::{RunId, cancellation};
 use poc_notes::growth::Growth;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,7 @@ impl Op for Night {
         let mut agents: BTreeMap<String, AgentNight> = BTreeMap::new();
         let mut consolidation = Vec::new();
         for run in ledger::rows_since(ctx.memory, since)? {
+            cancellation::check()?;
             let run = ledger::with_current_status(ctx.memory, run);
             if run.agent == consolidation::NAME {
                 consolidation.push(ConsolidationRun::of(run));

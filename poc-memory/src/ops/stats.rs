@@ -5,10 +5,11 @@ mod spread;
 
 use super::growth;
 use super::shared_log::SharedLogOutput;
+use super::text::second;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
-use poc_graph::time::Moment;
+use poc_graph::time::{Moment, Timestamp};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::growth::Growth;
 use poc_notes::stats;
@@ -61,6 +62,9 @@ pub(crate) struct StatsOutput {
     /// Size of the saved indexes on disk in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index_bytes: Option<u64>,
+    /// Where the history begins, if a compaction has dropped what came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    history_since: Option<Timestamp>,
     /// How many transactions each index is behind, by name.
     lags: BTreeMap<String, u64>,
     /// The log that this memory shares with others.
@@ -109,6 +113,7 @@ impl Op for Stats {
             log_bytes: counted.sizes.map(|sizes| sizes.log),
             record_bytes: counted.sizes.map(|sizes| sizes.records),
             index_bytes: counted.sizes.map(|sizes| sizes.indexes),
+            history_since: ctx.memory.store.history_base().map(|base| base.at),
             lags: counted.lags,
             shared_log: SharedLogOutput::of(&ctx.memory.store),
             cosines: Cosines {
@@ -165,6 +170,9 @@ impl Op for Stats {
             .collect();
         if !waiting.is_empty() {
             line("backlog", waiting.join(", "));
+        }
+        if let Some(since) = output.history_since {
+            line("history", format!("since {}; a compaction has dropped what came before", second(since)));
         }
         line("changes", format!("{}, indexes {} behind", output.as_of.seq, output.lag));
         if let Some(log) = &output.shared_log {

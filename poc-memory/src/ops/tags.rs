@@ -3,6 +3,7 @@
 use super::hit::is_zero;
 use super::text::{degradations, left_out, plural, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use poc_graph::cancellation;
 use poc_graph::error::Result;
 use poc_notes::freshness::{self, AsOf};
 use schemars::JsonSchema;
@@ -54,8 +55,10 @@ impl Op for Tags {
         let view = ctx.memory.store.view();
         let mut tags: Vec<KeywordCount> = view
             .used_keywords()
+            .take_while(|_| !cancellation::is_requested())
             .map(|(keyword, notes)| KeywordCount { keyword: keyword.to_owned(), notes })
             .collect();
+        cancellation::check()?;
         tags.sort_by(|a, b| Reverse(a.notes).cmp(&Reverse(b.notes)).then_with(|| a.keyword.cmp(&b.keyword)));
         let left_out = tags.len().saturating_sub(limit);
         tags.truncate(limit);

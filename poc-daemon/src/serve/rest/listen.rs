@@ -3,21 +3,28 @@
 use super::mcp::Mcp;
 use super::origin_guard::OriginGuard;
 use super::token::Tokens;
+use super::tracked_body::TrackedBody;
 use super::{RestContext, note_path, router};
+use crate::serve::idle_connections::{IdleConnections, until_closed};
 use crate::shared::Shared;
 use axum::Router;
+use axum::response::Response;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use poc_graph::error::{Error, Result};
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+
+/// How long a connection that makes room for another may take to send the end of its last response.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Limit on the bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
@@ -132,16 +139,20 @@ pub(crate) async fn run(shared: Arc<Shared>, bound: Option<HttpListener>) {
     };
     let Some(HttpListener { listener, router, mcp }) = bound else { return };
     let slots = Arc::new(Semaphore::new(shared.memory.config.rest.max_connections));
+    let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
+    // A client that waits for a free slot. No further one is accepted until it has it.
+    let mut waiting = None;
     loop {
         tokio::select! {
             () = shared.stopped() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            stream = accept(&listener, &slots) => {
-                let Some((stream, slot)) = stream else { continue };
-                let (shared, router) = (shared.clone(), router.clone());
+            stream = accept(&listener), if waiting.is_none() => waiting = stream,
+            slot = idle.free_slot(&slots), if waiting.is_some() => {
+                let (Some(stream), Some(slot)) = (waiting.take(), slot) else { continue };
+                let (shared, router, idle) = (shared.clone(), router.clone(), idle.clone());
                 connections.spawn(async move {
-                    serve(&shared, stream, router).await;
+                    serve(&shared, stream, router, &idle).await;
                     drop(slot);
                 });
             }
@@ -156,11 +167,10 @@ pub(crate) async fn run(shared: Arc<Shared>, bound: Option<HttpListener>) {
     tokio::join!(connections.join_all(), ending);
 }
 
-/// Waits for a free slot, then for the next connection.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let slot = slots.clone().acquire_owned().await.ok()?;
+/// Waits for the next connection.
+async fn accept(listener: &TcpListener) -> Option<TcpStream> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, slot)),
+        Ok((stream, _)) => Some(stream),
         Err(error) => {
             tracing::warn!("a connection could not be accepted: {error}");
             // The usual cause is a lack of file descriptors: without a pause, this loop would spin.
@@ -170,24 +180,91 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> Option<(TcpSt
     }
 }
 
-/// Serves one connection. `axum::serve` would wait forever for the rest of a half-sent request.
-async fn serve(shared: &Shared, stream: TcpStream, router: Router) {
+/// The requests of a connection.
+#[derive(Default)]
+struct Requests {
+    /// How many were received.
+    received: usize,
+    /// How many responses are sent completely.
+    answered: usize,
+}
+
+impl Requests {
+    fn is_idle(&self) -> bool {
+        self.received == self.answered
+    }
+}
+
+/// A request whose response is not sent yet.
+struct PendingRequest(Arc<watch::Sender<Requests>>);
+
+impl PendingRequest {
+    fn new(requests: &Arc<watch::Sender<Requests>>) -> PendingRequest {
+        requests.send_modify(|requests| requests.received += 1);
+        PendingRequest(requests.clone())
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        self.0.send_modify(|requests| requests.answered += 1);
+    }
+}
+
+/// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve` would wait
+/// forever for the rest of a half-sent request.
+async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
     // Responses are written in one piece, so delaying small packets gains nothing.
     let _ = stream.set_nodelay(true);
     let router = TowerToHyperService::new(router);
-    let service = service_fn(move |request| router.call(note_path::encode_key(request)));
+    let requests = Arc::new(watch::Sender::new(Requests::default()));
+    let mut changes = requests.subscribe();
+    let service = service_fn(move |request| {
+        let pending = PendingRequest::new(&requests);
+        let answered = router.call(note_path::encode_key(request));
+        async move {
+            let response: Response = answered.await?;
+            Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, pending)))
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.memory.config.rest.header_timeout.std())
         .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = shared.stopped() => {
-            // A running request is answered; an idle connection is closed.
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut waiting = Some(idle.add());
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            () = shared.stopped() => {
+                // A running request is answered; an idle connection is closed.
+                connection.as_mut().graceful_shutdown();
+                break connection.await;
+            }
+            Ok(()) = changes.changed() => {
+                let is_idle = changes.borrow_and_update().is_idle();
+                waiting = is_idle.then(|| idle.add());
+            }
+            () = until_closed(waiting.as_ref()) => {
+                waiting = None;
+                let (is_new, is_idle) = {
+                    let requests = changes.borrow_and_update();
+                    (requests.received == 0, requests.is_idle())
+                };
+                if is_new {
+                    return;
+                }
+                if is_idle {
+                    // The end of the last response may not be sent yet.
+                    connection.as_mut().graceful_shutdown();
+                    let _ = tokio::time::timeout(CLOSE_PATIENCE, connection).await;
+                    return;
+                }
+                // It has just received a request, so another one makes room.
+                let idle = idle.clone();
+                tokio::spawn(async move { idle.close_oldest().await });
+            }
         }
     };
     if let Err(error) = ended {

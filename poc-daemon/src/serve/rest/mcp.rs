@@ -7,6 +7,7 @@
 use super::answer::HttpError;
 use super::endpoint::declares_json;
 use super::token::TokenRole;
+use super::tracked_body::TrackedBody;
 use super::{RestContext, body};
 use crate::serve::call::{self, CallOrigin};
 use crate::shared::Shared;
@@ -17,22 +18,20 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use hyper::body::{Bytes, Frame, SizeHint};
 use poc_config::{TenantSchema, ToolSet};
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::Result;
+use poc_graph::json::{self, UniqueFields};
 use poc_memory::mcp::{Caller, Server};
 use poc_memory::ops::{Access, Actor, OpDef};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use tokio::sync::Mutex;
 use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// The path at which MCP is served.
 pub(crate) const PATH: &str = "/mcp";
@@ -113,7 +112,7 @@ impl Mcp {
             Ok(MessageKind::Other) => service.http.handle(with_body(head, bytes)).await,
             Err(error) => return Ok(malformed(&error)),
         };
-        Ok(response.map(|body| Body::new(TrackedBody { body: Body::new(body), _token: token })))
+        Ok(response.map(|body| Body::new(TrackedBody::new(Body::new(body), token))))
     }
 
     async fn check_limit(&self, rest: &RestContext) -> Result<(), HttpError> {
@@ -243,6 +242,15 @@ enum MessageKind {
 /// instead of an error of JSON-RPC.
 fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     let fail = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
+    let id_of =
+        |value: &Value| value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+    // The SDK would use the last of two equal fields.
+    if let Err(error) = serde_json::from_slice::<UniqueFields>(bytes)
+        && let Some(name) = json::repeated_field(&error)
+    {
+        let id = serde_json::from_slice(bytes).ok().as_ref().and_then(id_of);
+        return fail(id, ErrorData::invalid_params(format!("the field `{name}` is given twice"), None));
+    }
     match serde_json::from_slice(bytes) {
         Ok(ClientJsonRpcMessage::Request(request)) => match request.request {
             ClientRequest::InitializeRequest(_) => Ok(MessageKind::Initialize),
@@ -252,7 +260,7 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
         Err(_) => match serde_json::from_slice::<Value>(bytes) {
             Err(error) => fail(None, ErrorData::parse_error(format!("the body is not JSON: {error}"), None)),
             Ok(value) => {
-                let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+                let id = id_of(&value);
                 fail(id, ErrorData::invalid_request("the body is not a message of JSON-RPC 2.0", None))
             }
         },
@@ -261,30 +269,4 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
 
 fn malformed(error: &JsonRpcError) -> Response {
     (StatusCode::BAD_REQUEST, super::answer::json(error)).into_response()
-}
-
-/// A response body that is tracked until it is sent.
-struct TrackedBody {
-    body: Body,
-    _token: TaskTrackerToken,
-}
-
-impl hyper::body::Body for TrackedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

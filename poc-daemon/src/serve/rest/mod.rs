@@ -29,6 +29,7 @@ mod service_resources;
 mod service_routes;
 mod session_cookie;
 mod token;
+mod tracked_body;
 
 pub(crate) use listen::{bind, listen_for_page, run};
 pub(crate) use mcp::PATH as MCP_PATH;

@@ -2,6 +2,7 @@
 
 use super::query::Fields;
 use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_graph::json::{self, UniqueFields};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 
@@ -61,7 +62,7 @@ fn object(body: &[u8]) -> Result<Map<String, Value>> {
         return Ok(Map::new());
     }
     match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(UniqueFields(Value::Object(fields))) => Ok(fields),
         Ok(_) => Err(Error::invalid("the body is not a JSON object").hint("send `{\"field\": value}`")),
         Err(error) => {
             let place = |number: usize| u32::try_from(number).ok().filter(|number| *number > 0);
@@ -70,6 +71,10 @@ fn object(body: &[u8]) -> Result<Map<String, Value>> {
                 column: place(error.column()),
                 ..ErrorLocation::default()
             };
+            if let Some(name) = json::repeated_field(&error) {
+                let at = ErrorLocation { field: Some(name), ..at };
+                return Err(Error::invalid("is given twice").hint("give each field once").at(at));
+            }
             let text = error.to_string();
             let problem = text.split(" at line ").next().unwrap_or(&text);
             Err(Error::invalid(format!("the body is not JSON: {problem}")).at(at))
@@ -96,8 +101,18 @@ mod tests {
 
     #[test]
     fn a_body_is_an_object_without_the_fields_of_the_path() {
-        let bodies =
-            ["", "{}", "{\"count\": 1}", "{\"node\": \"b\"}", "[]", "null", "{\"count\": }", "\u{feff}{}"];
+        let bodies = [
+            "",
+            "{}",
+            "{\"count\": 1}",
+            "{\"node\": \"b\"}",
+            "[]",
+            "null",
+            "{\"count\": }",
+            "\u{feff}{}",
+            "{\"count\": 1, \"count\": 2}",
+            "{\"count\": {\"a\": 1, \"a\": 1}}",
+        ];
         let all: Vec<String> = bodies.iter().map(|body| read(body)).collect();
         insta::assert_snapshot!(all.join("\n"), @r#"
         {"node":"a"}
@@ -108,6 +123,8 @@ mod tests {
         the body is not a JSON object
         1:11: the body is not JSON: expected value
         1:1: the body is not JSON: expected value
+        1:20: `count`: is given twice
+        1:22: `a`: is given twice
         "#);
     }
 

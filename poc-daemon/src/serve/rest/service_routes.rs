@@ -70,7 +70,7 @@ async fn read_metrics(rest: &RestContext, head: &Parts) -> Result<Response, Http
     caller::authorize(rest, head, Access::Read)?;
     let shared = rest.shared.clone();
     let reading = call::pool(&rest.shared, None)
-        .run(move || shared.metrics.text(&shared.memory, &shared.catalog.load()));
+        .run(move || shared.metrics.text(&shared.memory_now(), &shared.catalog.load(), &shared.models));
     let text =
         reading.await.map_err(|error| Error::internal(format!("the metrics cannot be read: {error}")))??;
     let format = MetricsFormat::of(&head.headers);

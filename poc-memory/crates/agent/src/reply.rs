@@ -1,14 +1,11 @@
 //! Parses and validates replies. A reply must be one whole JSON object, and is validated even if the provider
 //! guarantees its schema.
 
-mod unique_fields;
-
 use super::action::Action;
 use super::definition::ActionKind;
 use super::model::Reply;
-use poc_graph::json::DecodeError;
+use poc_graph::json::{DecodeError, UniqueFields};
 use serde_json::Value;
-use unique_fields::UniqueFields;
 
 /// Maximum number of actions in a reply that are read; the rest are counted.
 const MAX_ENTRIES: usize = 1000;
@@ -32,9 +29,19 @@ pub struct ParsedReply {
 }
 
 /// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The
-/// error lists the problems to correct.
+/// error lists the problems to correct. A secret of the provider is removed from what is stored of the reply: from the
+/// model's notes, and a generated one from its actions as well.
 pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
-    validate(find(reply).map_err(|problem| vec![problem])?, permitted)
+    let redacted = |problems: Vec<String>| problems.iter().map(|problem| reply.redacted(problem)).collect();
+    let mut value = find(reply).map_err(|problem| redacted(vec![problem]))?;
+    if let Some(secret) = &reply.secret {
+        match secret.is_generated() {
+            true => secret.redact_strings(&mut value),
+            // An action may name a note with a word that somebody took for a key.
+            false => value.get_mut("notes").into_iter().for_each(|notes| secret.redact_strings(notes)),
+        }
+    }
+    validate(value, permitted).map_err(redacted)
 }
 
 /// A text as one JSON value in which no object repeats a field.
@@ -145,6 +152,7 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
 mod tests {
     use super::*;
     use crate::action::{LinkAdd, Weight};
+    use crate::model::Secret;
 
     fn text(text: &str) -> Reply {
         Reply { text: text.to_owned(), ..Reply::default() }
@@ -190,6 +198,28 @@ mod tests {
         // The native field takes precedence over the text.
         let both = Reply { structured: serde_json::from_str(none).ok(), ..text("{\"notes\": \"other\"}") };
         assert_eq!(read(&both, &permitted).unwrap().notes, "n");
+    }
+
+    #[test]
+    fn a_key_is_removed_from_what_is_stored_and_never_changes_what_a_reply_means() {
+        let permitted = [ActionKind::LinkAdd, ActionKind::Supersede];
+        let check = |key: &str, notes: &str, from: &str, stored: &str| {
+            let link =
+                format!(r#"{{"reason": "as {key} says", "from": "{key}", "to": "N2", "strength": 1}}"#);
+            let said = format!(r#"{{"notes": "saw {key}", "supersede": [], "link-add": [{link}]}}"#);
+            let reply = Reply { secret: Some(Secret::new(key)), ..text(&said) };
+            let read = read(&reply, &permitted).unwrap();
+            assert_eq!(read.notes, notes);
+            let [Action::LinkAdd(link)] = read.actions.as_slice() else { panic!("{:?}", read.actions) };
+            assert_eq!(link.from, from);
+            assert_eq!(reply.stored_text().contains(key), stored == key, "{}", reply.stored_text());
+        };
+        // Keys that people choose for servers on their own machine are words.
+        check("supersede", "saw [key]", "supersede", "[key]");
+        check("lm-studio", "saw [key]", "lm-studio", "[key]");
+        check("link-add", "saw [key]", "link-add", "[key]");
+        check("local", "saw local", "local", "local");
+        check("sk-0123456789abcdef", "saw [key]", "[key]", "[key]");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::ledger::{self, ActionRecord, ActionState, Run, Status};
 use super::{action_group, apply};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, RunId, Visit};
+use poc_graph::{Activity, NodeId, RunId, Visit, cancellation};
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UndoItem, Undone, restore};
@@ -251,6 +251,7 @@ fn transactions(memory: &Memory, run: &Run) -> Result<BTreeMap<u64, LoggedTransa
 pub fn undo_since(memory: &Memory, since: Timestamp, agent: Option<&str>) -> Result<Vec<(RunId, Undone)>> {
     let mut undone = Vec::new();
     for run in ledger::rows_since(memory, since)?.into_iter().rev() {
+        cancellation::check()?;
         let is_meant = agent.is_none_or(|agent| run.agent == agent)
             && run.finished.is_some()
             && ledger::is_visible(memory, &run);

@@ -151,6 +151,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("daemon.log-files", 1.0, 1000.0),
     ("notify.timeout", MIN_TIME, 600.0),
     ("notify.every", 1.0, UNBOUNDED),
+    ("notify.backlog", 0.0, UNBOUNDED),
     ("rest.max-body-bytes", 1.0, UNBOUNDED),
     ("rest.max-connections", 1.0, UNBOUNDED),
     ("rest.header-timeout", MIN_TIME, UNBOUNDED),

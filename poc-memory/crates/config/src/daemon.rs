@@ -142,6 +142,8 @@ section!(
         timeout: Span,
         /// The minimum time between two messages.
         every: Span,
+        /// An agent with at least this many notes to read is reported; 0: none.
+        backlog: usize,
     }
 );
 section!(

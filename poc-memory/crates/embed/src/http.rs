@@ -160,14 +160,16 @@ impl HttpEmbedder {
                 None => Err(failure.problem),
             };
         let vectors = retry(|| self.ask(client, texts, left()), before_retry).map_err(|problem| {
-            let problem = match &self.key {
-                Some(key) => problem.replace(key.as_str(), "…"),
-                None => problem,
-            };
+            let problem = self.without_key(&problem);
             HttpEmbedderError::NoVectors { address: self.address.clone(), problem }
         })?;
         permit.succeed();
         Ok(vectors)
+    }
+
+    /// A text of the server with the key replaced.
+    fn without_key(&self, text: &str) -> String {
+        self.key.as_ref().map_or_else(|| text.to_owned(), |key| text.replace(key.as_str(), "…"))
     }
 
     fn ask(
@@ -192,7 +194,9 @@ impl HttpEmbedder {
         let status = response.status();
         let body = read(response)?;
         if !status.is_success() {
-            let excerpt: String = String::from_utf8_lossy(&body).trim().chars().take(MAX_EXCERPT).collect();
+            // The key is removed before the text is cut: half a key would not be found.
+            let text = self.without_key(String::from_utf8_lossy(&body).trim());
+            let excerpt: String = text.chars().take(MAX_EXCERPT).collect();
             let is_transient = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
             return Err(RequestFailure { problem: format!("{status}: {excerpt}"), is_transient });
         }

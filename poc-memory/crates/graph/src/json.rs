@@ -1,5 +1,9 @@
 //! JSON values to types and back.
 
+mod unique_fields;
+
+pub use unique_fields::{UniqueFields, repeated_field};
+
 use crate::error::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -161,13 +161,14 @@ impl Anthropic {
             Some("refusal") if text.is_empty() => {
                 return failed(CallError::Refused("no reason given".into()));
             }
-            Some("refusal") => return failed(CallError::Refused(text)),
+            Some("refusal") => return failed(CallError::Refused(self.http.redacted(&text))),
             _ => {}
         }
         let used = of_type("tool_use").find_map(|block| block.get("input")).cloned();
         let text = used.as_ref().map_or(text, Value::to_string);
         let whole = || parse_json(text.trim()).ok().filter(Value::is_object);
-        Ok(Reply { structured: used.or_else(whole), text, spent })
+        let secret = self.http.secret().cloned();
+        Ok(Reply { structured: used.or_else(whole), text, spent, secret })
     }
 }
 

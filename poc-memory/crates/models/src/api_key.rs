@@ -1,19 +1,15 @@
 //! API keys of providers.
 
 use super::environment::{Environment, path_of};
+use poc_agent::model::Secret;
 use poc_config::ProviderConfig;
 use reqwest::header::HeaderValue;
-use serde_json::Value;
 use std::fmt;
-
-/// Characters of the shortest key that is removed from texts. Servers on one's own machine accept any key, so that
-/// people set `x` or `local`, which occur in ordinary words; keys of providers have twenty characters and more.
-const MIN_SECRET: usize = 8;
 
 /// An API key. It has no `Display`, its `Debug` hides the secret, and it can only be used as a header.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Key {
-    secret: String,
+    secret: Secret,
     origin: Origin,
 }
 
@@ -75,7 +71,7 @@ impl Key {
         if secret.bytes().any(|byte| !(b'!'..=b'~').contains(&byte)) {
             return Err(format!("{origin} contains more than a key; put one word of ASCII characters there"));
         }
-        Ok(Key { secret, origin })
+        Ok(Key { secret: Secret::new(secret), origin })
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -84,7 +80,7 @@ impl Key {
 
     /// A header value of `prefix` and the key, marked as sensitive so that no log shows it.
     pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
-        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.secret)).ok()?;
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.secret.expose())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
@@ -94,22 +90,12 @@ impl Key {
         let origin = self.origin.to_string();
         let mut hasher = blake3::Hasher::new();
         hasher.update(&(origin.len() as u64).to_le_bytes()).update(origin.as_bytes());
-        hasher.update(self.secret.as_bytes()).finalize()
+        hasher.update(self.secret.expose().as_bytes()).finalize()
     }
 
-    /// `text` with the key replaced by `[key]`. A key of fewer than [`MIN_SECRET`] characters is left in place.
-    pub(super) fn scrub(&self, text: &str) -> String {
-        if self.secret.len() < MIN_SECRET { text.to_owned() } else { text.replace(&self.secret, "[key]") }
-    }
-
-    /// Scrubs all strings of a JSON value, and leaves the names of fields.
-    pub(super) fn scrub_strings(&self, value: &mut Value) {
-        match value {
-            Value::String(text) if text.contains(&self.secret) => *text = self.scrub(text),
-            Value::Array(entries) => entries.iter_mut().for_each(|entry| self.scrub_strings(entry)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.scrub_strings(field)),
-            _ => {}
-        }
+    /// The secret, to remove it from texts that are stored or shown.
+    pub(super) fn secret(&self) -> &Secret {
+        &self.secret
     }
 }
 
@@ -118,7 +104,6 @@ mod tests {
     use super::super::testing;
     use super::*;
     use poc_config::ProviderKind;
-    use serde_json::json;
 
     fn provider(variable: Option<&str>, file: Option<&str>) -> ProviderConfig {
         ProviderConfig {
@@ -136,23 +121,10 @@ mod tests {
         for shown in [
             format!("{key:?}"),
             format!("{header:?}"),
-            key.scrub("you sent sk-secret"),
+            key.secret().redact("you sent sk-secret"),
             key.origin().to_string(),
         ] {
             assert!(!shown.contains("sk-secret"), "{shown}");
-        }
-    }
-
-    #[test]
-    fn a_short_key_leaves_texts_as_they_are() {
-        for (secret, expected) in
-            [("x", "sk-secret x link"), ("link", "sk-secret x link"), ("sk-secret", "[key] x link")]
-        {
-            let key = Key::new(secret.into(), Origin::Variable("K".into())).unwrap();
-            assert_eq!(key.scrub("sk-secret x link"), expected);
-            let mut value = json!({"sk-secret": ["sk-secret x link", 1, {"link": "x"}]});
-            key.scrub_strings(&mut value);
-            assert_eq!(value, json!({"sk-secret": [expected, 1, {"link": "x"}]}));
         }
     }
 
@@ -163,7 +135,8 @@ mod tests {
         std::fs::write(&path, "from-file\n").unwrap();
         let both = provider(Some("K"), path.to_str());
         let find = |provider: &ProviderConfig, value: Option<&str>| {
-            Key::find(provider, &|_| value.map(str::to_owned)).map(|key| key.map(|key| key.secret))
+            let key = Key::find(provider, &|_| value.map(str::to_owned));
+            key.map(|key| key.map(|key| key.secret.expose().to_owned()))
         };
         assert_eq!(find(&both, Some("from-variable")), Ok(Some("from-variable".into())));
         assert_eq!(find(&both, None), Ok(Some("from-file".into())));

@@ -197,7 +197,7 @@ impl Model for Candle {
             }
         };
         match outcome {
-            Ok(text) => Ok(Reply { structured: None, text, spent }),
+            Ok(text) => Ok(Reply { text, spent, ..Reply::default() }),
             Err(error) => Err(CallFailure { error, spent }),
         }
     }

@@ -208,7 +208,9 @@ impl CommandModel {
         let max_cost = || upper_bound(&self.model, &self.calls, request);
         let spent = vec![spent.unwrap_or_else(max_cost)];
         let outcome = match envelope::read(&output) {
-            Ok(reply) => Ok(Reply { spent, ..reply }),
+            Ok(reply) => {
+                Ok(Reply { spent, secret: self.key.as_ref().map(|key| key.secret().clone()), ..reply })
+            }
             Err(message) => {
                 let error = self.classify("reports", &message);
                 Err(CallFailure { error, spent })
@@ -220,7 +222,7 @@ impl CommandModel {
     /// The error that a program's message means. The messages of `claude` are known
     /// (<https://code.claude.com/docs/en/errors>); others mean that the provider is down.
     fn classify(&self, how: &str, output: &str) -> CallError {
-        let output = self.key.as_ref().map_or_else(|| output.to_owned(), |key| key.scrub(output));
+        let output = self.key.as_ref().map_or_else(|| output.to_owned(), |key| key.secret().redact(output));
         let message = format!("`{}` {how}: {}", self.model.provider, last_chars(&output));
         let output = output.to_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| output.contains(word));

@@ -10,7 +10,7 @@ pub(super) use progress::Progress;
 use super::api_key::Key;
 use exchange::{ExchangeError, HttpResponse, exchange};
 use failure::{AttemptError, TransientFailure};
-use poc_agent::model::{CallError, Request, RetryAfter};
+use poc_agent::model::{CallError, Request, RetryAfter, Secret};
 use poc_config::endpoint::{self, EndpointError};
 use poc_config::{CallsConfig, ProviderConfig};
 use poc_graph::cancellation::{CancellationToken, WaitOutcome};
@@ -121,6 +121,16 @@ impl Http {
         key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
+    /// The key, which the server may send back.
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        self.key.as_ref().map(Key::secret)
+    }
+
+    /// A text of the server to show, without the key.
+    pub(super) fn redacted(&self, text: &str) -> String {
+        self.secret().map_or_else(|| text.to_owned(), |secret| secret.redact(text))
+    }
+
     /// The host of the base address.
     pub(super) fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()
@@ -149,9 +159,10 @@ impl Http {
                 AttemptError::Transient(failure) => failure,
                 AttemptError::Final(failure) => return Err(failure),
             };
-            if let Some(time) = failure.retry_after {
-                // Servers send days when a quota is used up, which a payment ends earlier.
-                self.retry_after.extend(time.min(self.calls.leave_alone.std()));
+            // Servers send days when a quota is used up, which a payment ends earlier.
+            let wanted = failure.retry_after.map(|time| time.min(self.calls.leave_alone.std()));
+            if let Some(time) = wanted {
+                self.retry_after.extend(time);
             }
             if failures >= attempts {
                 let times =
@@ -160,7 +171,7 @@ impl Http {
             }
             let delay = backoff(&self.calls)
                 .jittered_delay(failures, request.rng.next_u64())
-                .max(failure.retry_after.unwrap_or_default())
+                .max(wanted.unwrap_or_default())
                 .max(self.retry_after.remaining());
             self.pause(delay, &failure.message, request, progress)
         };
@@ -236,13 +247,7 @@ impl Http {
         match answer {
             Ok(HttpResponse { status: 200..=299, body, .. }) => {
                 match serde_json::from_slice(&body) {
-                    Ok(mut value) => {
-                        // Replies are stored, and the server may have sent the key back.
-                        if let Some(key) = &self.key {
-                            key.scrub_strings(&mut value);
-                        }
-                        Ok(value)
-                    }
+                    Ok(value) => Ok(value),
                     // A gateway in front of an overloaded server may send such a page with the status of a success.
                     Err(_) => Err(AttemptError::Transient(TransientFailure {
                         message: format!(

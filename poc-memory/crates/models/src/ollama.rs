@@ -121,7 +121,8 @@ impl Ollama {
         if answer.get("done_reason").and_then(Value::as_str) == Some("length") {
             return failed(CallError::Cut);
         }
-        Ok(Reply { structured: None, text: strip_thinking(text).to_owned(), spent: vec![spent] })
+        let (text, secret) = (strip_thinking(text).to_owned(), self.http.secret().cloned());
+        Ok(Reply { structured: None, text, spent: vec![spent], secret })
     }
 }
 

@@ -186,7 +186,7 @@ impl OpenAi {
         let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         let refusal = text("/message/refusal");
         if !refusal.is_empty() {
-            return failed(CallError::Refused(refusal.to_owned()));
+            return failed(CallError::Refused(self.http.redacted(refusal)));
         }
         match text("/finish_reason") {
             "length" => return failed(CallError::Cut),
@@ -196,7 +196,7 @@ impl OpenAi {
             _ => {}
         }
         let text = strip_thinking(text("/message/content")).to_owned();
-        Ok(Reply { structured: None, text, spent: vec![spent] })
+        Ok(Reply { structured: None, text, spent: vec![spent], secret: self.http.secret().cloned() })
     }
 }
 

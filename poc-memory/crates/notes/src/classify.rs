@@ -2,7 +2,7 @@
 
 use super::Memory;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, NodeId, View, Visibility};
+use poc_graph::{EdgeKind, NodeId, View, Visibility, cancellation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of notes with the nearest titles that are considered.
@@ -27,6 +27,7 @@ pub fn classify(
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut seen: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
     for hit in memory.vectors.search_titles(&vector, POOL, &view.visible_filter(visibility))? {
+        cancellation::check()?;
         for edge in memory.store.edges(hit.id)? {
             if edge.kind == EdgeKind::Keyword && seen.insert((edge.src, edge.dst)) {
                 let words = edge.reason.split(SEPARATOR).map(str::trim).filter(|word| !word.is_empty());

@@ -12,7 +12,7 @@ mod tests;
 use super::{Memory, derivation};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{Edge, EdgeKind, Node, NodeId, State, View};
+use poc_graph::{Edge, EdgeKind, Node, NodeId, State, View, cancellation};
 use poc_rank::decay::edge_at;
 use poc_store::{Cause, Table, Transaction, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -149,12 +149,14 @@ impl Plan {
         let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
         let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
         memory.store.for_each_edge(&mut |edge| {
+            cancellation::check()?;
             if is_missing(edge.src) || is_missing(edge.dst) || has_decayed(&edge, memory, now) {
                 edges.insert((edge.src, edge.kind, edge.dst));
             }
             Ok(())
         })?;
         memory.store.for_each_incoming_edge(&mut |src, kind, dst| {
+            cancellation::check()?;
             if is_missing(src) || is_missing(dst) {
                 edges.insert((src, kind, dst));
             }
@@ -162,6 +164,7 @@ impl Plan {
         })?;
         let mut entries = Vec::new();
         memory.store.for_each_keyword_key(&mut |key| {
+            cancellation::check()?;
             let has = |word: &str, ix| {
                 view.is_live(ix) && view.keywords(ix).iter().any(|&own| view.keyword_name(own) == word)
             };
@@ -307,6 +310,7 @@ impl Consolidation<'_> {
     ) -> Result<()> {
         let mut done = 0;
         while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
+            cancellation::check()?;
             let cause = self.cause.clone();
             let done_before = self.report;
             let (taken, report) = self

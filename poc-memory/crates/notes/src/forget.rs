@@ -4,7 +4,7 @@ use super::erase::ErasedTexts;
 use super::{Memory, derivation};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{ChunkRef, Message, MessageId};
+use poc_graph::{ChunkRef, Message, MessageId, cancellation};
 use poc_store::{Cause, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,7 @@ pub fn before(
     let mut report = ForgetReport::default();
     let mut rest = ids.as_slice();
     while !rest.is_empty() {
+        cancellation::check()?;
         let done = memory.store.transact(cause.clone(), |tx| {
             let mut rest = rest;
             let mut part = ForgetReport::default();

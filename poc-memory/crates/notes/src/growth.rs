@@ -4,7 +4,7 @@
 use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, Tenant};
+use poc_graph::{Node, Tenant, cancellation};
 use poc_store::{LoggedTransaction, Record, Table, Write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,7 @@ pub fn since(memory: &Memory, instant: Timestamp) -> Result<Option<Growth>> {
     let base = memory.store.history_base();
     let first = base.as_ref().map_or(0, |base| base.seq) + 1;
     for seq in (first..=memory.store.published_seq()).rev() {
+        cancellation::check()?;
         let Some(TransactionGrowth { at, growth }) = of_transaction(memory, seq)? else { continue };
         if at <= instant {
             return Ok(Some(sum));

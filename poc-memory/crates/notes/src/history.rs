@@ -267,11 +267,13 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     }
     let base = memory.store.history_base().map_or(0, |base| base.seq);
     for later in seq + 1..=memory.store.last_seq() {
+        cancellation::check()?;
         let txn = memory.store.transaction(later)?;
         parts.extend(txn.filter(|txn| txn.cause.is_same_call(cause)).map(|_| later));
     }
     parts.reverse();
     for earlier in (base + 1..seq).rev() {
+        cancellation::check()?;
         let Some(txn) = memory.store.transaction(earlier)? else { continue };
         if is_before(&txn.cause, cause) {
             break;

@@ -43,6 +43,7 @@ pub mod project;
 pub mod quarantine;
 mod read_snapshot;
 pub mod recall;
+mod regular_file;
 pub mod rename;
 pub mod rerank;
 pub mod resolve;

@@ -2,8 +2,8 @@
 
 use super::Memory;
 use super::samples::{self, SampleKind};
-use poc_graph::View;
 use poc_graph::error::{Error, Result};
+use poc_graph::{View, cancellation};
 use poc_rank::decay::weight_at;
 use poc_rank::histogram::Histogram;
 use std::collections::BTreeMap;
@@ -58,8 +58,9 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     let by_type = view.nodes_by_type().into_iter();
     let by_state = view.nodes_by_state().into_iter();
     let by_edge_kind = view.edges_by_kind().into_iter();
-    let live = (0..view.slots()).filter(|&ix| view.is_live(ix));
+    let live = (0..view.slots()).filter(|&ix| view.is_live(ix)).take_while(|_| !cancellation::is_requested());
     let weights: f64 = live.map(|ix| weight_at(view, ix, &memory.config.weight, now)).sum();
+    cancellation::check()?;
     let mut stats = Stats {
         nodes: view.node_count() as u64,
         live: view.live_count() as u64,

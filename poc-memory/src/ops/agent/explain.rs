@@ -160,7 +160,7 @@ impl Op for AgentExplain {
         let (memory, name) = (ctx.memory, &self.agent);
         let (state, now) = (ledger::state(memory, name)?, memory.now());
         let mut explained = AgentExplainOutput {
-            agent: list::row(memory, name, entry)?,
+            agent: list::row(ctx, name, entry)?,
             would_run: false,
             obstacles: Vec::new(),
             finds: None,

@@ -45,7 +45,8 @@ pub(super) struct AgentRow {
     pub(super) name: String,
     pub(super) description: String,
     /// `ok`, `last-good` (the file is broken, its last valid version is used), `invalid`, `disabled`,
-    /// `paused` or `on-demand`.
+    /// `paused`, `blocked` (none of its models can be called: a key is missing, or the provider is suspended) or
+    /// `on-demand`.
     pub(super) state: String,
     /// As written in the file.
     pub(super) schedule: Option<String>,
@@ -122,7 +123,7 @@ impl Op for AgentList {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentListOutput> {
         let catalog = ctx.host.catalog()?;
-        let agents = catalog.agents.iter().map(|(name, entry)| row(ctx.memory, name, entry));
+        let agents = catalog.agents.iter().map(|(name, entry)| row(ctx, name, entry));
         let Freshness { as_of, lag, degraded } = freshness::of(ctx.memory, &ctx.memory.store.view());
         let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
         let consolidation = catalog.consolidation.as_ref();
@@ -188,25 +189,20 @@ impl Op for AgentList {
 }
 
 /// Whether an agent would run, and what it would do.
-pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<AgentRow> {
-    let definition = entry.definition.as_deref();
+pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<AgentRow> {
+    let (memory, definition) = (ctx.memory, entry.definition.as_deref());
     let (state, now) = (ledger::state(memory, name)?, memory.now());
     let (last, paused) = (state.last(), entry.paused(&state, now));
     let next = scheduler::next(memory, name, entry, &state, local_zone());
     let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
     let stale = definition.map(backlog).transpose()?.flatten();
     let model = definition.map(|definition| definition.execution.model.clone());
-    // One callable model is enough.
-    let missing = || {
-        let missing = |name| poc_models::missing(&memory.config, name);
-        let all: Option<Vec<_>> = definition?.execution.models().map(missing).collect();
-        all?.into_iter().next()
-    };
+    let blocked = entry.blocked(&memory.config, &ctx.host.models(), now);
     let first = entry.errors.first().map(FileDiagnostic::line);
     Ok(AgentRow {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: entry.status(paused.as_ref()).to_owned(),
+        state: entry.status(paused.as_ref(), blocked.is_some()).to_owned(),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         running: ledger::current_run(memory, name, &state)?.map(|run| run.started),
@@ -217,7 +213,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &CatalogEntry) -> Result<A
         stale,
         usd_today: spent_today(memory, definition, &state).1,
         usd_total: state.totals().cost,
-        error: first.or_else(missing),
+        error: first.or(blocked),
         model,
         errors: entry.errors.clone(),
     })

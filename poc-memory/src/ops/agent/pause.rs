@@ -47,7 +47,7 @@ impl Op for AgentPause {
         let (since, until) = (cause.at, self.until.map(|until| until.resolve(cause.at)));
         let pause = Pause { since, until, note: self.note.unwrap_or_default().trim().to_owned() };
         pause::pause(ctx.memory, &self.agent, &pause, cause)?;
-        Ok(AgentPauseOutput { agent: list::row(ctx.memory, &self.agent, entry)? })
+        Ok(AgentPauseOutput { agent: list::row(ctx, &self.agent, entry)? })
     }
 
     fn show(output: &AgentPauseOutput) -> String {

@@ -39,7 +39,7 @@ impl Op for AgentResume {
         let entry = catalog.entry(&self.agent)?;
         let was = pause::resume(ctx.memory, &self.agent, entry, ctx.cause(Self::NAME))?;
         let was = was.map(|was| was.line(&self.agent));
-        Ok(AgentResumeOutput { agent: list::row(ctx.memory, &self.agent, entry)?, was })
+        Ok(AgentResumeOutput { agent: list::row(ctx, &self.agent, entry)?, was })
     }
 
     fn show(output: &AgentResumeOutput) -> String {

@@ -66,6 +66,7 @@ impl Op for AgentRun {
     // It spends money.
     const FOR_MODELS: bool = false;
     const LONG_RUNNING: bool = true;
+    const USES_SHUTDOWN_GRACE: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
     type Output = AgentRunOutput;
 

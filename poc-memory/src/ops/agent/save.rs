@@ -71,7 +71,7 @@ impl Op for AgentSave {
         let changed = agent_files::save(ctx.memory, &self.agent, &edits, &versions)?;
         let (catalog, _) = ctx.host.reload()?;
         Ok(AgentSaveOutput {
-            agent: list::row(ctx.memory, &self.agent, catalog.entry(&self.agent)?)?,
+            agent: list::row(ctx, &self.agent, catalog.entry(&self.agent)?)?,
             files: agent_files::read(ctx.memory, &self.agent)?,
             changed,
         })

@@ -230,7 +230,7 @@ impl Op for AgentShow {
             fingerprint: definition.fingerprint.clone(),
         });
         let files = self.files.then(|| agent_files::read(ctx.memory, &self.agent)).transpose()?;
-        Ok(AgentShowOutput { agent: list::row(ctx.memory, &self.agent, entry)?, definition, files })
+        Ok(AgentShowOutput { agent: list::row(ctx, &self.agent, entry)?, definition, files })
     }
 
     fn show(output: &AgentShowOutput) -> String {

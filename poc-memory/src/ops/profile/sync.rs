@@ -87,6 +87,7 @@ impl Op for RemoteSync {
     const COMMAND: &'static str = "profile remote sync";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
+    const USES_SHUTDOWN_GRACE: bool = true;
     type Output = RemoteSyncOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteSyncOutput> {

@@ -180,6 +180,14 @@ fn an_interrupted_request_stops() {
         ("recall", json!({"text": "splits"})),
         ("duplicates", json!({})),
         ("insert", json!({"notes": [{"title": "a"}, {"title": "b"}]})),
+        ("import", json!({"from": {"text": "# A file\n\nIts text.\n"}})),
+        ("list", json!({})),
+        ("tags", json!({})),
+        ("stats", json!({"since": "1h"})),
+        ("changes", json!({})),
+        ("backlinks", json!({"node": "journal"})),
+        ("classify", json!({"text": "splits"})),
+        ("consolidate", json!({})),
     ] {
         let error =
             cancellation::scope(&token, || asked(&memory, Actor::Person, op, request.clone())).unwrap_err();

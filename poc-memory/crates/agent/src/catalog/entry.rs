@@ -2,8 +2,10 @@
 
 use crate::Definition;
 use crate::ledger::AgentState;
+use crate::model::ModelRegistry;
 use crate::pause::PauseCause;
 use crate::schedule::Schedule;
+use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
 use std::sync::Arc;
@@ -54,10 +56,27 @@ impl CatalogEntry {
         PauseCause::of(after, state, now)
     }
 
-    /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or `invalid`.
-    pub fn status(&self, paused: Option<&PauseCause>) -> &'static str {
+    /// Why none of its models can be called: what each lacks, such as a key, or that its provider is suspended; `None`
+    /// if one can be called. A person's run tries a suspended provider, so an agent without a schedule is not blocked by
+    /// that. Sends no request.
+    pub fn blocked(&self, config: &Config, models: &ModelRegistry, now: Timestamp) -> Option<String> {
+        let execution = &self.definition.as_deref()?.execution;
+        let why = |name| {
+            models.missing(config, name).or_else(|| {
+                models.suspension_of(config, name, now).filter(|_| execution.schedule != Schedule::OnDemand)
+            })
+        };
+        let mut all = execution.models().map(why).collect::<Option<Vec<String>>>()?;
+        // Models of one provider lack the same.
+        all.dedup();
+        Some(all.join("; "))
+    }
+
+    /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `blocked`, `last-good` or `invalid`.
+    pub fn status(&self, paused: Option<&PauseCause>, is_blocked: bool) -> &'static str {
         match self.file_status() {
             "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
+            "ok" | "on-demand" | "last-good" if is_blocked => "blocked",
             status => status,
         }
     }

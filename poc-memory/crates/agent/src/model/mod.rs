@@ -4,12 +4,14 @@
 mod heuristic;
 mod registry;
 mod retry_after;
+mod secret;
 mod semaphore;
 
 pub use super::cost::CallCost;
 pub use heuristic::Heuristic;
 pub use registry::{ModelFactory, ModelRegistry, ModelSettings};
 pub use retry_after::RetryAfter;
+pub use secret::Secret;
 pub use semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 
 use super::child_process::ChildProcess;
@@ -72,6 +74,35 @@ pub struct Reply {
     pub text: String,
     /// Cost of each answer, including failed attempts.
     pub spent: Vec<CallCost>,
+    /// The key of the provider, which the server may have sent back. It must be removed from what is stored or shown.
+    pub secret: Option<Secret>,
+}
+
+impl Reply {
+    /// The text as the model wrote it; the structured field if there is no text.
+    pub fn full_text(&self) -> String {
+        match &self.structured {
+            Some(value) if self.text.is_empty() => value.to_string(),
+            _ => self.text.clone(),
+        }
+    }
+
+    /// The text to store: without the key of the provider.
+    pub fn stored_text(&self) -> String {
+        match (&self.structured, &self.secret) {
+            (Some(value), Some(secret)) if self.text.is_empty() => {
+                let mut value = value.clone();
+                secret.redact_strings(&mut value);
+                value.to_string()
+            }
+            _ => self.redacted(&self.full_text()),
+        }
+    }
+
+    /// A text about this reply without the key of the provider.
+    pub fn redacted(&self, text: &str) -> String {
+        self.secret.as_ref().map_or_else(|| text.to_owned(), |secret| secret.redact(text))
+    }
 }
 
 /// A failed call and its cost.

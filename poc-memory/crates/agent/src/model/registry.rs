@@ -135,6 +135,14 @@ impl ModelRegistry {
         }
     }
 
+    /// Why the provider of the model with this name is suspended at `now`; `None` when it is not.
+    pub fn suspension_of(&self, config: &Config, name: &str, now: Timestamp) -> Option<String> {
+        let provider = &config.models.get(name)?.provider;
+        let providers = self.0.providers.lock();
+        let (_, state) = providers.get(provider)?;
+        state.suspension(provider, config.calls.leave_alone, now)
+    }
+
     /// The providers that are suspended at `now`, one line each.
     pub fn suspension(&self, config: &Config, now: Timestamp) -> Vec<String> {
         let providers = self.0.providers.lock();

@@ -125,23 +125,19 @@ impl RunAttempt<'_> {
                     ..self.request(selection, prompt, &schema)
                 },
             )?;
-            let text = match &reply.structured {
-                Some(value) if reply.text.is_empty() => value.to_string(),
-                _ => reply.text.clone(),
-            };
             let problems = match reply::read(&reply, actions) {
                 Ok(answer) => {
-                    turns.push(Exchange { reply: text, problems: Vec::new() });
+                    turns.push(Exchange { reply: reply.stored_text(), problems: Vec::new() });
                     return Ok(answer);
                 }
                 Err(problems) => problems,
             };
-            turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
+            turns.push(Exchange { reply: reply.stored_text(), problems: problems.clone() });
             if turn == definition.retry.repair {
                 let message = format!("the reply is invalid: {}", problems.join("; "));
                 return Err(RunEnd::Failed(Status::Failed, Some(Reason::Unparseable), message));
             }
-            corrections.push((text, correction(&problems)));
+            corrections.push((reply.full_text(), correction(&problems)));
         }
         Err(RunEnd::Failed(Status::Failed, None, "the model was not called".to_owned()))
     }

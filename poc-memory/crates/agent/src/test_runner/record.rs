@@ -125,10 +125,7 @@ impl Model for Recorder<'_> {
         let answered = self.model.call(request)?;
         // A turn that cannot be recorded is reported when the entry is written.
         if let Ok((notes, around)) = notes {
-            let reply = match &answered.structured {
-                Some(value) if answered.text.is_empty() => value.to_string(),
-                _ => answered.text.clone(),
-            };
+            let reply = answered.stored_text();
             *self.kept.lock() = Some(Recording { now: request.now, notes, around, reply });
         }
         Ok(answered)

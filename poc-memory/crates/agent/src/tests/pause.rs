@@ -64,7 +64,7 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     let rest = Pause { since, until: Some(until), note: "moving house".into() };
     pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
     let paused = entry.paused(&ledger::state(&world.memory, "tester").unwrap(), since).unwrap();
-    assert_eq!(entry.status(Some(&paused)), "paused");
+    assert_eq!(entry.status(Some(&paused), false), "paused");
     insta::assert_snapshot!(paused.line("tester"), @"paused since 2026-11-21T10:00:00.000Z until 2026-11-21T13:00:00.000Z: moving house");
     // What runs next says so.
     let next_run = scheduler::next_run(&world.memory, &catalog, Tz::UTC).unwrap();

@@ -100,6 +100,9 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
         error_of(|_| (200, r#"{"data": [{"index": 0, "embedding": [1, 2, 3]}]}"#.into())),
         error_of(|_| (302, "elsewhere".into())),
     ];
+    // The key is where the text is cut.
+    let cut = error_of(|_| (401, format!("{}secret-7", "x".repeat(MAX_EXCERPT - 3))));
+    assert!(cut.ends_with("xx…") && !cut.contains("sec"), "{cut}");
     insta::assert_snapshot!(all.join("\n"), @r"
     `URL/embeddings` gives no vectors: 401 Unauthorized: the key … is wrong
     `URL/embeddings` gives no vectors: its answer is not a list of embeddings: expected value at line 1 column 1

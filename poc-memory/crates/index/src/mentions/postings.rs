@@ -6,8 +6,8 @@ use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
 use super::words::{FoldedWords, Spelling};
 use crate::text::stop_words::is_stop_word;
 use crate::text::tokens::is_name;
-use poc_graph::NodeId;
 use poc_graph::time::calendar_names::is_day_or_month;
+use poc_graph::{NodeId, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 
@@ -247,6 +247,9 @@ impl MentionPostings {
         let mut body: Vec<Word> = Vec::new();
         let mut found = Vec::new();
         for note in self.vocabulary.bodies(name).iter().filter_map(|slot| self.note(*slot)) {
+            if cancellation::is_requested() {
+                break;
+            }
             body.clear();
             body.extend(note.body());
             let matches = |at: &[Word]| {

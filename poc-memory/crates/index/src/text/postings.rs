@@ -1,7 +1,7 @@
 //! The inverted index: which texts contain a term, and how often.
 
 use super::hit::TextField;
-use poc_graph::NodeId;
+use poc_graph::{NodeId, cancellation};
 use poc_rank::bm25;
 use poc_rank::lookalike::WordSketch;
 use poc_rank::top_k::{Ranked, Top};
@@ -180,6 +180,9 @@ impl Postings {
         let mut by_document = vec![0.0f64; self.documents.len()];
         let mut touched = Vec::new();
         for term in terms.iter().filter_map(|name| self.term(name)) {
+            if cancellation::is_requested() {
+                break;
+            }
             let containing = match scope {
                 Scope::Field(TextField::Title) => term.titles,
                 Scope::Field(TextField::Body) => term.bodies,

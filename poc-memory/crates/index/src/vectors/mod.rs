@@ -24,7 +24,7 @@ use hnsw::Options;
 pub use note_cosines::NoteCosines;
 use parking_lot::{RwLock, RwLockReadGuard};
 use poc_graph::error::Result;
-use poc_graph::{Delta, NodeId};
+use poc_graph::{Delta, NodeId, cancellation};
 use poc_store::NoteDigests;
 use quantized::Code;
 use state::State;
@@ -166,6 +166,7 @@ impl VectorIndex {
 
     fn find(&self, vector: &[f32], k: usize, filter: Filter) -> Result<Vec<VectorHit>> {
         let Some(query) = self.code(vector)?.filter(|_| k > 0) else { return Ok(Vec::new()) };
+        cancellation::check()?;
         let state = self.read();
         let found = state
             .approximate(&query, k, filter)

@@ -134,7 +134,7 @@ impl Http {
             }
             None => path.to_owned(),
         };
-        one_line(&self.key.as_ref().map_or(target.clone(), |key| key.scrub(&target)))
+        one_line(&self.redacted(&target))
     }
 
     /// The error message of a response body as one short line without the key.
@@ -150,7 +150,7 @@ impl Http {
             Err(_) => String::from_utf8_lossy(body).into_owned(),
         };
         // The key is removed before the text is shortened: half a key would not be found.
-        let text = one_line(&self.key.as_ref().map_or(text.clone(), |key| key.scrub(&text)));
+        let text = one_line(&self.redacted(&text));
         if text.is_empty() { "no reason given".to_owned() } else { text }
     }
 }

@@ -8,7 +8,7 @@ use crate::batch::separate_note_errors;
 use crate::link;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_graph::{Edge, EdgeKind, NodeId, cancellation};
 use poc_store::Transaction;
 use std::collections::HashMap;
 
@@ -29,6 +29,7 @@ impl Import<'_> {
         let mut ready = Vec::new();
         let mut outdated = Vec::new();
         for (place, (_, edges)) in pending.iter().enumerate() {
+            cancellation::check()?;
             match edges {
                 PendingEdges::Exported { id, edges } => {
                     let moved = |id: NodeId| self.ids.get(&id).copied().unwrap_or(id);
@@ -57,12 +58,14 @@ impl Import<'_> {
             }
         }
         for chunk in outdated.chunks(self.memory.config.import.chunk.max(1)) {
+            cancellation::check()?;
             let provenance = self.cause.actor.clone();
             self.memory.store.transact(self.cause(), |tx| {
                 chunk.iter().try_for_each(|(src, kept)| unlink(tx, *src, kept, &provenance))
             })?;
         }
         for chunk in ready.chunks(self.chunk_of_edges()) {
+            cancellation::check()?;
             let made = self.memory.store.transact(self.cause(), |tx| {
                 chunk
                     .iter()

@@ -51,7 +51,7 @@ use conversation::{Conversation, Turn};
 use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, normal_key};
+use poc_graph::{Node, NodeId, cancellation, normal_key};
 use poc_store::Transaction;
 use restore::Restore;
 use run::{Import, PendingEdges, SessionNote};
@@ -90,6 +90,10 @@ pub fn fields() -> impl Iterator<Item = &'static str> {
 
 /// Imports all notes of a source. Calls `progress` after each transaction with the number of finished notes and
 /// the total, if known.
+///
+/// # Errors
+/// `unavailable` when it is cancelled. It stops between two transactions then: what it has stored stays, and the same
+/// import continues it.
 pub fn import(
     memory: &Memory,
     source: &ImportSource,
@@ -133,6 +137,7 @@ impl<'a> Import<'a> {
         bytes: usize,
         note: Result<ParsedNote>,
     ) -> Result<()> {
+        cancellation::check()?;
         self.done += 1;
         self.chunk.add_bytes(bytes);
         let note = note.map(|note| self.without_faults(&location, note));

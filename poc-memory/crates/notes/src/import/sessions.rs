@@ -10,7 +10,7 @@ use super::run::PROVENANCE;
 use crate::batch::separate_note_errors;
 use crate::sequence;
 use poc_graph::error::Result;
-use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_graph::{Edge, EdgeKind, NodeId, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Import<'_> {
@@ -32,6 +32,7 @@ impl Import<'_> {
             edges.extend(made.filter_map(|edge| Some(((*locations.get(&edge.src)?).clone(), edge))));
         }
         for chunk in edges.chunks(self.chunk_of_edges()) {
+            cancellation::check()?;
             let made = self.memory.store.transact(self.cause(), |tx| {
                 chunk
                     .iter()

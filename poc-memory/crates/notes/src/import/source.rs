@@ -4,6 +4,7 @@ use super::format::{self, Class, Format, json_lines};
 use super::location::SourceLocation;
 use super::run::{Import, PROVENANCE};
 use super::source_file::SourceFile;
+use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,6 +88,7 @@ fn unknown(path: &Path) -> Error {
 
 /// Reads a file. An error of the whole file is reported as one of its notes.
 fn read_file(file: &SourceFile<'_>, format: &dyn Format, import: &mut Import<'_>) -> Result<()> {
+    cancellation::check()?;
     *import.report.formats.entry(format.name().to_owned()).or_default() += 1;
     match format.read(file, import) {
         // Errors of the store end the import, those of a file do not.
@@ -111,6 +113,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
     import.files = found.files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();
     for relative in &found.files {
+        cancellation::check()?;
         let name = relative.to_string_lossy().into_owned();
         let path = folder.join(relative);
         let opened = SourceFile::at(&path, name.clone()).and_then(|file| {

@@ -1,6 +1,7 @@
 //! A file to import, or a text in place of one.
 
 use super::location::SourceLocation;
+use crate::regular_file;
 use poc_graph::error::{Error, Result};
 use serde_json::Value;
 use std::fs::File;
@@ -105,7 +106,7 @@ impl<'a> SourceFile<'a> {
         let Content::File(path) = &self.content else {
             return Err(Error::internal("a text has no file"));
         };
-        File::open(path).map(BufReader::new).map_err(|error| self.unreadable(&error))
+        regular_file::open(path).map(BufReader::new).map_err(|error| self.unreadable(&error))
     }
 
     /// Its bytes, at most `longest`.

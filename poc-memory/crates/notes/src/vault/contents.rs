@@ -8,10 +8,10 @@ use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
 use crate::insert::{self, PreparedNote};
 use crate::markdown_frame::{MarkdownFrame, Properties};
-use crate::{Draft, rename, supersede};
+use crate::{Draft, regular_file, rename, supersede};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, Node, NodeId, NodeType};
+use poc_graph::{Category, Node, NodeId, NodeType, cancellation};
 use poc_store::Transaction;
 
 /// A group of files that is ready to be stored.
@@ -33,6 +33,7 @@ impl VaultSync<'_> {
         let total = changed.len() as u64;
         let mut done = 0;
         for chunk in changed.chunks(self.memory.config.import.chunk.max(1)) {
+            cancellation::check()?;
             self.store_chunk(chunk)?;
             done += chunk.len() as u64;
             (self.progress)(done, total);
@@ -138,7 +139,7 @@ impl VaultSync<'_> {
                 continue;
             }
             let at = self.vault.folder.join(path);
-            let bytes = std::fs::read(&at).ok()?;
+            let bytes = regular_file::read(&at).ok()?;
             let file = digest::read(self.memory, (&at, path), &bytes, &provenance).ok()?;
             if file.digest.bytes != planned.bytes {
                 return None;

@@ -10,7 +10,7 @@ use crate::import::{NoteLink, without_heading};
 use crate::link;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, NodeId, View, normal_key};
+use poc_graph::{Edge, EdgeKind, NodeId, View, cancellation, normal_key};
 use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -89,6 +89,7 @@ impl VaultSync<'_> {
             changes.extend(outdated.map(|(_, edge)| (edge, false)));
         }
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
+            cancellation::check()?;
             let counts = memory.store.transact(self.cause("vault link"), |tx| {
                 let (mut added, mut removed) = (0, 0);
                 for (edge, is_wanted) in chunk {

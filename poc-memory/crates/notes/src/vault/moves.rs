@@ -8,7 +8,7 @@ use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, State};
+use poc_graph::{Node, NodeId, State, cancellation};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -48,6 +48,7 @@ impl VaultSync<'_> {
         let others = self.nodes_of_other_vaults()?;
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
         for chunk in retired.chunks(CHUNK) {
+            cancellation::check()?;
             let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
             let (vault, records) = (&self.vault, &self.records);
             let cause = self.cause("vault retire");

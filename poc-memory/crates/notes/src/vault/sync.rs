@@ -7,14 +7,13 @@ use super::plan::{self, Digests, SyncPlan};
 use super::report::{FileProblem, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
-use crate::Memory;
+use crate::{Memory, regular_file};
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, State};
+use poc_graph::{EdgeKind, NodeId, State, cancellation};
 use poc_store::Cause;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
@@ -60,7 +59,8 @@ pub(super) struct VaultSync<'a> {
 ///
 /// # Errors
 /// `unavailable` if the folder is not there, `conflict` if it is empty and was not before: then nothing is changed. Errors
-/// of single files are in the report.
+/// of single files are in the report. `unavailable` also when the sync is cancelled: it stops between two transactions or
+/// files, and the next sync does the rest.
 pub fn sync(
     memory: &Memory,
     vault: &VaultBinding,
@@ -90,7 +90,7 @@ pub fn sync(
     report
         .refused
         .extend(unreadable.map(|(file, error)| FileProblem { file: file.clone(), error: error.clone() }));
-    let read = read_files(memory, &vault, (&scan, &record, began), &records, &mut report);
+    let read = read_files(memory, &vault, (&scan, &record, began), &records, &mut report)?;
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync {
         memory,
@@ -154,10 +154,11 @@ fn read_files(
     (scan, before, began): (&VaultScan, &ScanRecord, i64),
     records: &VaultFiles,
     report: &mut VaultReport,
-) -> FilesRead {
+) -> Result<FilesRead> {
     let provenance = vault.provenance();
     let mut read = FilesRead { files: Digests::new(), stats: Vec::new() };
     for (path, stat) in &scan.files {
+        cancellation::check()?;
         let record = records.get(path).filter(|record| record.gone.is_none());
         // The record of a file that was not stored completely has no bytes.
         let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
@@ -216,7 +217,7 @@ fn read_files(
         record.gone.is_none() && !scan.files.contains_key(*path) && scan.is_unknown(path)
     });
     read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
-    read
+    Ok(read)
 }
 
 /// The bytes of a file; `None` if it changed while it was read.
@@ -227,7 +228,7 @@ fn read_file(memory: &Memory, path: &PathBuf, stat: &FileStat) -> Result<Option<
             .hint("split it into several, one idea each"));
     }
     let wrong = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
-    let mut file = match File::open(path) {
+    let mut file = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(wrong(error)),

@@ -13,10 +13,11 @@ use super::written_properties::{self, WrittenProperties};
 use crate::import::PROVENANCE;
 use crate::import::references::{is_attachment, without_extension};
 use crate::markdown_frame::{MarkdownFrame, Properties};
+use crate::regular_file;
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
-use poc_graph::{EdgeKind, NodeId};
+use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_store::Records as _;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -77,6 +78,7 @@ impl VaultSync<'_> {
             }
         }
         for (path, properties, state) in writes {
+            cancellation::check()?;
             self.write_properties(&path, &properties, state)?;
         }
         Ok(())
@@ -142,7 +144,7 @@ impl VaultSync<'_> {
             return Err(Error::invalid("it is a symbolic link, which is not written to"));
         }
         let stat = FileStat::of(&metadata);
-        let bytes = std::fs::read(&at).map_err(wrong)?;
+        let bytes = regular_file::read(&at).map_err(wrong)?;
         if *blake3::hash(&bytes).as_bytes() != record.digest.bytes {
             return Ok(None);
         }

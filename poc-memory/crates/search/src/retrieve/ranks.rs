@@ -3,7 +3,7 @@
 use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
 use poc_graph::error::Result;
-use poc_graph::{NodeId, Visibility};
+use poc_graph::{NodeId, Visibility, cancellation};
 use poc_index::TextField;
 use poc_rank::rrf::{K, rrf};
 
@@ -29,6 +29,7 @@ pub(super) fn find(
         ("title", weights.title_weight, by_field(TextField::Title)),
         ("text", weights.body_weight, by_field(TextField::Body)),
     ];
+    cancellation::check()?;
     let fused = rrf(&lists.each_ref().map(|(_, weight, list)| (*weight, list.as_slice())));
     let hits = fused.into_iter().take(wanted).map(|(id, score)| {
         let (mut ranks, mut shares) = (Vec::new(), Vec::new());

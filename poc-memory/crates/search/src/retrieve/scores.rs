@@ -78,6 +78,7 @@ pub(super) fn find(
         }
         cancellation::check()?;
         sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
+        cancellation::check()?;
     }
     // A note named by its key must come before all others. Notes that merely contain its key may have more
     // words of the query and a share of its score. If no score is high, the distance is one deviation.

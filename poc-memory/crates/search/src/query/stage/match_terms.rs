@@ -8,7 +8,7 @@ use crate::query::scan::visible_at;
 use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
-use poc_graph::{Ix, normal_key};
+use poc_graph::{Ix, cancellation, normal_key};
 use rustc_hash::FxHashMap;
 
 /// The score of a key that equals the term.
@@ -59,6 +59,7 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let unanswered = terms.unanswered();
     if !unanswered.is_empty() {
         let hits = ctx.sources.indexes.text()?.search_all(&unanswered.join(" "), view.node_count());
+        cancellation::check()?;
         let best = hits.first().map_or(1.0, |hit| hit.score);
         for hit in hits {
             if let Some(ix) = view.find(hit.id).filter(|&ix| is_live(ix)) {

@@ -1,12 +1,24 @@
-//! JSON in which no object repeats a field. `serde_json::Value` keeps the last of two equal fields, so that a reply with
-//! two lists of links would silently lose the first.
+//! Values in which no object repeats a field. `serde_json::Value` keeps the last of two equal fields, so that a reply of a
+//! model with two lists of links, or a request with two limits, would silently lose the first.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
-/// A JSON value whose objects have each field once.
-pub(super) struct UniqueFields(pub(super) Value);
+/// A JSON value whose objects have each field once. It decodes from every format that describes itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UniqueFields(pub Value);
+
+/// The text before and after the name in the error for a field that occurs twice.
+const REPEATED: [&str; 2] = ["the field `", "` occurs twice"];
+
+/// The field that occurs twice, if this is why [`UniqueFields`] could not be decoded.
+pub fn repeated_field(error: &serde_json::Error) -> Option<String> {
+    let text = error.to_string();
+    let [before, after] = REPEATED;
+    let (name, _) = text.strip_prefix(before)?.rsplit_once(after)?;
+    Some(name.to_owned())
+}
 
 impl<'de> Deserialize<'de> for UniqueFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -63,7 +75,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
         let mut object = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format!("the field `{name}` occurs twice")));
+                let [before, after] = REPEATED;
+                return Err(A::Error::custom(format!("{before}{name}{after}")));
             }
             let UniqueFields(value) = fields.next_value()?;
             object.insert(name, value);
@@ -109,9 +122,12 @@ mod tests {
         for text in
             [r#"{"a": 1, "a": 1}"#, r#"[{"b": {"a": 1, "c": 2, "a": 3}}]"#, r#"{"a": 1, "\u0061": 2}"#]
         {
-            let error = serde_json::from_str::<UniqueFields>(text).err().unwrap().to_string();
-            assert!(error.starts_with("the field `a` occurs twice at line 1 column"), "{error}");
+            let error = serde_json::from_str::<UniqueFields>(text).err().unwrap();
+            assert_eq!(repeated_field(&error).as_deref(), Some("a"), "{error}");
+            assert!(error.to_string().starts_with("the field `a` occurs twice at line 1 column"), "{error}");
         }
+        let other = serde_json::from_str::<UniqueFields>("{").err().unwrap();
+        assert_eq!(repeated_field(&other), None);
         assert!(serde_json::from_str::<UniqueFields>(r#"{"a": {"a": [{"a": 1}, {"a": 1}]}}"#).is_ok());
     }
 }

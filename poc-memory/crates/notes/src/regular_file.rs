@@ -1,0 +1,51 @@
+//! Opens files that are read whole. Only regular files can be: opening a pipe waits until somebody writes to it, and a
+//! device may have no end.
+
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Opens a file without waiting, also if it has just been replaced by something else.
+///
+/// # Errors
+/// Those of the system, and `InvalidInput` for what is no regular file.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// Reads a file whole.
+///
+/// # Errors
+/// Those of [`open`] and of reading.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn only_regular_files_are_opened_and_a_pipe_does_not_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("note.md");
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(read(&path).unwrap(), b"text");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(open(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        // Nobody writes to it.
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(open(&path).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(open(folder.path()).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
