@@ -14,7 +14,7 @@ use super::{ImportOptions, ParsedNote, read_vault_note};
 use crate::front_matter;
 use crate::testing::TestMemory;
 use poc_config::Config;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A memory to which nothing is written, and a file that is read.
 pub struct Fuzzed {
