@@ -73,6 +73,12 @@ page:
 reliability FORM="quick" *ARGUMENTS:
     python3 tests/reliability/run.py {{FORM}} {{ARGUMENTS}}
 
+# Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, with so many inputs (needs
+# `cargo install cargo-fuzz` and a C++ compiler). An input that fails is written to fuzz/artifacts, and
+# `cargo fuzz run -s none TARGET FILE` runs it again. Options of libFuzzer may follow: `just fuzz pipeline -1 -max_total_time=600`.
+fuzz TARGET="*" RUNS="1000000" *OPTIONS:
+    bash fuzz/run.sh '{{TARGET}}' {{RUNS}} {{OPTIONS}}
+
 # Build the program for release and pack it: an archive with manual pages, completions and its checksum, in target/archive.
 archive:
     bash packaging/archive.sh

@@ -31,6 +31,12 @@ mod vaults;
 mod verification;
 mod watch;
 
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    //! Parsers for the fuzz targets: see `fuzz/` at the root of the repository.
+    pub use crate::serve::rest::fuzzing::{rest_body, rest_query};
+}
+
 use clap::Parser;
 use poc_graph::error::Exit;
 use poc_memory::cli::{restrict_new_files, survive_file_size_limit, usage_error};

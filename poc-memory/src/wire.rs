@@ -7,6 +7,8 @@
 //! it is about to be closed.
 
 mod frame;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,8 @@
 //! implements the protocol in all its versions.
 
 mod arguments;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod hints;
 mod prompts;
 mod recent_searches;

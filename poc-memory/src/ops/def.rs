@@ -6,7 +6,7 @@ use super::screen::{Screen, StyledText};
 use super::{Actor, Ctx, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_graph::json;
+use poc_graph::{Tuple, json};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -177,6 +177,13 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     }
 }
 
+/// The decoded arguments of a request.
+pub(super) struct Arguments {
+    tenant: Tuple,
+    min_seq: Option<u64>,
+    request: Box<dyn OpRequest>,
+}
+
 /// A decoded request with its type erased.
 trait OpRequest {
     /// See [`Op::run`].
@@ -337,11 +344,8 @@ impl OpDef {
         if ctx.actor == Actor::Model {
             self.check_model(&ctx.memory.config.mcp)?;
         }
-        let mut request = request::require_object(request)?;
-        let schema = &ctx.memory.config.tenant_schema;
-        let tenant = tenancy::take(self.name, self.per_tenant, &mut request, schema)?;
-        let min_seq = min_seq::take(&mut request)?;
-        let request = self.read_request(request)?;
+        let Arguments { tenant, min_seq, request } =
+            self.read_arguments(request, &ctx.memory.config.tenant_schema)?;
         if let Some(seq) = min_seq {
             min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
         }
@@ -363,6 +367,14 @@ impl OpDef {
         }
         Err(refused("is switched off for models")
             .hint(format!("a person can set `{} = true` under `[mcp]` in config.toml", self.name)))
+    }
+
+    /// Decodes the arguments of a request.
+    pub(super) fn read_arguments(&self, request: Value, tenants: &TenantSchema) -> Result<Arguments> {
+        let mut request = request::require_object(request)?;
+        let tenant = tenancy::take(self.name, self.per_tenant, &mut request, tenants)?;
+        let min_seq = min_seq::take(&mut request)?;
+        Ok(Arguments { tenant, min_seq, request: self.read_request(request)? })
     }
 
     /// Decodes a request, whose field `text` may have its former name.

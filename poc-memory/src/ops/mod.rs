@@ -22,6 +22,8 @@ mod eval_live;
 mod explore;
 mod export;
 mod forget;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod get;
 mod growth;
 mod history;

@@ -14,6 +14,8 @@ mod cors;
 mod csrf;
 mod docs;
 mod endpoint;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod listen;
 mod mcp;
 mod metrics_format;

@@ -19,6 +19,8 @@ pub mod diff;
 pub mod due_slots;
 pub mod embedded;
 pub mod feedback_loop;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod judge;
 pub mod ledger;
 mod log_changes;

@@ -6,6 +6,8 @@ pub mod bounds;
 mod daemon;
 pub mod endpoint;
 pub mod files;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod history;
 mod hooks;
 mod layer;

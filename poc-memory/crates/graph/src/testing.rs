@@ -16,7 +16,17 @@ use super::{
 };
 use crate::rng::{Rng, SeededRng};
 use crate::time::Timestamp;
+use std::path::Path;
 use std::sync::Arc;
+
+/// The corpus of a fuzz target: see `fuzz/` at the root of the repository.
+pub fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
+    let files = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let corpus: Vec<Vec<u8>> = files.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
+    assert!(!corpus.is_empty(), "the corpus of `{target}` is empty");
+    corpus
+}
 
 impl SeededRng {
     /// A number in `from..below`, which must not be empty. Both must fit into 64 bits without a sign.

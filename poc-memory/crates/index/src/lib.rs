@@ -1,6 +1,8 @@
 //! The indexes derived from the log: text, vectors and mentions.
 
 mod error;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod latch;
 mod mentions;
 mod passages;

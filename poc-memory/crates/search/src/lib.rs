@@ -3,5 +3,7 @@
 //! Both read a [`View`](poc_graph::View) and, through read-only traits, the indexes. This crate does not depend
 //! on the store, so neither can write or take a lock.
 
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 pub mod query;
 pub mod retrieve;

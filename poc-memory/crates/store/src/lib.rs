@@ -16,6 +16,8 @@ mod disk;
 mod disk_reserve;
 mod engine;
 mod follower;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod index_workers;
 mod keys;
 mod lock;

@@ -34,6 +34,11 @@ pub(super) struct SavedViews {
 /// The views saved in a store's folder; `None` when the file is missing or damaged.
 pub(super) fn read(store: &Path) -> Option<SavedViews> {
     let (seq, bytes) = atomic_file::read(&file(store), fingerprint())?;
+    decode(&bytes, seq)
+}
+
+/// The views in the payload of the file, whose last transaction is `seq`.
+pub(super) fn decode(bytes: &[u8], seq: u64) -> Option<SavedViews> {
     let (checksum, bytes) = bytes.split_first_chunk()?;
     let (contents, mut bytes) = postcard::take_from_bytes::<TableOfContents>(bytes).ok()?;
     let mut views = Views::default();

@@ -76,6 +76,13 @@ impl Schedule {
             }
             ["every", period] => every(text, period),
             ["cron", fields @ ..] if fields.len() == 5 => {
+                // The library leaves out what is empty, and looks for the slots of an empty field without end.
+                if let Some(field) = fields.iter().find(|field| field.split(',').any(str::is_empty)) {
+                    return Err(Error::config(format!(
+                        "`{field}` in `{text}` has a comma with nothing beside it"
+                    ))
+                    .hint("write numbers on both sides of a comma: `cron 0,30 3 * * *`"));
+                }
                 let schedule = calendar(text, &fields.join(" "))?;
                 let is_hourly = fields.get(1).is_some_and(|hours| hours.starts_with('*') || *hours == "0-23");
                 Ok(match schedule {

@@ -36,6 +36,8 @@ use poc_graph::{Delta, Node, NodeId};
 use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
 use postings::MentionPostings;
+#[cfg(any(fuzzing, test))]
+pub(crate) use snapshot::saved_again;
 use std::path::{Path, PathBuf};
 use words::FoldedWords;
 

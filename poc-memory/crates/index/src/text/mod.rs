@@ -23,6 +23,8 @@ use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
 use postings::{Parameters, Postings, Scope};
 pub use scores::{QueryTerms, TextScores};
+#[cfg(any(fuzzing, test))]
+pub(crate) use snapshot::saved_again;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokens::Tokenizer;

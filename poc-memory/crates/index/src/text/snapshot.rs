@@ -54,3 +54,9 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Postings> {
     }
     (postings.len() == count).then_some(postings)
 }
+
+/// The saved form of a decoded index.
+#[cfg(any(fuzzing, test))]
+pub(crate) fn saved_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    encode(&decode(bytes)?).ok()
+}

@@ -57,18 +57,35 @@ pub(super) struct Image {
 
 impl Image {
     pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<Image> {
-        let places = rows.slots().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
-        let saved = SavedRows {
-            places: places.collect(),
-            parts: rows.parts(),
-            codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
-        };
         let graph = match hnsw.encode()? {
             Some((members, graph)) => Some(encode(&SavedGraph { members, graph })?),
             None => None,
         };
-        Ok(Image { applied, rows: encode(&saved)?, graph })
+        Ok(Image { applied, rows: encode_rows(rows)?, graph })
     }
+}
+
+fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
+    let places = rows.slots().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
+    encode(&SavedRows {
+        places: places.collect(),
+        parts: rows.parts(),
+        codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
+    })
+}
+
+/// `None` when the bytes are no rows of vectors with so many dimensions.
+fn decode_rows(bytes: &[u8], dimensions: usize) -> Option<Rows> {
+    let saved: SavedRows = postcard::from_bytes(bytes).ok()?;
+    let places = saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
+    let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
+    Rows::restore(dimensions, places.collect(), saved.parts, codes)
+}
+
+/// The saved form of decoded rows of vectors with four dimensions.
+#[cfg(any(fuzzing, test))]
+pub(crate) fn saved_again(bytes: &[u8]) -> Option<Vec<u8>> {
+    encode_rows(&decode_rows(bytes, 4)?).ok()
 }
 
 fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
@@ -109,11 +126,7 @@ impl Files {
     pub(super) fn read(&self, options: Options) -> Option<(Rows, Hnsw, u64)> {
         let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
         let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
-        let saved: SavedRows = postcard::from_bytes(&self.read_part(&manifest.rows)?).ok()?;
-        let places =
-            saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
-        let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
-        let rows = Rows::restore(options.dimensions, places.collect(), saved.parts, codes)?;
+        let rows = decode_rows(&self.read_part(&manifest.rows)?, options.dimensions)?;
         let graph = match &manifest.graph {
             Some(entry) => {
                 let saved: SavedGraph = postcard::from_bytes(&self.read_part(entry)?).ok()?;

@@ -18,6 +18,8 @@ use crate::latch::Latch;
 use crate::tenants::Index;
 pub use cosine_scores::CosineScores;
 use exact::Filter;
+#[cfg(any(fuzzing, test))]
+pub(crate) use files::saved_again;
 use files::{Files, Image};
 pub use hit::VectorHit;
 use hnsw::Options;

@@ -10,6 +10,8 @@ mod document;
 mod edges;
 mod foreign;
 mod format;
+#[cfg(any(fuzzing, test))]
+pub mod fuzzing;
 mod location;
 mod note_link;
 mod options;

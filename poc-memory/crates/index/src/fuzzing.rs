@@ -1,0 +1,26 @@
+//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+
+#![allow(clippy::unwrap_used, reason = "a broken law is a panic, which the fuzzer reports")]
+
+use super::{mentions, text, vectors};
+
+/// Decodes a saved index, whose kind is the first byte: text, mentions, or the rows of vectors. usearch does not check
+/// the saved graph of vectors. An index that can be decoded is saved as the same bytes again.
+pub fn index_snapshot(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    let saved_again = match kind {
+        0 => text::saved_again,
+        1 => mentions::saved_again,
+        _ => vectors::saved_again,
+    };
+    let Some(saved) = saved_again(bytes) else { return };
+    assert_eq!(saved_again(&saved).unwrap(), saved);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_corpus_obeys_the_laws() {
+        poc_graph::testing::corpus("index_snapshot").iter().for_each(|bytes| super::index_snapshot(bytes));
+    }
+}

@@ -1,0 +1,63 @@
+//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a broken law is a panic, which the fuzzer reports"
+)]
+
+use super::catch_up;
+use super::log::{check_segment, intact_records, last_transaction_before};
+use super::logged_transaction::LoggedTransaction;
+use super::view_file;
+use super::views::Views;
+use poc_graph::View;
+use poc_graph::testing::contents;
+use poc_graph::time::Timestamp;
+use std::path::Path;
+
+/// Decodes the record of a transaction, and what its writes mean for a view.
+pub fn log_record(payload: &[u8]) {
+    let Ok(txn) = LoggedTransaction::decode(payload) else { return };
+    let encoded = txn.encode().unwrap();
+    assert_eq!(LoggedTransaction::decode(&encoded).unwrap(), txn);
+    for write in &txn.writes {
+        let found = LoggedTransaction::decode_write(&encoded, txn.tenant, write.table, &write.key).unwrap();
+        let same = |other: &&super::Write| (other.table, &other.key) == (write.table, &write.key);
+        assert_eq!(found.as_ref().map(|(_, write)| write), txn.writes.iter().find(same));
+        write.embedder();
+    }
+    // An error is as good as an answer.
+    let _ = catch_up::apply_to_views(&mut Views::default(), &txn);
+}
+
+/// Reads a segment of the log from a file that it writes.
+pub fn log_segment(bytes: &[u8], file: &Path) {
+    std::fs::write(file, bytes).unwrap();
+    let _ = check_segment(file, 1, u64::MAX);
+    let _ = last_transaction_before(file, 1, Timestamp(0));
+    intact_records(bytes, 0).iter().for_each(|record| log_record(record.payload));
+}
+
+/// Decodes a saved view, and the file of saved views. A view that can be decoded is saved as the same.
+pub fn view_file(bytes: &[u8]) {
+    let _ = view_file::decode(bytes, 1);
+    let Some(view) = View::decode(bytes, 1) else { return };
+    let again = View::decode(&view.encode().unwrap(), 1).unwrap();
+    assert_eq!(contents(&again), contents(&view));
+}
+
+#[cfg(test)]
+mod tests {
+    use poc_graph::testing::corpus;
+
+    #[test]
+    fn the_corpora_obey_the_laws() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("segment");
+        corpus("log_record").iter().for_each(|bytes| super::log_record(bytes));
+        corpus("log_segment").iter().for_each(|bytes| super::log_segment(bytes, &file));
+        corpus("view_file").iter().for_each(|bytes| super::view_file(bytes));
+    }
+}
