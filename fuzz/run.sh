@@ -7,10 +7,12 @@ cd "$(dirname "$0")/.."
 pattern=$1 runs=$2
 shift 2
 
-# Memories of the targets, which libFuzzer ends without removing them.
-export TMPDIR=$PWD/fuzz/target/tmp
-rm -rf "$TMPDIR"
-mkdir -p "$TMPDIR"
+# For the files that some targets write, in memory where possible: libFuzzer ends without removing them.
+memory=/dev/shm
+test -w "$memory" || memory=/tmp
+TMPDIR=$(mktemp -d -p "$memory" poc-fuzz.XXXXXX)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 for file in fuzz/fuzz_targets/$pattern.rs; do
     target=$(basename "$file" .rs)
     mkdir -p "fuzz/target/corpus/$target"
