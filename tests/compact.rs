@@ -81,7 +81,16 @@ fn an_erased_text_is_in_no_file() {
     world.json(&["backup", "backups"]);
     assert!(!files_with(&world.home().join("store"), secret).is_empty());
     // An earlier text is erased as well, also from a run that quoted it.
-    world.json(&["insert", "--update", "hidden", "--body", "The word of the gate was changed by the guard."]);
+    world.json(&[
+        "insert",
+        "--update",
+        "--key",
+        "hidden",
+        "--title",
+        "Word",
+        "--body",
+        "The word of the gate was changed by the guard.",
+    ]);
     world.write("runs/linker/3.json", "{\"prompt\":\"The word of the gate was changed by the guard.\"}");
     let deleted = world.json(&["delete", "hidden"]);
     let erased = world.json(&["delete", deleted["id"].as_str().unwrap(), "--erase"]);

@@ -119,7 +119,7 @@ fn insert_notes(world: &World, number: u64) -> Vec<String> {
 
 fn change_one_note(world: &World, number: u64) -> Vec<String> {
     let body = incompressible::text(number, 60_000);
-    world.run(&["insert", "--update", "first", "--body", &body]);
+    world.run(&["insert", "--update", "--key", "first", "--title", "first", "--body", &body]);
     Vec::new()
 }
 

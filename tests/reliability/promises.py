@@ -132,7 +132,11 @@ PROMISES = [
         "R14",
         "No input ends the daemon",
         [
+            "fuzzing::",
             "query::tests::robust::",
+            "any_text_is_parsed_or_reported_with_a_position",
+            "garbage_is_an_error_and_not_a_panic",
+            "records_are_found_among_garbage",
             "no_text_makes_the_parser_panic",
             "wire::tests::random_bytes_never_panic",
             "wire::tests::a_damaged_frame_never_panics",

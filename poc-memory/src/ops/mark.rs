@@ -4,7 +4,7 @@ use super::text::plural;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
-use poc_notes::mark;
+use poc_notes::{mark, recall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,8 @@ impl Op for Mark {
     type Output = MarkOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<MarkOutput> {
+        // The change follows what recalls taught before.
+        recall::flush(ctx.memory)?;
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let since = self.since.resolve(now);

@@ -3,7 +3,7 @@
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, NodeType};
-use poc_notes::{Draft, confirmed_question, weight};
+use poc_notes::{Draft, confirmed_question, recall, weight};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -108,6 +108,8 @@ pub(super) fn bump(
     let draft = |title| Draft { title: Some(title), ..Draft::new(ctx.actor.name(), ctx.actor.trust()) };
     let prepared = question.map(|text| confirmed_question::prepare(ctx.memory, draft(text))).transpose();
     let prepared = prepared.map_err(|error| error.field("for"))?;
+    // The weight includes what recalls taught before.
+    recall::flush(ctx.memory)?;
     let cause = ctx.cause(op);
     let now = cause.at;
     let done = ctx.memory.store.transact(cause, |tx| {

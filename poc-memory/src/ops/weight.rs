@@ -2,8 +2,8 @@
 
 use super::{Access, Ctx, Op, Route, argument};
 use poc_graph::error::Result;
-use poc_notes::resolve;
 use poc_notes::weight::{self, WeightChange};
+use poc_notes::{recall, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ impl Op for Weight {
     type Output = WeightOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<WeightOutput> {
+        // The change follows what recalls taught before.
+        recall::flush(ctx.memory)?;
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let done = ctx.memory.store.transact(cause, |tx| {

@@ -65,9 +65,9 @@ impl From<EngineError> for Error {
         let code = if error.is_of_disk() { Code::ReadOnly } else { Code::Internal };
         let converted = Error::new(code, error.to_string());
         match error {
-            EngineError::Damaged(_) => {
-                converted.hint("open the store again: they are rebuilt from the log, nothing is lost")
-            }
+            EngineError::Damaged(_) => converted.hint(
+                "they are rebuilt from the log, now or when the store is opened again; nothing is lost",
+            ),
             _ => converted,
         }
     }
@@ -128,7 +128,7 @@ pub(super) trait Engine: Send + Sync {
         0
     }
 
-    /// Whether a failed write of the disk requires that the engine be opened again.
+    /// Whether a failed write of the disk, or damage, requires that the engine be opened again.
     fn has_failed(&self) -> bool {
         false
     }

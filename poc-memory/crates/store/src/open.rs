@@ -144,10 +144,11 @@ pub(super) fn open(
         buffer,
         patience,
         reserve: reserve.clone(),
+        quarantine,
     };
     let (needs_views, receiver) = mpsc::channel();
     // A closed channel means that this open has failed.
-    let opener = EngineOpener::start(move || records.open(&quarantine, || receiver.recv().unwrap_or(false)))?;
+    let opener = EngineOpener::start(move || records.open(|| receiver.recv().unwrap_or(false)))?;
     // Rebound here so that it is dropped before the opener, which waits for its thread.
     let needs_views = needs_views;
     let engine = opener.engine();

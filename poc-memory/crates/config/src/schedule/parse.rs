@@ -83,6 +83,14 @@ impl Schedule {
                     ))
                     .hint("write numbers on both sides of a comma: `cron 0,30 3 * * *`"));
                 }
+                // The library accepts other characters, and takes seconds to find that such a field has no slot.
+                let is_foreign = |char: &char| !(char.is_ascii_alphanumeric() || "*/,-#?+".contains(*char));
+                if let Some(foreign) = fields.iter().flat_map(|field| field.chars()).find(is_foreign) {
+                    return Err(Error::config(format!(
+                        "`{text}` is not a cron rule: no field has a {foreign:?}"
+                    ))
+                    .hint(format!("write letters, digits and `*`, `/`, `,`, `-`, `#`: `{CRON}`")));
+                }
                 let schedule = calendar(text, &fields.join(" "))?;
                 let is_hourly = fields.get(1).is_some_and(|hours| hours.starts_with('*') || *hours == "0-23");
                 Ok(match schedule {

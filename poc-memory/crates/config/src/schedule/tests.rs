@@ -86,6 +86,7 @@ fn invalid_schedules_are_reported() {
     insta::assert_snapshot!(error_of("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(error_of("cron , 3 * * *"), @"`,` in `cron , 3 * * *` has a comma with nothing beside it; write numbers on both sides of a comma: `cron 0,30 3 * * *`");
     insta::assert_snapshot!(error_of("cron 0 3 1, * *"), @"`1,` in `cron 0 3 1, * *` has a comma with nothing beside it; write numbers on both sides of a comma: `cron 0,30 3 * * *`");
+    insta::assert_snapshot!(error_of("cron 0 3 2 2 +ü74"), @r"`cron 0 3 2 2 +ü74` is not a cron rule: no field has a 'ü'; write letters, digits and `*`, `/`, `,`, `-`, `#`: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(error_of("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day; check the day of the month and the month");
     for text in [
         "",

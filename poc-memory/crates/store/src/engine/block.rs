@@ -22,8 +22,13 @@ pub(in crate::engine) struct Block(Vec<u8>);
 impl Block {
     /// The block in compressed bytes.
     pub(in crate::engine) fn decode(bytes: &[u8]) -> Result<Block, EngineError> {
+        Block::decode_up_to(MAX_BYTES, bytes)
+    }
+
+    /// The same for a block of at most so many bytes.
+    pub(in crate::engine) fn decode_up_to(max: usize, bytes: &[u8]) -> Result<Block, EngineError> {
         let (length, packed) = lz4_flex::block::uncompressed_size(bytes).map_err(damaged)?;
-        if length > MAX_BYTES {
+        if length > max {
             return Err(damaged(format!("a block would have {length} bytes")));
         }
         Ok(Block(lz4_flex::block::decompress(packed, length).map_err(damaged)?))

@@ -124,6 +124,8 @@ pub(crate) struct LsmEngine {
 struct Levels {
     directory: PathBuf,
     current: RwLock<Arc<Current>>,
+    /// Whether damage was found.
+    is_damaged: AtomicBool,
     /// Held while the space of the disk is checked, which writes a file.
     space: Mutex<()>,
     is_closing: AtomicBool,
@@ -196,6 +198,18 @@ impl Current {
         self.tables.first().map_or(0, |level| level.generations.last)
     }
 
+    /// What sled has for keys with a prefix.
+    fn recent_records(&self, prefix: &[u8]) -> Result<Vec<StoredRecord>> {
+        let mut found = Vec::new();
+        if let Some(recent) = &self.recent {
+            recent.engine.scan(prefix, &mut |key, value| {
+                found.push((key.to_vec(), value.to_vec()));
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
     fn mark(&self) -> Result<Mark> {
         let recent = self.recent.as_ref().map_or(Ok(Mark::default()), |recent| recent.engine.mark())?;
         let of_tables = self.tables.first().map_or(Mark::default(), |level| level.table.mark());
@@ -247,8 +261,13 @@ impl LsmEngine {
             current.recent = Some(Arc::new(open_recent(folder, is_copy)?));
         }
         let current = RwLock::new(Arc::new(current));
-        let (directory, is_closing) = (directory.to_owned(), AtomicBool::new(false));
-        let levels = Levels { directory, current, space: Mutex::default(), is_closing };
+        let levels = Levels {
+            directory: directory.to_owned(),
+            current,
+            is_damaged: AtomicBool::new(false),
+            space: Mutex::default(),
+            is_closing: AtomicBool::new(false),
+        };
         Ok(LsmEngine {
             levels: Arc::new(levels),
             limits,
@@ -294,22 +313,28 @@ impl LsmEngine {
 
     /// Writes sled's records and changes after them as a table, which takes sled's place.
     fn write_table(&self, current: &Current, changes: &[Put], mark: Mark) -> Result<()> {
-        let mut records: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        if let Some(recent) = &current.recent {
-            recent.engine.scan(&[], &mut |key, value| {
-                records.insert(key.to_vec(), value.to_vec());
-                Ok(())
-            })?;
+        let sorted: Vec<Put>;
+        let mut changes = changes;
+        if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
+            sorted = changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect();
+            changes = &sorted;
         }
-        records.extend(changes.iter().map(|(key, value)| (key.clone(), stored(value.clone()))));
-        let bytes = records.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum::<u64>();
-        let directory = &self.levels.directory;
-        self.levels.check_space(bytes)?;
+        let recent = current.recent_records(&[])?;
+        let in_sled: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.levels.check_space((in_sled + changes.iter().map(bytes_of).sum::<usize>()) as u64)?;
         let generations = Generations::one(current.newest_generation() + 1);
-        let mut writer = TableWriter::create(&directory.join(generations.file_name()), records.len() as u64)?;
+        let path = self.levels.directory.join(generations.file_name());
+        let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
+        let mut sources = MergedRecords::default();
+        sources.add(changes.iter().map(|(key, value)| Ok((key.clone(), stored(value.clone())))));
+        sources.add(recent.into_iter().map(Ok));
         let is_oldest = current.tables.is_empty();
-        for (key, value) in records.iter().filter(|(_, value)| !(is_oldest && value.is_empty())) {
-            writer.push(key, value)?;
+        for record in sources {
+            let (key, value) = record?;
+            // Nothing is below the oldest table that a deletion would hide.
+            if !(is_oldest && value.is_empty()) {
+                writer.push(&key, &value)?;
+            }
         }
         let level = Level { generations, table: Arc::new(writer.finish(mark)?) };
         let obsolete = current.recent.clone();
@@ -378,10 +403,11 @@ impl Levels {
 
     /// Passes on the result of reading a table. Damage is noted for the next open.
     fn noted<T>(&self, read: Result<T, EngineError>) -> Result<T> {
-        if matches!(&read, Err(EngineError::Damaged(_)))
-            && let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all())
-        {
-            tracing::error!("it cannot be noted that the records are damaged: {error}");
+        if matches!(&read, Err(EngineError::Damaged(_))) {
+            self.is_damaged.store(true, Ordering::SeqCst);
+            if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
+                tracing::error!("it cannot be noted that the records are damaged: {error}");
+            }
         }
         Ok(read?)
     }
@@ -481,13 +507,7 @@ impl Engine for LsmEngine {
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         let current = self.levels.current();
-        let mut recent: Vec<StoredRecord> = Vec::new();
-        if let Some(engine) = current.recent.as_ref().map(|recent| &recent.engine) {
-            engine.scan(prefix, &mut |key, value| {
-                recent.push((key.to_vec(), value.to_vec()));
-                Ok(())
-            })?;
-        }
+        let recent = current.recent_records(prefix)?;
         let mut sources = MergedRecords::default();
         sources.add(recent.into_iter().map(Ok));
         for level in &current.tables {
@@ -525,7 +545,8 @@ impl Engine for LsmEngine {
     }
 
     fn has_failed(&self) -> bool {
-        self.levels.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
+        self.levels.is_damaged.load(Ordering::SeqCst)
+            || self.levels.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
     }
 
     fn check_files(&self) -> Result<()> {

@@ -58,7 +58,8 @@ pub(crate) struct SledEngine {
     db: sled::Db,
     cache: BlockCache,
     directory: PathBuf,
-    /// Whether a write has failed. sled does not write any more then, and cannot read what it has not written.
+    /// Whether a write has failed or damage was found. After a failed write, sled does not write any more and cannot read
+    /// what it has not written.
     failed: AtomicBool,
     // `None` for a copy. The last field, so that it drops after sled is closed.
     _session: Option<Session>,
@@ -121,6 +122,7 @@ impl SledEngine {
     }
 
     fn note_damage(&self) {
+        self.failed.store(true, Ordering::SeqCst);
         if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
             tracing::error!("it cannot be noted that the records are damaged: {error}");
         }

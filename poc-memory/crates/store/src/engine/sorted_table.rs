@@ -143,7 +143,8 @@ impl SortedTable {
         let (index, filter) = bytes.split_at_checked(footer.index_length as usize).ok_or_else(damaged)?;
         let mut blocks = Vec::new();
         if !index.is_empty() {
-            let index = Block::decode(index)?;
+            // It has a checksum, so its length can be trusted.
+            let index = Block::decode_up_to(usize::MAX, index)?;
             let mut entries = index.records();
             while entries.advance()? {
                 let position = BlockPosition::decode(entries.value()).ok_or_else(damaged)?;

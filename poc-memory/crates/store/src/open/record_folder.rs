@@ -12,7 +12,7 @@ use crate::quarantine::Quarantine;
 use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
-use poc_graph::error::{Code, Result};
+use poc_graph::error::{Code, Error, Result};
 use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ pub(super) struct RecordFolder {
     /// How long the engine may go without a heartbeat.
     pub(super) patience: Duration,
     pub(super) reserve: Arc<Reserve>,
+    pub(super) quarantine: Arc<Quarantine>,
 }
 
 impl RecordFolder {
@@ -36,7 +37,7 @@ impl RecordFolder {
     ///
     /// If the disk does not let it be opened, a copy of the records takes its place. On any other failure, a panic or a
     /// hang included, its files are moved to the quarantine and it is rebuilt from the log, once, if the log is whole.
-    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
+    pub(super) fn open(&self, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
         let source: Arc<dyn EngineSource> = Arc::new(self.clone());
         let is_wanted = OnceCell::new();
         let open = || -> Result<_> {
@@ -50,15 +51,7 @@ impl RecordFolder {
             Ok(opened) => opened,
             Err(error) if error.code == Code::ReadOnly => return Err(error),
             Err(error) => {
-                // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
-                self.log.verify()?;
-                if self.folder.exists() {
-                    let name = quarantine.move_in(&self.folder).map_err(EngineError::Quarantine)?;
-                    notes.push(format!(
-                        "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
-                         rebuilt from the log"
-                    ));
-                }
+                notes.extend(self.put_aside(&error)?);
                 open()?
             }
         };
@@ -68,13 +61,26 @@ impl RecordFolder {
         Ok(opened)
     }
 
+    /// Moves the files of an engine that cannot be used to the quarantine, and returns a message for people about it.
+    fn put_aside(&self, why: &Error) -> Result<Option<String>> {
+        // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
+        self.log.verify()?;
+        if !self.folder.exists() {
+            return Ok(None);
+        }
+        let name = self.quarantine.move_in(&self.folder).map_err(EngineError::Quarantine)?;
+        Ok(Some(format!(
+            "the record engine could not be used ({why}): it was moved to `quarantine/{name}` and rebuilt from the log"
+        )))
+    }
+
     fn open_or_substitute(&self) -> Result<CurrentEngine> {
-        let opened = EngineSource::open(self).or_else(|error| {
+        let opened = self.open_engine().or_else(|error| {
             if error.code != Code::ReadOnly {
                 return Err(error);
             }
             self.reserve.release();
-            EngineSource::open(self)
+            self.open_engine()
         });
         match opened {
             Ok(engine) => Ok(CurrentEngine { engine, substitutes: None, _copy: None }),
@@ -89,10 +95,9 @@ impl RecordFolder {
             catch_up::views(engine.as_ref(), seq, &|| heartbeat.beat())
         })
     }
-}
 
-impl EngineSource for RecordFolder {
-    fn open(&self) -> Result<Arc<dyn Engine>> {
+    /// Opens the engine and brings it to the end of the log.
+    fn open_engine(&self) -> Result<Arc<dyn Engine>> {
         let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
         let engine = run_watched(self.patience, move |heartbeat| {
             let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
@@ -100,6 +105,21 @@ impl EngineSource for RecordFolder {
             Ok(engine)
         })?;
         Ok(Arc::new(engine))
+    }
+}
+
+impl EngineSource for RecordFolder {
+    fn open(&self) -> Result<Arc<dyn Engine>> {
+        self.open_engine().or_else(|error| {
+            if error.code == Code::ReadOnly {
+                return Err(error);
+            }
+            // Damage was found while the store was in use.
+            if let Some(note) = self.put_aside(&error)? {
+                tracing::error!("{note}");
+            }
+            self.open_engine()
+        })
     }
 
     fn substitute(&self, why: &str) -> Result<CurrentEngine> {

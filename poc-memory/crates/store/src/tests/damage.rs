@@ -232,6 +232,32 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     }
 }
 
+/// A table is not read as a whole when it is opened.
+#[test]
+fn damage_that_a_read_finds_is_mended_while_the_store_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() };
+    let store = open_in(&folder, parts).unwrap();
+    for number in 1..=200 {
+        put(&store, number);
+    }
+    let before = contents(&store);
+    store.checkpoint().unwrap();
+    for path in files(&folder.path().join("records")) {
+        let mut bytes = fs::read(&path).unwrap();
+        if path.extension().is_some_and(|own| own == "table") {
+            bytes[10] ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    assert_eq!(contents(&store), before);
+    assert!(folder.path().join("quarantine/records").exists());
+    put(&store, 201);
+    assert_eq!(numbers(&store), (1..=201).collect::<Vec<_>>());
+    drop(store);
+    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), (1..=201).collect::<Vec<_>>());
+}
+
 #[test]
 fn the_intact_part_of_quarantined_tables_can_be_read() {
     let folder = tempfile::tempdir().unwrap();

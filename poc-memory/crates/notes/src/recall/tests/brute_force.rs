@@ -192,18 +192,27 @@ proptest! {
         write_down(&memory, &recalled);
         for n in 0..plain.nodes.len() {
             let after = crate::recall::tests::weight(&memory, n as u64);
-            match candidates.get(&n) {
+            match candidates.get(&n).filter(|_| used.contains(&n)) {
                 Some(of) => prop_assert!((after - of.1).abs() < 1e-9),
                 None => prop_assert_eq!(after, before[&n]),
             }
         }
+        // All pairs of starts are reported, and the strongest one is stored.
+        let mut pairs = BTreeMap::new();
+        for (a, b, gain) in &recalled.learning.pairs {
+            let (a, b) = (number(*a), number(*b));
+            prop_assert!((gain - 0.5 * candidates[&a].0.min(candidates[&b].0)).abs() < 1e-6);
+            prop_assert!(pairs.insert((a.min(b), a.max(b)), *gain).is_none());
+        }
+        prop_assert_eq!(pairs.len(), starts.len() * (starts.len() - 1) / 2);
+        let strongest = pairs.values().copied().fold(0.0, f64::max);
+        let stored = pairs.iter().find(|(_, gain)| **gain == strongest).map(|(pair, _)| *pair);
         for a in 0..plain.nodes.len() {
             for b in 0..plain.nodes.len() {
                 let (from, to) = (id(a as u64), id(b as u64));
                 let faded = |kind: usize, lambda: f64| plain.edges.get(&(a, b, kind))
                     .map(|(strength, days)| (*strength, strength * (-lambda * *days as f64 * 86_400.0).exp()));
-                let together = (a != b && starts.contains(&a) && starts.contains(&b))
-                    .then(|| 0.5 * candidates[&a].0.min(candidates[&b].0));
+                let together = (stored == Some((a.min(b), a.max(b)))).then_some(strongest);
                 let led = recalled.hits.iter().any(|hit| hit.path.iter().any(|step| (step.from, step.to) == (from, to)));
                 for (kind, lambda, gain) in [(1, 2.7e-7, together), (2, 1.3e-7, led.then_some(0.75)), (0, 4.0e-8, None)] {
                     let there = faded(kind, lambda);
