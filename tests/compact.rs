@@ -92,6 +92,9 @@ fn an_erased_text_is_in_no_file() {
         "The word of the gate was changed by the guard.",
     ]);
     world.write("runs/linker/3.json", "{\"prompt\":\"The word of the gate was changed by the guard.\"}");
+    // Only an exact name or the id of a deleted note is erased.
+    let refused = world.json_with_status(&["delete", "hidde", "--erase"], 1);
+    assert_eq!(refused["error"]["code"], "not_found");
     let deleted = world.json(&["delete", "hidden"]);
     let erased = world.json(&["delete", deleted["id"].as_str().unwrap(), "--erase"]);
     let erasure = &erased["erasure"];

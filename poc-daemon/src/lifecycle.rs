@@ -7,8 +7,8 @@ use crate::serve::{rest, socket};
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{
-    checkpoint, compaction, lessons, log, notifications, opening, pools, refresh, schedule, service_manager,
-    transcripts, vaults, verification, watch,
+    checkpoint, compaction, log, notifications, opening, pools, recall_updates, refresh, schedule,
+    service_manager, transcripts, vaults, verification, watch,
 };
 use poc_agent::Catalog;
 use poc_config::Config;
@@ -55,7 +55,7 @@ fn start(arguments: &Arguments) -> Result<()> {
     let shared = Arc::new(Shared::new(memory, catalog));
     let result = runtime.block_on(serve(shared.clone(), signals));
     let closed = result.and_then(|connections| {
-        if let Err(error) = shared.memory.flush() {
+        if let Err(error) = shared.memory_now().flush() {
             tracing::warn!("what the memory learned last was not saved: {error}");
         }
         match shared.memory.store.checkpoint() {
@@ -114,7 +114,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             task(&shared, "refresh", refresh::run(shared.clone())),
             task(&shared, "transcripts", transcripts::run(shared.clone())),
             task(&shared, "vaults", vaults::run(shared.clone())),
-            task(&shared, "lessons", lessons::run(shared.clone())),
+            task(&shared, "recall updates", recall_updates::run(shared.clone())),
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
             task(&shared, "compaction", compaction::run(shared.clone())),
             task(&shared, "verification", verification::run(shared.clone())),

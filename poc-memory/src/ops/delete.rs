@@ -5,10 +5,11 @@ use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
+use poc_graph::NodeId;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{NodeId, Visibility};
 use poc_notes::erase::ErasedTexts;
-use poc_notes::{delete, history, resolve};
+use poc_notes::{delete, resolve};
+use poc_store::{LoggedChangeKind, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +21,8 @@ pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
-    /// drops the history of the whole memory up to now, so that nothing before can be undone. A note that is deleted
-    /// already is named by its id
+    /// drops the history of the whole memory up to now, so that nothing before can be undone. To erase a note that was
+    /// deleted before, give its full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -73,7 +74,7 @@ impl Op for Delete {
             delete::apply(tx, node.id, now)
         });
         let deleted = match deleted {
-            Err(unknown) if self.erase && unknown.code == Code::NotFound => {
+            Err(unknown) if self.erase && self.if_version.is_none() && unknown.code == Code::NotFound => {
                 return erase_deleted(ctx, &self.node, unknown);
             }
             deleted => deleted?,
@@ -118,18 +119,28 @@ impl Op for Delete {
     }
 }
 
-/// Erases a note that was deleted before, which is named by its id. `unknown` is the error for any other name.
+/// Erases a note that was deleted before, which is named by its full id, with what was deleted with it. `unknown` is the
+/// error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
-    let Ok(history) = history::find(ctx.memory, name, Visibility::of_person(ctx.memory.now())) else {
+    let store = &ctx.memory.store;
+    let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };
+    let changes = store.history(id)?;
+    let Some((seq, LoggedChangeKind::Deleted(node))) = changes.last().map(|last| (last.seq, &last.kind))
+    else {
         return Err(unknown);
     };
     let mut texts = ErasedTexts::default();
-    texts.add_history(ctx.memory, history.id)?;
+    texts.add_history(ctx.memory, id)?;
+    for write in store.transaction(seq)?.into_iter().flat_map(|deletion| deletion.writes) {
+        if let (Table::Nodes, None, Ok(id)) = (write.table, write.after, write.key.try_into()) {
+            texts.add_history(ctx.memory, NodeId::from_bytes(id))?;
+        }
+    }
     let erasure = erasure::run(ctx, &texts, Delete::NAME)?;
     Ok(DeleteOutput {
-        id: history.id,
-        key: history.key,
-        seq: history.entries.last().map_or(0, |deletion| deletion.seq),
+        id,
+        key: node.key.clone(),
+        seq,
         undo_within: None,
         edges: 0,
         derived: Vec::new(),

@@ -40,7 +40,7 @@ impl Op for Mark {
     type Output = MarkOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<MarkOutput> {
-        // The change follows what recalls taught before.
+        // The change follows the updates of earlier recalls.
         recall::flush(ctx.memory)?;
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;

@@ -49,7 +49,8 @@ pub(crate) struct Recall {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RecallOutput {
     results: Vec<RecallHit>,
-    /// Whether the memory learns from this recall. What it learned is stored at most a minute later.
+    /// Whether the memory learns from this recall. It is stored within a minute, and lost if the process is killed
+    /// before.
     learned: bool,
     /// Why learning failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

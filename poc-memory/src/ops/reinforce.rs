@@ -108,7 +108,7 @@ pub(super) fn bump(
     let draft = |title| Draft { title: Some(title), ..Draft::new(ctx.actor.name(), ctx.actor.trust()) };
     let prepared = question.map(|text| confirmed_question::prepare(ctx.memory, draft(text))).transpose();
     let prepared = prepared.map_err(|error| error.field("for"))?;
-    // The weight includes what recalls taught before.
+    // The weight includes the updates of earlier recalls.
     recall::flush(ctx.memory)?;
     let cause = ctx.cause(op);
     let now = cause.at;

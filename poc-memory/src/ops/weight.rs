@@ -39,7 +39,7 @@ impl Op for Weight {
     type Output = WeightOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<WeightOutput> {
-        // The change follows what recalls taught before.
+        // The change follows the updates of earlier recalls.
         recall::flush(ctx.memory)?;
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;

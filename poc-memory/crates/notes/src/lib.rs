@@ -132,7 +132,7 @@ pub struct Memory {
     // The past state that was requested last, by any tenant.
     past: Arc<Mutex<Option<Arc<PastMemory>>>>,
     pending_samples: Arc<samples::PendingSamples>,
-    pending_lessons: Arc<recall::PendingLessons>,
+    pending_updates: Arc<recall::PendingUpdates>,
     large_transactions: Arc<Mutex<history::LargeTransactions>>,
     known_growth: Arc<Mutex<growth::KnownGrowth>>,
     // Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
@@ -210,7 +210,7 @@ impl Memory {
             id_generator: Arc::default(),
             past: Arc::default(),
             pending_samples: Arc::default(),
-            pending_lessons: Arc::default(),
+            pending_updates: Arc::default(),
             large_transactions: Arc::default(),
             known_growth: Arc::default(),
             reranker: Reranker::from_config(&config.rerank).map(Arc::new),
@@ -249,7 +249,7 @@ impl Memory {
         }
     }
 
-    /// Stores what requests have left in memory: samples of questions and what recalls taught.
+    /// Stores what requests have left in memory: samples of questions and the updates of recalls.
     ///
     /// # Errors
     /// `read_only` when the disk fails a write. What could not be stored stays in memory.

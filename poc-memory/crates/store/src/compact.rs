@@ -1,4 +1,4 @@
-//! Compacts a store: drops history, and writes the records again without what sled has not reused.
+//! Compacts a store: drops history, and writes the records anew without obsolete values.
 //!
 //! Everything is prepared beside the store, from the log, while the store is used. The beginning of the log is then
 //! replaced with one rename, and the folder of the records with two; an open after an interruption finds the old or the
@@ -141,6 +141,8 @@ impl Work<'_> {
             }
         }
         self.catch_up(&engine, log.last())?;
+        // Otherwise an erased text stays in the files of the records.
+        engine.rewrite()?;
         engine.flush()?;
         drop(engine);
         (self.callbacks.check_cancelled)()?;

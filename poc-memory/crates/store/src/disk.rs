@@ -69,10 +69,13 @@ fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// The file by which [`check_space`] finds out. An interrupted check leaves it.
+pub(super) const PROBE: &str = "room";
+
 /// Fails when a folder has no space for `bytes` more bytes, or when its longest file, of `longest` bytes, may not grow by
 /// as much. For writers that cannot go on after a failed write.
 pub(super) fn check_space(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
-    let probe = folder.join("room");
+    let probe = folder.join(PROBE);
     // No bytes at all are an invalid argument.
     let checked = allocate(&probe, bytes.max(1)).and_then(|()| {
         // Takes no space, but is refused beyond the limit on the length of files.

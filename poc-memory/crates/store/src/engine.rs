@@ -65,9 +65,9 @@ impl From<EngineError> for Error {
         let code = if error.is_of_disk() { Code::ReadOnly } else { Code::Internal };
         let converted = Error::new(code, error.to_string());
         match error {
-            EngineError::Damaged(_) => converted.hint(
-                "they are rebuilt from the log, now or when the store is opened again; nothing is lost",
-            ),
+            EngineError::Damaged(_) => {
+                converted.hint("if the log is whole, they are rebuilt from it, now or at the next open")
+            }
             _ => converted,
         }
     }
@@ -138,7 +138,12 @@ pub(super) trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// Checks the parts of the files that were read when they were opened, and that a scan does not read.
+    /// Writes all records anew, without any value that was overwritten or deleted.
+    fn rewrite(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Reads again from the disk what an open has kept in memory, such as the indexes of tables: a scan does not read it.
     fn check_files(&self) -> Result<()> {
         Ok(())
     }

@@ -15,9 +15,10 @@ pub use quarantine_items::{
 
 use crate::catch_up;
 use crate::engine::Engine;
+use crate::engine::lsm;
 use crate::lock::Lock;
 use crate::log::{self, Log};
-use crate::open::damaged::{SalvagedRecords, SuspectLog, newest_of_records};
+use crate::open::damaged::{SalvagedRecords, SuspectLog};
 use crate::view_file;
 use journal::Journal;
 use new_log::NewLog;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long sled may go without an answer.
+/// How long the record engine may go without a heartbeat.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a repaired store is made from.
@@ -100,7 +101,7 @@ impl Repair {
         };
         log.raise_last(records.as_ref().map_or(0, |records| records.base));
         let view = view_file::read(directory).map_or(0, |saved| saved.seq());
-        let known = log.last().max(newest_of_records(&folder, PATIENCE)).max(view);
+        let known = log.last().max(lsm::newest_seq(&folder, PATIENCE)).max(view);
         let mut damage = prefix_end.map_or_else(
             || match last {
                 0 => "the log is lost".to_owned(),

@@ -1,4 +1,4 @@
-//! Stores what recalls taught.
+//! Stores the updates of weights and edges by recalls.
 
 use crate::weight;
 use poc_config::Config;
@@ -16,7 +16,7 @@ const PAIRS_PER_RECALL: usize = 1;
 /// Edges of each kind that recalls may create from one note. A stronger one then takes the place of the weakest.
 const MAX_EDGES: usize = 32;
 
-/// What a recall taught.
+/// The updates of one recall.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learning {
     /// Hits that were found by their likeness.
@@ -27,9 +27,9 @@ pub struct Learning {
     pub followed: Vec<(NodeId, NodeId)>,
 }
 
-/// What several recalls taught.
+/// The updates of several recalls.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lessons {
+pub struct RecallUpdates {
     recalls: usize,
     /// How often each node was used.
     used: BTreeMap<NodeId, u64>,
@@ -39,23 +39,19 @@ pub struct Lessons {
     followed: BTreeMap<(NodeId, NodeId), u64>,
 }
 
-impl Lessons {
-    /// Adds what a recall taught.
+impl RecallUpdates {
+    /// Adds the updates of a recall.
     pub fn add(&mut self, learning: &Learning) {
-        self.recalls += 1;
-        for id in &learning.used {
-            *self.used.entry(*id).or_default() += 1;
-        }
-        for (a, b, gain) in &learning.pairs {
-            *self.pairs.entry((*a.min(b), *a.max(b))).or_default() += gain;
-        }
-        for edge in &learning.followed {
-            *self.followed.entry(*edge).or_default() += 1;
-        }
+        self.merge(RecallUpdates {
+            recalls: 1,
+            used: learning.used.iter().map(|id| (*id, 1)).collect(),
+            pairs: learning.pairs.iter().map(|(a, b, gain)| ((*a.min(b), *a.max(b)), *gain)).collect(),
+            followed: learning.followed.iter().map(|edge| (*edge, 1)).collect(),
+        });
     }
 
-    /// Adds other lessons.
-    pub(super) fn merge(&mut self, other: Lessons) {
+    /// Adds other updates.
+    pub(super) fn merge(&mut self, other: RecallUpdates) {
         self.recalls += other.recalls;
         for (id, count) in other.used {
             *self.used.entry(id).or_default() += count;
@@ -82,11 +78,11 @@ impl Lessons {
     }
 }
 
-/// Stores what recalls taught, based on the weights in this transaction:
+/// Stores updates by recalls, based on the weights in this transaction:
 ///
 /// - Each used node gains `[reinforce] delta` for each use.
-/// - Of the pairs retrieved together, the strongest have `co_retrieval` edges in both directions that gain the pair's
-///   share, one pair for each recall.
+/// - The strongest pairs, one for each recall, get `co_retrieval` edges in both directions, which grow by the gain of the
+///   pair.
 /// - Each edge followed to a hit has a `co_traversal` edge that gains `co_retrieval_base` times
 ///   `co_traversal_multiplier` for each time.
 ///
@@ -95,24 +91,24 @@ impl Lessons {
 /// for a stronger one.
 pub fn learn(
     tx: &mut Transaction<'_>,
-    lessons: &Lessons,
+    updates: &RecallUpdates,
     config: &Config,
     provenance: &str,
     now: Timestamp,
 ) -> Result<()> {
     let view = tx.view();
     let exists = |id: NodeId| view.find(id).is_some();
-    for (&id, &uses) in lessons.used.iter().filter(|(id, _)| exists(**id)) {
+    for (&id, &uses) in updates.used.iter().filter(|(id, _)| exists(**id)) {
         weight::add_uses(tx, id, uses, config, now)?;
     }
     let recall = &config.recall;
     let mut gains: Vec<(NodeId, EdgeKind, NodeId, f64)> = Vec::new();
-    for (a, b, gain) in lessons.strongest_pairs() {
+    for (a, b, gain) in updates.strongest_pairs() {
         gains.extend([(a, EdgeKind::CoRetrieval, b, gain), (b, EdgeKind::CoRetrieval, a, gain)]);
     }
     let traversal_gain = recall.co_retrieval_base * recall.co_traversal_multiplier;
     gains.extend(
-        lessons
+        updates
             .followed
             .iter()
             .map(|(&(from, to), &times)| (from, EdgeKind::CoTraversal, to, traversal_gain * times as f64)),
@@ -125,6 +121,7 @@ pub fn learn(
     }
     grown.into_iter().try_for_each(|(src, kind)| delete_weakest(tx, src, kind, config, now))
 }
+
 /// Adds to the weight of an edge, and creates the edge if it does not exist. Writes nothing if the result is
 /// below the floor. Returns whether it created the edge.
 fn strengthen(
@@ -135,14 +132,14 @@ fn strengthen(
     provenance: &str,
     now: Timestamp,
 ) -> Result<bool> {
-    let exists = tx.edge(src, kind, dst)?;
-    let before = exists.as_ref().map_or(0.0, |edge| edge_at(edge, &config.edges, now));
+    let existing = tx.edge(src, kind, dst)?;
+    let before = existing.as_ref().map_or(0.0, |edge| edge_at(edge, &config.edges, now));
     let strength = (before + gain).min(config.edges.cap);
     if strength < config.edges.floor {
         return Ok(false);
     }
-    let is_new = exists.is_none();
-    let edge = exists.unwrap_or_else(|| Edge {
+    let is_new = existing.is_none();
+    let edge = existing.unwrap_or_else(|| Edge {
         src,
         dst,
         kind,

@@ -1,7 +1,7 @@
 //! Recall: notes similar to a text and of high weight, the notes linked to those, and what is learned from it.
 //!
-//! [`recall`] reads and ranks without changing the store. [`record`] keeps what it taught in memory, and [`flush`] stores
-//! what several recalls taught in one transaction.
+//! [`recall`] reads and ranks without changing the store. [`record`] keeps its updates in memory, and [`flush`] stores
+//! those of several recalls in one transaction.
 
 mod expand;
 mod learn;
@@ -10,8 +10,8 @@ mod pending;
 mod tests;
 
 pub use expand::PathHop;
-pub use learn::{Learning, Lessons, learn};
-pub use pending::{PendingLessons, flush, record};
+pub use learn::{Learning, RecallUpdates, learn};
+pub use pending::{PendingUpdates, flush, record};
 
 use super::{Memory, weight};
 use expand::{Expansion, Start};

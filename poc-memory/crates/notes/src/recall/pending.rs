@@ -1,24 +1,28 @@
-//! What recalls taught and is not stored yet.
+//! Updates by recalls that are not stored yet.
 //!
-//! A recall writes nothing by itself. What recalls of a tenant and an actor taught is collected in memory, and becomes one
+//! A recall writes nothing by itself. The updates of a tenant and an actor are collected in memory, and become one
 //! transaction a minute in a daemon, or one at the end of a process without a daemon. Notes and pairs that were recalled
 //! several times are then written once. What is pending is lost if the process is killed.
 
-use super::learn::{Learning, Lessons, learn};
+use super::learn::{Learning, RecallUpdates, learn};
 use crate::Memory;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
 use poc_graph::{Tenant, Tuple};
 use std::collections::BTreeMap;
 
-/// With so many pairs, the lessons are stored at once.
+/// With so many pairs, the updates are stored at once.
 const MAX_PENDING_PAIRS: usize = 50_000;
 
-/// The lessons that are not stored yet, by tenant and by who asked.
+/// The updates that are not stored yet, by tenant and by who asked.
 #[derive(Debug, Default)]
-pub struct PendingLessons(Mutex<BTreeMap<(Tenant, String), (Tuple, Lessons)>>);
+pub struct PendingUpdates {
+    by_actor: Mutex<BTreeMap<(Tenant, String), (Tuple, RecallUpdates)>>,
+    /// Held while updates are stored, so that whoever flushes sees all of them stored afterwards.
+    flushing: Mutex<()>,
+}
 
-/// Adds what a recall of an actor taught.
+/// Adds the updates of a recall by an actor.
 ///
 /// # Errors
 /// `read_only` when the store takes no writes: nothing is learned then.
@@ -26,39 +30,40 @@ pub fn record(memory: &Memory, actor: &str, learning: &Learning) -> Result<()> {
     if let Some(cause) = memory.store.read_only() {
         return Err(cause.error());
     }
-    let pairs = put(memory, actor, |lessons| lessons.add(learning));
+    let pairs = put(memory, actor, |updates| updates.add(learning));
     if pairs < MAX_PENDING_PAIRS { Ok(()) } else { flush(memory) }
 }
 
-/// Adds to the lessons of a tenant and an actor. Returns how many pairs they have then.
-fn put(memory: &Memory, actor: &str, add: impl FnOnce(&mut Lessons)) -> usize {
-    let mut pending = memory.pending_lessons.0.lock();
+/// Adds to the updates of a tenant and an actor. Returns how many pairs they have then.
+fn put(memory: &Memory, actor: &str, add: impl FnOnce(&mut RecallUpdates)) -> usize {
+    let mut pending = memory.pending_updates.by_actor.lock();
     let key = (memory.store.tenant(), actor.to_owned());
-    let (_, lessons) =
-        pending.entry(key).or_insert_with(|| (memory.store.tuple().clone(), Lessons::default()));
-    add(lessons);
-    lessons.pair_count()
+    let (_, updates) =
+        pending.entry(key).or_insert_with(|| (memory.store.tuple().clone(), RecallUpdates::default()));
+    add(updates);
+    updates.pair_count()
 }
 
-/// Stores the pending lessons of every tenant and actor, in one transaction each.
+/// Stores the pending updates of every tenant and actor, in one transaction each. Waits for another flush to end.
 ///
 /// # Errors
-/// `read_only` when the disk fails a write. Lessons that could not be stored stay pending.
+/// `read_only` when the disk fails a write. Updates that could not be stored stay pending, and the others are stored.
 pub fn flush(memory: &Memory) -> Result<()> {
+    let _flushing = memory.pending_updates.flushing.lock();
     if memory.store.read_only().is_some() {
         return Ok(());
     }
-    loop {
-        let Some(((_, actor), (tuple, lessons))) = memory.pending_lessons.0.lock().pop_first() else {
-            return Ok(());
-        };
+    let pending = std::mem::take(&mut *memory.pending_updates.by_actor.lock());
+    let mut result = Ok(());
+    for ((_, actor), (tuple, updates)) in pending {
         let own = memory.of(&tuple);
         let cause = own.cause(&actor, "recall");
         let now = cause.at;
-        let stored = own.store.transact(cause, |tx| learn(tx, &lessons, &own.config, &actor, now));
+        let stored = own.store.transact(cause, |tx| learn(tx, &updates, &own.config, &actor, now));
         if let Err(error) = stored {
-            put(&own, &actor, |pending| pending.merge(lessons));
-            return Err(error);
+            put(&own, &actor, |pending| pending.merge(updates));
+            result = result.and(Err(error));
         }
     }
+    result
 }

@@ -215,6 +215,11 @@ impl Engine for BufferedEngine {
         self.finish(&mut self.writer.lock())
     }
 
+    fn rewrite(&self) -> Result<()> {
+        self.flush()?;
+        self.buffers.engine.rewrite()
+    }
+
     fn check_files(&self) -> Result<()> {
         self.buffers.engine.check_files()
     }

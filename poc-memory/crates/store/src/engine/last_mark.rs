@@ -1,7 +1,7 @@
 //! The number of the last transaction that records may contain, in a file beside them.
 //!
 //! It is written before the records are, and after the log. So a log that ends before it has lost transactions, and
-//! this is known before sled is opened, which changes sled's files.
+//! this is known before the engine is opened, which changes its files.
 
 use crate::atomic_file::{self, Fingerprint};
 use poc_graph::error::Result;

@@ -290,6 +290,10 @@ impl Engine for LazyEngine {
         self.with(|engine| engine.retry())
     }
 
+    fn rewrite(&self) -> Result<()> {
+        self.with(|engine| engine.rewrite())
+    }
+
     fn check_files(&self) -> Result<()> {
         self.with(|engine| engine.check_files())
     }

@@ -11,19 +11,19 @@
 //! whose last generation is `N`.
 
 mod earlier_layout;
-mod merged_records;
+mod merge_iterator;
 mod table_files;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use earlier_layout::newest_seq as newest_seq_of_earlier_layout;
+pub(crate) use earlier_layout::is_in as has_earlier_layout;
 
-use super::sled::{SledEngine, session};
+use super::sled::{self, SledEngine, session};
 use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
 use super::{Engine, EngineError, Mark, Put, Visitor, last_mark};
 use crate::disk;
-use crate::watchdog;
-use merged_records::MergedRecords;
+use crate::watchdog::{self, run_watched};
+use merge_iterator::MergeIterator;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::Result;
 use std::borrow::Cow;
@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use table_files::{Generations, TableFiles};
 
 /// When records are written as tables.
@@ -41,7 +42,7 @@ use table_files::{Generations, TableFiles};
 pub(crate) struct Limits {
     /// Bytes of changes from which on they become a table at once.
     pub(crate) table: usize,
-    /// Bytes of sled's records from which on they become a table. After a power cut, as much is read from the log.
+    /// Bytes written to sled from which on its records become a table. After a power cut, as much is read from the log.
     pub(crate) recent: usize,
 }
 
@@ -59,21 +60,43 @@ const DAMAGED: &str = "damaged";
 
 /// Whether a directory has records that were not found damaged.
 pub(crate) fn is_readable(directory: &Path) -> bool {
-    directory.is_dir() && !directory.join(DAMAGED).exists() && !earlier_layout::is_untrusted(directory)
+    directory.is_dir() && !directory.join(DAMAGED).exists() && !has_earlier_layout(directory)
+}
+
+/// The greatest number of a transaction of which a directory may have changes; 0 when it has none or cannot be read.
+pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
+    if let Some(last) = last_mark::read(directory) {
+        return last;
+    }
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let mut newest = 0;
+    let mut folders_of_sled: Vec<PathBuf> = Vec::new();
+    if has_earlier_layout(directory) {
+        folders_of_sled.push(directory.to_owned());
+    }
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if table_files::is_table(&path) {
+            newest = newest.max(SortedTable::open(&path).map_or(0, |table| table.mark().seq));
+        } else if path.is_dir() && path.join(sled::FILE).exists() {
+            folders_of_sled.push(path);
+        }
+    }
+    for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
+        match run_watched(patience, move |_| SledEngine::open_copy(&folder)?.newest_seq()) {
+            Ok(seq) => newest = newest.max(seq),
+            Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
+        }
+    }
+    newest
 }
 
 /// Calls `each` with what is intact in a table that nothing has open: the number of its last transaction, a key, and the
-/// value. Returns whether the file is a table whose index can be read.
-pub(crate) fn each_intact_record(file: &Path, each: &mut dyn FnMut(u64, &[u8], &[u8])) -> bool {
-    let is_table = file.extension().is_some_and(|own| own == table_files::EXTENSION);
-    let Some(table) = is_table.then(|| SortedTable::open(file).ok()).flatten() else { return false };
-    let seq = table.mark().seq;
-    table.each_intact_record(&mut |key, stored| {
-        if let Some(value) = value_of(stored) {
-            each(seq, key, value);
-        }
-    });
-    true
+/// value, or `None` for a tombstone. Calls it with nothing for other files.
+pub(crate) fn each_intact_record(file: &Path, each: &mut dyn FnMut(u64, &[u8], Option<&[u8]>)) {
+    if let Some(table) = table_files::is_table(file).then(|| SortedTable::open(file).ok()).flatten() {
+        let seq = table.mark().seq;
+        table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
+    }
 }
 
 /// The bytes of the files of a directory; 0 if it is missing.
@@ -124,8 +147,8 @@ pub(crate) struct LsmEngine {
 struct Levels {
     directory: PathBuf,
     current: RwLock<Arc<Current>>,
-    /// Whether damage was found.
-    is_damaged: AtomicBool,
+    /// Whether a table could not be read.
+    has_failed: AtomicBool,
     /// Held while the space of the disk is checked, which writes a file.
     space: Mutex<()>,
     is_closing: AtomicBool,
@@ -171,8 +194,8 @@ impl Drop for RecentFolder {
     }
 }
 
-/// What is stored for a value: the value and a byte more, or nothing for a deleted key.
-fn stored(value: Option<Vec<u8>>) -> Vec<u8> {
+/// What is stored for a value: the value and a byte more, or no bytes as the tombstone of a deleted key.
+fn encode_value(value: Option<Vec<u8>>) -> Vec<u8> {
     value.map_or_else(Vec::new, |mut value| {
         value.push(1);
         value
@@ -181,12 +204,12 @@ fn stored(value: Option<Vec<u8>>) -> Vec<u8> {
 
 /// Changes as sled gets them.
 pub(crate) fn encoded(changes: &[Put]) -> Vec<Put> {
-    changes.iter().map(|(key, value)| (key.clone(), Some(stored(value.clone())))).collect()
+    changes.iter().map(|(key, value)| (key.clone(), Some(encode_value(value.clone())))).collect()
 }
 
-/// The value of what [`stored`] made.
-fn value_of(stored: &[u8]) -> Option<&[u8]> {
-    stored.split_last().map(|(_, value)| value)
+/// The value of what [`encode_value`] made.
+fn decode_value(encoded: &[u8]) -> Option<&[u8]> {
+    encoded.split_last().map(|(_, value)| value)
 }
 
 fn bytes_of((key, value): &Put) -> usize {
@@ -244,8 +267,10 @@ impl LsmEngine {
             return Err(EngineError::FoundDamaged.into());
         }
         let unreadable = |source| EngineError::Directory { directory: directory.to_owned(), source };
+        if has_earlier_layout(directory) {
+            return Err(EngineError::EarlierLayout.into());
+        }
         fs::create_dir_all(directory).map_err(unreadable)?;
-        earlier_layout::convert(directory, is_copy)?;
         let files = TableFiles::read(directory)?;
         let open = |generations: Generations| {
             let table = Arc::new(SortedTable::open(&directory.join(generations.file_name()))?);
@@ -264,7 +289,7 @@ impl LsmEngine {
         let levels = Levels {
             directory: directory.to_owned(),
             current,
-            is_damaged: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             space: Mutex::default(),
             is_closing: AtomicBool::new(false),
         };
@@ -325,8 +350,8 @@ impl LsmEngine {
         let generations = Generations::one(current.newest_generation() + 1);
         let path = self.levels.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
-        let mut sources = MergedRecords::default();
-        sources.add(changes.iter().map(|(key, value)| Ok((key.clone(), stored(value.clone())))));
+        let mut sources = MergeIterator::default();
+        sources.add(changes.iter().map(|(key, value)| Ok((key.clone(), encode_value(value.clone())))));
         sources.add(recent.into_iter().map(Ok));
         let is_oldest = current.tables.is_empty();
         for record in sources {
@@ -353,7 +378,8 @@ impl LsmEngine {
     fn start_to_merge(&self) {
         let mut merger = self.merger.lock();
         let is_running = merger.as_ref().is_some_and(|thread| !thread.is_finished());
-        if is_running || self.levels.current().due_to_merge().is_none() {
+        let has_failed = self.levels.has_failed.load(Ordering::SeqCst);
+        if is_running || has_failed || self.levels.current().due_to_merge().is_none() {
             return;
         }
         let levels = self.levels.clone();
@@ -378,8 +404,8 @@ impl LsmEngine {
 }
 
 impl Current {
-    /// How many of the newest tables are to be merged: as many as are not much longer than those before them together.
-    /// Then each record is written again a logarithmic number of times, and there are as few tables.
+    /// How many of the newest tables are due to be merged: each further table that is at most 1.5 times as long as all newer
+    /// ones together. So a record is rewritten a logarithmic number of times.
     fn due_to_merge(&self) -> Option<usize> {
         let (mut sum, mut count) = (self.tables.first()?.table.length(), 1);
         while let Some(next) = self.tables.get(count)
@@ -401,13 +427,20 @@ impl Levels {
         change(Arc::make_mut(&mut self.current.write()));
     }
 
-    /// Passes on the result of reading a table. Damage is noted for the next open.
-    fn noted<T>(&self, read: Result<T, EngineError>) -> Result<T> {
-        if matches!(&read, Err(EngineError::Damaged(_))) {
-            self.is_damaged.store(true, Ordering::SeqCst);
-            if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
-                tracing::error!("it cannot be noted that the records are damaged: {error}");
+    /// Passes on the result of reading a table. After damage and failures of the disk, the engine must be opened again;
+    /// damage is also marked in the directory, for an open after a crash.
+    fn check_damage<T>(&self, read: Result<T, EngineError>) -> Result<T> {
+        match &read {
+            Err(EngineError::Damaged(_)) if !self.is_closing.load(Ordering::SeqCst) => {
+                self.has_failed.store(true, Ordering::SeqCst);
+                if let Err(error) =
+                    File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all())
+                {
+                    tracing::error!("it cannot be noted that the records are damaged: {error}");
+                }
             }
+            Err(EngineError::Unreadable(_)) => self.has_failed.store(true, Ordering::SeqCst),
+            _ => {}
         }
         Ok(read?)
     }
@@ -435,10 +468,10 @@ impl Levels {
         let generations = Generations { first: oldest.generations.first, last: newest.generations.last };
         let max_records = merged.iter().map(|level| level.table.records()).sum();
         let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
-        let mut sources = MergedRecords::default();
-        merged.iter().for_each(|level| sources.add(level.table.from(&[])));
+        let mut sources = MergeIterator::default();
+        merged.iter().for_each(|level| sources.add(level.table.cursor_from(&[])));
         for record in sources {
-            let (key, value) = self.noted(record)?;
+            let (key, value) = self.check_damage(record)?;
             if self.is_closing.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -446,6 +479,9 @@ impl Levels {
             if !value.is_empty() || !older.is_empty() {
                 writer.push(&key, &value)?;
             }
+        }
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Ok(());
         }
         let table = Arc::new(writer.finish(newest.table.mark())?);
         let obsolete: Vec<PathBuf> = merged.iter().map(|level| level.table.path().to_owned()).collect();
@@ -455,8 +491,10 @@ impl Levels {
             let Some(at) = at else { return };
             current.tables.splice(at..at + count, [Level { generations, table }]);
         });
-        for path in obsolete {
-            // Whoever reads one has it open. What is left is deleted by the next open.
+        // The next open deletes what is left. An engine that is given up deletes nothing by name: the directory may belong to
+        // its successor by now.
+        for path in obsolete.iter().filter(|_| !self.is_closing.load(Ordering::SeqCst)) {
+            // Whoever reads one has it open.
             let _ = fs::remove_file(path);
         }
         Ok(())
@@ -499,26 +537,26 @@ impl Engine for LsmEngine {
             if found.is_some() {
                 break;
             }
-            found = self.levels.noted(level.table.get(key))?;
+            found = self.levels.check_damage(level.table.get(key))?;
         }
         // The last byte only says that there is a value.
-        Ok(found.and_then(|mut stored| stored.pop().map(|_| stored)))
+        Ok(found.and_then(|mut encoded| encoded.pop().map(|_| encoded)))
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         let current = self.levels.current();
         let recent = current.recent_records(prefix)?;
-        let mut sources = MergedRecords::default();
+        let mut sources = MergeIterator::default();
         sources.add(recent.into_iter().map(Ok));
         for level in &current.tables {
             let belongs = |record: &Result<StoredRecord, EngineError>| {
                 record.as_ref().map_or(true, |(key, _)| key.starts_with(prefix))
             };
-            sources.add(level.table.from(prefix).take_while(belongs));
+            sources.add(level.table.cursor_from(prefix).take_while(belongs));
         }
         for record in sources {
-            let (key, value) = self.levels.noted(record)?;
-            if let Some(value) = value_of(&value) {
+            let (key, value) = self.levels.check_damage(record)?;
+            if let Some(value) = decode_value(&value) {
                 each(&key, value)?;
             }
         }
@@ -545,8 +583,26 @@ impl Engine for LsmEngine {
     }
 
     fn has_failed(&self) -> bool {
-        self.levels.is_damaged.load(Ordering::SeqCst)
+        self.levels.has_failed.load(Ordering::SeqCst)
             || self.levels.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
+    }
+
+    fn rewrite(&self) -> Result<()> {
+        // Nobody writes meanwhile.
+        let _writing = self.last.lock();
+        let current = self.levels.current();
+        if current.recent.is_some() {
+            self.write_table(&current, &[], current.mark()?)?;
+        }
+        if let Some(thread) = self.merger.lock().take() {
+            // It catches its own panics.
+            let _ = thread.join();
+        }
+        let current = self.levels.current();
+        match current.tables.len() {
+            0 | 1 => Ok(()),
+            all => self.levels.merge(&current, all),
+        }
     }
 
     fn check_files(&self) -> Result<()> {
@@ -555,7 +611,7 @@ impl Engine for LsmEngine {
             let is_current = |other: &Level| other.generations == level.generations;
             // A table that was merged meanwhile is deleted.
             if checked.is_err() && self.levels.current().tables.iter().any(is_current) {
-                self.levels.noted(checked)?;
+                self.levels.check_damage(checked)?;
             }
         }
         Ok(())
@@ -566,6 +622,9 @@ impl Engine for LsmEngine {
     }
 
     fn flush(&self) -> Result<()> {
+        if self.levels.has_failed.load(Ordering::SeqCst) {
+            return Err(EngineError::Damaged("a table cannot be read".to_owned()).into());
+        }
         let current = self.levels.current();
         current.recent.as_ref().map_or(Ok(()), |recent| recent.engine.flush())
     }

@@ -96,11 +96,6 @@ impl SledEngine {
         marks.into_iter().try_fold(0, |newest, mark| Ok(newest.max(mark?.map_or(0, |mark| mark.seq))))
     }
 
-    /// Whether a release without blocks wrote it.
-    pub(crate) fn holds_earlier_layout(&self) -> Result<bool> {
-        Ok(self.value(EARLIER_MARK_KEY)?.is_some())
-    }
-
     /// Runs an operation of sled. Damage may show only when a record is read, as an error or a panic; the
     /// directory is then marked as damaged and the next open rebuilds the records.
     fn run<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {

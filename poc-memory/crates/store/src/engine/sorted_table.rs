@@ -3,8 +3,8 @@
 //! Layout: blocks (see [`block`](super::block)), one after another; the index, a block with the first key of each of them
 //! and its [`BlockPosition`]; the Bloom filter of all keys; the [`Footer`].
 //!
-//! A file is complete and synced before it gets its name, so one that is found is as it was written unless the disk has
-//! damaged it: the index, the filter and each block have a checksum.
+//! A file is complete and synced before it gets its name. Checksums of the index, the filter and each block detect later
+//! damage.
 
 use super::block::{Block, BlockWriter};
 use super::block_cache::{BlockCache, FoundBlock};
@@ -128,8 +128,12 @@ impl SortedTable {
     /// # Errors
     /// [`EngineError::Damaged`] when they are not as they were written.
     pub(super) fn open(path: &Path) -> Result<SortedTable, EngineError> {
-        let unreadable = |source| EngineError::Directory { directory: path.to_owned(), source };
-        let file = File::open(path).map_err(unreadable)?;
+        let file = File::open(path).map_err(|source| unwritten(path, source))?;
+        SortedTable::of_file(file, path)
+    }
+
+    fn of_file(file: File, path: &Path) -> Result<SortedTable, EngineError> {
+        let unreadable = |source| unwritten(path, source);
         let length = file.metadata().map_err(unreadable)?.len();
         let damaged = || damaged(path, "its index cannot be read");
         let footer_at = length.checked_sub(Footer::BYTES as u64).ok_or_else(damaged)?;
@@ -197,7 +201,7 @@ impl SortedTable {
     }
 
     /// Reads its records in order, from a key on.
-    pub(super) fn from(self: &Arc<Self>, key: &[u8]) -> TableCursor {
+    pub(super) fn cursor_from(self: &Arc<Self>, key: &[u8]) -> TableCursor {
         let after = self.blocks.partition_point(|(first, _)| first.as_slice() <= key);
         TableCursor {
             table: self.clone(),
@@ -280,14 +284,23 @@ pub(super) struct TableWriter {
     block: BlockWriter,
     index: BlockWriter,
     filter: BloomFilter,
-    is_complete: bool,
+    state: FileState,
+}
+
+/// What is to be deleted if the table is not completed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileState {
+    Partial,
+    Named,
+    Complete,
 }
 
 impl TableWriter {
     /// Begins a table of at most so many records, in a file without its final name.
     pub(super) fn create(path: &Path, max_records: u64) -> Result<TableWriter, EngineError> {
         let partial = path.with_extension("partial");
-        let file = File::create(&partial).map_err(|source| unwritten(&partial, source))?;
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&partial);
+        let file = file.map_err(|source| unwritten(&partial, source))?;
         Ok(TableWriter {
             file: BufWriter::with_capacity(WRITE_BYTES, file),
             path: path.to_owned(),
@@ -297,7 +310,7 @@ impl TableWriter {
             block: BlockWriter::default(),
             index: BlockWriter::default(),
             filter: BloomFilter::new(max_records),
-            is_complete: false,
+            state: FileState::Partial,
         })
     }
 
@@ -338,20 +351,25 @@ impl TableWriter {
             self.file.flush()?;
             self.file.get_ref().sync_all()?;
             fs::rename(&self.partial, &self.path)?;
-            File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
+            self.state = FileState::Named;
+            File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
+            self.file.get_ref().try_clone()
         };
-        finish().map_err(|source| unwritten(&self.path, source))?;
-        self.is_complete = true;
-        SortedTable::open(&self.path)
+        let file = finish().map_err(|source| unwritten(&self.path, source))?;
+        let table = SortedTable::of_file(file, &self.path)?;
+        self.state = FileState::Complete;
+        Ok(table)
     }
 }
 
 impl Drop for TableWriter {
     fn drop(&mut self) {
-        if !self.is_complete {
-            // On a full disk the leftover would take the space that the next attempt needs.
-            let _ = fs::remove_file(&self.partial);
-        }
+        // A leftover would take the space that the next attempt needs, or be read by the next open.
+        let _ = match self.state {
+            FileState::Partial => fs::remove_file(&self.partial),
+            FileState::Named => fs::remove_file(&self.path),
+            FileState::Complete => Ok(()),
+        };
     }
 }
 

@@ -12,7 +12,7 @@ use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::MemoryEngine;
-use crate::engine::{Engine, EngineError, Mark, changes, last_mark};
+use crate::engine::{Engine, EngineError, Mark, changes};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
@@ -39,7 +39,7 @@ pub(crate) struct SuspectLog<'a> {
     /// The end of the prefix, if further bytes follow it.
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
-    /// How long sled may go without an answer.
+    /// How long the record engine may go without a heartbeat.
     pub(crate) patience: Duration,
 }
 
@@ -53,19 +53,10 @@ impl SuspectLog<'_> {
                 return Ok(true);
             }
         }
-        let newest = newest_of_records(&self.directory.join("records"), self.patience);
+        let newest = lsm::newest_seq(&self.directory.join("records"), self.patience);
         Ok(newest > self.last
             || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
     }
-}
-
-/// The greatest number of a transaction that the records may contain; 0 when they contain none or cannot be read.
-pub(crate) fn newest_of_records(folder: &Path, patience: Duration) -> u64 {
-    if let Some(last) = last_mark::read(folder) {
-        return last;
-    }
-    // Written by an earlier release: only sled knows. Opening them saves the number.
-    lsm::newest_seq_of_earlier_layout(folder, patience)
 }
 
 /// A damaged store that is about to be opened.
@@ -88,7 +79,7 @@ impl DamagedStore<'_> {
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let last_record = log.last();
         let records = directory.join("records");
-        log.raise_last(newest_of_records(&records, patience));
+        log.raise_last(lsm::newest_seq(&records, patience));
         let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), patience) {
             Ok(salvaged) => (salvaged, None),
             Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), patience)?, Some(error)),

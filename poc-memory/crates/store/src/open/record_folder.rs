@@ -51,7 +51,7 @@ impl RecordFolder {
             Ok(opened) => opened,
             Err(error) if error.code == Code::ReadOnly => return Err(error),
             Err(error) => {
-                notes.extend(self.put_aside(&error)?);
+                notes.extend(self.move_to_quarantine(&error)?);
                 open()?
             }
         };
@@ -62,7 +62,7 @@ impl RecordFolder {
     }
 
     /// Moves the files of an engine that cannot be used to the quarantine, and returns a message for people about it.
-    fn put_aside(&self, why: &Error) -> Result<Option<String>> {
+    fn move_to_quarantine(&self, why: &Error) -> Result<Option<String>> {
         // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
         self.log.verify()?;
         if !self.folder.exists() {
@@ -98,6 +98,12 @@ impl RecordFolder {
 
     /// Opens the engine and brings it to the end of the log.
     fn open_engine(&self) -> Result<Arc<dyn Engine>> {
+        if lsm::has_earlier_layout(&self.folder) {
+            tracing::info!("the records have an earlier layout: they are written again from the log");
+            self.log.verify()?;
+            std::fs::remove_dir_all(&self.folder)
+                .map_err(|source| EngineError::Directory { directory: self.folder.clone(), source })?;
+        }
         let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
         let engine = run_watched(self.patience, move |heartbeat| {
             let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
@@ -115,7 +121,7 @@ impl EngineSource for RecordFolder {
                 return Err(error);
             }
             // Damage was found while the store was in use.
-            if let Some(note) = self.put_aside(&error)? {
+            if let Some(note) = self.move_to_quarantine(&error)? {
                 tracing::error!("{note}");
             }
             self.open_engine()

@@ -75,7 +75,7 @@ pub struct QuarantinedRecord {
 }
 
 /// What a file or folder in the quarantine has, by tenant: the intact changes of pieces of a log, and the intact blocks of
-/// tables of records.
+/// tables of records. What sled has of the newest records is not read.
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it.
@@ -102,7 +102,8 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
         })?;
         lsm::each_intact_record(&file, &mut |seq, full, value| {
             if let Some((tenant, table, key)) = Table::split_engine_key(full) {
-                let write = Write { table, key: key.to_vec(), before: None, after: Some(value.to_vec()) };
+                let after = value.map(<[u8]>::to_vec);
+                let write = Write { table, key: key.to_vec(), before: None, after };
                 add(seq, tenant, write);
             }
         });

@@ -299,3 +299,31 @@ fn a_segment_that_somebody_reads_is_deleted_later() {
     assert!(segment_files(&folder).len() < before);
     assert_eq!(numbers(&store).len(), 5);
 }
+
+/// A note that was written to one table and deleted in another is in neither afterwards.
+#[test]
+fn compacted_records_have_no_value_of_a_deleted_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = Parts { engine: with_small_tables, buffer: 2_000, ..Parts::default() };
+    let store = open_in(&folder, parts).unwrap();
+    let secret = Node { body: "Zanzibarquetzal".to_owned(), ..node(1) };
+    store.transact(cause(), |tx| tx.put_node(&secret)).unwrap();
+    (2..=60).for_each(|number| drop(put(&store, number)));
+    store.transact(cause(), |tx| tx.delete_node(secret.id)).unwrap();
+    put(&store, 61);
+    let is_in_tables = || {
+        let mut is_in = false;
+        for file in files(&folder.path().join("records")) {
+            lsm::each_intact_record(&file, &mut |_, _, value| {
+                is_in |= value.is_some_and(|value| String::from_utf8_lossy(value).contains(&secret.body));
+            });
+        }
+        is_in
+    };
+    store.checkpoint().unwrap();
+    assert!(is_in_tables());
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+    assert!(!is_in_tables());
+    assert_eq!(numbers(&store), (2..=61).collect::<Vec<_>>());
+}

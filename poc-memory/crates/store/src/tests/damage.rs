@@ -2,7 +2,6 @@
 //! damaged otherwise is left as it is.
 
 use super::*;
-use crate::engine::sled::SledEngine;
 
 /// A closed store with nodes 1 to `count`, one transaction each, and the end offset of each record.
 fn made(count: u64, limits: Limits) -> (TempDir, Vec<u64>) {
@@ -232,9 +231,33 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
     }
 }
 
+#[test]
+fn a_note_whose_tombstone_is_in_a_newer_quarantined_table_stays_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store =
+        open_in(&folder, Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() }).unwrap();
+    for number in 1..=200 {
+        put(&store, number);
+    }
+    store.checkpoint().unwrap();
+    for number in 1..=100 {
+        store.transact(cause(), |tx| tx.delete_node(node(number).id)).unwrap();
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    fs::create_dir(folder.path().join("quarantine")).unwrap();
+    fs::rename(folder.path().join("records"), folder.path().join("quarantine/records")).unwrap();
+    let contents = quarantine_contents(folder.path(), "records").unwrap();
+    let notes = &contents[&Tenant::default()].notes;
+    assert!(
+        notes.len() >= 50
+            && notes.iter().all(|note| (101..=200).any(|number| node(number).id == note.node.id))
+    );
+}
+
 /// A table is not read as a whole when it is opened.
 #[test]
-fn damage_that_a_read_finds_is_mended_while_the_store_is_used() {
+fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let parts = Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() };
     let store = open_in(&folder, parts).unwrap();
@@ -286,20 +309,6 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
     );
 }
 
-/// Gives records the layout of an earlier release, without the file that says how far they reach.
-fn as_before_tables(records: &Path) {
-    let engine = LsmEngine::open(records).unwrap();
-    let (mark, mut all) = (engine.mark().unwrap(), Vec::new());
-    let mut take = |key: &[u8], value: &[u8]| {
-        all.push((key.to_vec(), Some(value.to_vec())));
-        Ok(())
-    };
-    engine.scan(&[], &mut take).unwrap();
-    drop(engine);
-    fs::remove_dir_all(records).unwrap();
-    SledEngine::open(records).unwrap().apply(all.into(), mark).unwrap();
-}
-
 /// A record that the records know was acknowledged, so its torn end is no interrupted write.
 #[test]
 fn records_ahead_of_the_log_are_read() {
@@ -320,7 +329,7 @@ fn records_ahead_of_the_log_are_read() {
             fs::remove_file(folder.path().join("view")).ok();
         }
         if !mark {
-            as_before_tables(&folder.path().join("records"));
+            fs::remove_file(folder.path().join("records/last")).unwrap();
         }
         let store = open_in(&folder, Parts::default()).unwrap();
         assert_eq!(numbers(&store), [1, 2, 3]);

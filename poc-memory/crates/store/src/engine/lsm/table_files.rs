@@ -1,15 +1,21 @@
 //! The names of the tables in a directory.
 //!
-//! Each new table is a generation of its own. A table that was merged from others contains their generations, so after a
-//! crash before those were deleted, it is known that they are obsolete.
+//! Each new table is a generation of its own. A merged table contains the generations of its sources. If a crash prevents
+//! their deletion, the next open recognises them as obsolete.
 
 use super::recent_folder;
+use crate::disk;
 use crate::engine::EngineError;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-pub(super) const EXTENSION: &str = "table";
+const EXTENSION: &str = "table";
+
+/// Whether a file is a table by its name.
+pub(super) fn is_table(file: &Path) -> bool {
+    file.extension().is_some_and(|own| own == EXTENSION)
+}
 
 /// Consecutive generations, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +85,7 @@ impl TableFiles {
             let path = entry.path();
             let is_obsolete = match Generations::of_file_name(&name) {
                 Some(own) => !tables.contains(&own),
-                None => name.ends_with(".partial"),
+                None => name.ends_with(".partial") || name == disk::PROBE,
             };
             if is_obsolete {
                 fs::remove_file(&path).map_err(failed)?;

@@ -251,26 +251,69 @@ fn a_missing_table_is_damage() {
 }
 
 #[test]
-fn records_of_the_layout_before_tables_become_a_table() {
+fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
+    let patience = std::time::Duration::from_secs(60);
+    let newest = |folder: &TempDir| {
+        fs::remove_file(folder.path().join("last")).ok();
+        newest_seq(folder.path(), patience)
+    };
     let folder = tempfile::tempdir().unwrap();
-    let changes: Vec<Put> = (0..200u8).map(|number| (vec![number], Some(vec![number; 30]))).collect();
-    let mark = Mark { seq: 7, checksum: 3 };
-    let earlier = SledEngine::open(folder.path()).unwrap();
-    earlier.apply(Cow::Borrowed(&changes), mark).unwrap();
-    drop(earlier);
-    assert_eq!(newest_seq_of_earlier_layout(folder.path(), std::time::Duration::from_secs(60)), 7);
-    let engine = LsmEngine::open(folder.path()).unwrap();
-    let mut expected = Contents::new();
+    assert_eq!(newest(&folder), 0);
+    drop(filled(&open(&folder), 3));
+    assert_eq!(newest(&folder), 3);
+    let small = vec![(b"key".to_vec(), Some(b"value".to_vec()))];
+    open(&folder).apply(small.clone().into(), Mark { seq: 4, checksum: 1 }).unwrap();
+    assert_eq!(newest(&folder), 4);
+    let earlier = tempfile::tempdir().unwrap();
+    SledEngine::open(earlier.path()).unwrap().apply(small.into(), Mark { seq: 7, checksum: 3 }).unwrap();
+    assert_eq!(newest(&earlier), 7);
+    insta::assert_snapshot!(
+        LsmEngine::open(earlier.path()).err().unwrap(), @"they were written by an earlier release"
+    );
+}
+
+/// No file has a value that was overwritten or deleted.
+#[test]
+fn rewritten_records_have_no_obsolete_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    let old = filled(&engine, 1);
+    let mut expected = old.clone();
+    let changes: Vec<Put> =
+        old.keys().enumerate().map(|(at, key)| (key.clone(), (at % 2 == 0).then(|| vec![9; 100]))).collect();
     apply_to(&mut expected, &changes);
-    assert_eq!((engine.mark().unwrap(), contents(&engine)), (mark, expected));
+    for (seq, part) in (2..).zip(changes.chunks(50)) {
+        engine.apply(part.into(), Mark { seq, checksum: 1 }).unwrap();
+    }
+    engine.apply(vec![(b"last".to_vec(), None)].into(), Mark { seq: 9, checksum: 1 }).unwrap();
+    engine.rewrite().unwrap();
+    assert_eq!((contents(&engine), engine.mark().unwrap().seq), (expected.clone(), 9));
     drop(engine);
-    assert_eq!(last_mark::read(folder.path()), Some(7));
-    let left: Vec<String> = fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| name != "last" && !name.ends_with(".table"))
-        .collect();
-    assert_eq!(left, Vec::<String>::new());
+    let names = names(&folder);
+    assert_eq!(names.len(), 1, "{names:?}");
+    let mut found = Contents::new();
+    let table = folder.path().join(names.first().unwrap());
+    each_intact_record(&table, &mut |_, key, value| {
+        found.insert(key.to_vec(), value.unwrap().to_vec());
+    });
+    assert_eq!(found, expected);
+}
+
+/// As when the directory cannot be synced after the file got its name.
+#[test]
+fn a_table_that_is_not_completed_is_not_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(Generations::one(1).file_name());
+    let mut writer = TableWriter::create(&path, 1).unwrap();
+    writer.push(b"key", b"value").unwrap();
+    drop(writer);
+    assert_eq!(names(&folder), BTreeSet::new());
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("in-the-way"), "").unwrap();
+    let mut writer = TableWriter::create(&path, 1).unwrap();
+    writer.push(b"key", b"value").unwrap();
+    assert!(writer.finish(Mark::default()).is_err());
+    assert_eq!(names(&folder).len(), 1, "only what is in the way");
 }
 
 /// Readers look for records that never change while tables are written and merged.

@@ -9,9 +9,9 @@ type Record = Result<StoredRecord, EngineError>;
 /// The records of several sources, sorted by key. Of the same key, the source that was added first wins. After an error
 /// the iteration ends.
 #[derive(Default)]
-pub(super) struct MergedRecords<'a>(Vec<Peekable<Box<dyn Iterator<Item = Record> + 'a>>>);
+pub(super) struct MergeIterator<'a>(Vec<Peekable<Box<dyn Iterator<Item = Record> + 'a>>>);
 
-impl<'a> MergedRecords<'a> {
+impl<'a> MergeIterator<'a> {
     /// Adds a source that is older than those before.
     pub(super) fn add(&mut self, records: impl Iterator<Item = Record> + 'a) {
         let boxed: Box<dyn Iterator<Item = Record> + 'a> = Box::new(records);
@@ -34,7 +34,7 @@ impl<'a> MergedRecords<'a> {
     }
 }
 
-impl Iterator for MergedRecords<'_> {
+impl Iterator for MergeIterator<'_> {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
@@ -61,7 +61,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_source_wins(sources: Vec<BTreeMap<u8, u8>>) {
-            let mut merged = MergedRecords::default();
+            let mut merged = MergeIterator::default();
             let mut expected: BTreeMap<u8, u8> = BTreeMap::new();
             for source in &sources {
                 merged.add(source.iter().map(|(key, value)| Ok((vec![*key], vec![*value]))));
