@@ -104,7 +104,7 @@ fn an_erased_text_is_in_no_file() {
     let forgotten = world.json(&["forget", "--before", "2100-01-01", "--recent", "--erase"]);
     assert_eq!(forgotten["messages"], 1, "{forgotten}");
     for _ in 0..2 {
-        let mut left = files_with(&world.home(), secret);
+        let mut left = files_with(world.home(), secret);
         left.retain(|path| !path.contains("/backups/"));
         assert!(left.is_empty(), "{left:?}");
         assert_eq!(world.json(&["get", "kept"])["title"], "Gate");

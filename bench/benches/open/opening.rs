@@ -6,7 +6,6 @@ use super::store::{self, Cache};
 use poc_bench::measure::{Measurement, Report, median, timed};
 use poc_bench::memory;
 use poc_notes::Memory;
-use poc_store::Records as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;

@@ -9,7 +9,6 @@ use poc_bench::measure::{Measurement, Report, median};
 use poc_bench::memory;
 use poc_graph::rng::{Rng as _, SeededRng};
 use poc_graph::{Activity, EdgeKind, NodeId};
-use poc_store::Records as _;
 use std::path::Path;
 use std::process::Command;
 

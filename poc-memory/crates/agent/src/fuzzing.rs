@@ -98,9 +98,11 @@ pub fn model_reply(text: &str) {
 mod tests {
     use poc_graph::testing::corpus;
 
+    type Target = fn(&str);
+
     #[test]
     fn the_corpora_obey_the_laws() {
-        let targets: [(&str, fn(&str)); 3] = [
+        let targets: [(&str, Target); 3] = [
             ("agent_file", super::agent_file),
             ("prompt_template", super::prompt_template),
             ("model_reply", super::model_reply),

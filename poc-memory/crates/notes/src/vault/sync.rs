@@ -15,7 +15,7 @@ use poc_graph::{EdgeKind, NodeId, State, cancellation};
 use poc_store::Cause;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Syncs run one at a time: two of one vault would store the same files.
 static RUNNING: Mutex<()> = Mutex::new(());
@@ -221,7 +221,7 @@ fn read_files(
 }
 
 /// The bytes of a file; `None` if it changed while it was read.
-fn read_file(memory: &Memory, path: &PathBuf, stat: &FileStat) -> Result<Option<Vec<u8>>> {
+fn read_file(memory: &Memory, path: &Path, stat: &FileStat) -> Result<Option<Vec<u8>>> {
     let longest = memory.config.insert.max_node_bytes.saturating_mul(2) as u64;
     if stat.size > longest {
         return Err(Error::invalid(format!("the file has {} bytes, a file may have {longest}", stat.size))

@@ -90,9 +90,11 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
     newest
 }
 
-/// Calls `each` with what is intact in a table that nothing has open: the number of its last transaction, a key, and the
-/// value, or `None` for a tombstone. Calls it with nothing for other files.
-pub(crate) fn each_intact_record(file: &Path, each: &mut dyn FnMut(u64, &[u8], Option<&[u8]>)) {
+/// A callback for the number of the last transaction of a table, a key, and its value, or `None` for a tombstone.
+pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
+
+/// Calls `each` with what is intact in a table that nothing has open, and with nothing of other files.
+pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
     if let Some(table) = table_files::is_table(file).then(|| SortedTable::open(file).ok()).flatten() {
         let seq = table.mark().seq;
         table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));

@@ -308,7 +308,9 @@ fn compacted_records_have_no_value_of_a_deleted_note() {
     let store = open_in(&folder, parts).unwrap();
     let secret = Node { body: "Zanzibarquetzal".to_owned(), ..node(1) };
     store.transact(cause(), |tx| tx.put_node(&secret)).unwrap();
-    (2..=60).for_each(|number| drop(put(&store, number)));
+    for number in 2..=60 {
+        put(&store, number);
+    }
     store.transact(cause(), |tx| tx.delete_node(secret.id)).unwrap();
     put(&store, 61);
     let is_in_tables = || {
