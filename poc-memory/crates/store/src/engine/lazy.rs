@@ -219,6 +219,11 @@ impl LazyEngine {
         read
     }
 
+    /// Scans without opening the engine again after a failure, so that a verification sees damage before it is repaired.
+    pub(crate) fn scan_as_it_is(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        self.with(|engine| engine.scan(prefix, each))
+    }
+
     /// Why another engine takes the place of the real one, if one does.
     pub(crate) fn substituted(&self) -> Option<String> {
         self.opened().ok()?.current.read().as_ref()?.substitutes.clone()

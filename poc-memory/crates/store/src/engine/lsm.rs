@@ -11,7 +11,9 @@
 //! whose last generation is `N`.
 
 mod earlier_layout;
+mod merge;
 mod merge_iterator;
+mod recent_records;
 mod table_files;
 #[cfg(test)]
 mod tests;
@@ -26,13 +28,14 @@ use crate::watchdog::{self, run_watched};
 use merge_iterator::MergeIterator;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::Result;
+use recent_records::{RecentRecords, open_recent, recent_folder};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use table_files::{Generations, TableFiles};
@@ -135,7 +138,7 @@ fn truncate_files(directory: &Path) -> io::Result<()> {
 
 /// Records in a directory.
 pub(crate) struct LsmEngine {
-    levels: Arc<Levels>,
+    state: Arc<LsmState>,
     limits: Limits,
     /// Whether the directory is a copy that is deleted afterwards.
     is_copy: bool,
@@ -146,9 +149,9 @@ pub(crate) struct LsmEngine {
 }
 
 /// What the engine and the thread that merges tables share.
-struct Levels {
+struct LsmState {
     directory: PathBuf,
-    current: RwLock<Arc<Current>>,
+    current: RwLock<Arc<Version>>,
     /// Whether a table could not be read.
     has_failed: AtomicBool,
     /// Held while the space of the disk is checked, which writes a file.
@@ -158,42 +161,18 @@ struct Levels {
 
 /// Where the records are. It does not change: each change makes a new one.
 #[derive(Clone, Default)]
-struct Current {
+struct Version {
     /// The newest first.
-    tables: Vec<Level>,
+    tables: Vec<Run>,
     /// The changes after the newest table, if there are any.
     recent: Option<Arc<RecentRecords>>,
 }
 
 /// A table and the generations that it contains.
 #[derive(Clone)]
-struct Level {
+struct Run {
     generations: Generations,
     table: Arc<SortedTable>,
-}
-
-/// sled's records. The folder is deleted when the last reader is done with it, if a table has the records.
-struct RecentRecords {
-    engine: SledEngine,
-    bytes: AtomicUsize,
-    // The last field: fields drop in order, and sled must be closed before its folder is deleted.
-    folder: RecentFolder,
-}
-
-struct RecentFolder {
-    path: PathBuf,
-    is_obsolete: AtomicBool,
-}
-
-impl Drop for RecentFolder {
-    fn drop(&mut self) {
-        if self.is_obsolete.load(Ordering::SeqCst)
-            && let Err(error) = fs::remove_dir_all(&self.path)
-        {
-            // The next open deletes it.
-            tracing::debug!("`{}` cannot be deleted: {error}", self.path.display());
-        }
-    }
 }
 
 /// What is stored for a value: the value and a byte more, or no bytes as the tombstone of a deleted key.
@@ -218,9 +197,9 @@ fn bytes_of((key, value): &Put) -> usize {
     key.len() + value.as_ref().map_or(0, Vec::len)
 }
 
-impl Current {
+impl Version {
     fn newest_generation(&self) -> u64 {
-        self.tables.first().map_or(0, |level| level.generations.last)
+        self.tables.first().map_or(0, |run| run.generations.last)
     }
 
     /// What sled has for keys with a prefix.
@@ -237,7 +216,7 @@ impl Current {
 
     fn mark(&self) -> Result<Mark> {
         let recent = self.recent.as_ref().map_or(Ok(Mark::default()), |recent| recent.engine.mark())?;
-        let of_tables = self.tables.first().map_or(Mark::default(), |level| level.table.mark());
+        let of_tables = self.tables.first().map_or(Mark::default(), |run| run.table.mark());
         Ok(if recent.seq >= of_tables.seq && recent != Mark::default() { recent } else { of_tables })
     }
 }
@@ -276,10 +255,10 @@ impl LsmEngine {
         let files = TableFiles::read(directory)?;
         let open = |generations: Generations| {
             let table = Arc::new(SortedTable::open(&directory.join(generations.file_name()))?);
-            Ok(Level { generations, table })
+            Ok(Run { generations, table })
         };
-        let tables: Vec<Level> = files.tables.into_iter().map(open).collect::<Result<_, EngineError>>()?;
-        let mut current = Current { tables, recent: None };
+        let tables: Vec<Run> = files.tables.into_iter().map(open).collect::<Result<_, EngineError>>()?;
+        let mut current = Version { tables, recent: None };
         let folder = recent_folder(directory, current.newest_generation());
         if is_copy && !session::survived(&folder) {
             fs::remove_dir_all(&folder).map_err(unreadable)?;
@@ -288,7 +267,7 @@ impl LsmEngine {
             current.recent = Some(Arc::new(open_recent(folder, is_copy)?));
         }
         let current = RwLock::new(Arc::new(current));
-        let levels = Levels {
+        let state = LsmState {
             directory: directory.to_owned(),
             current,
             has_failed: AtomicBool::new(false),
@@ -296,7 +275,7 @@ impl LsmEngine {
             is_closing: AtomicBool::new(false),
         };
         Ok(LsmEngine {
-            levels: Arc::new(levels),
+            state: Arc::new(state),
             limits,
             is_copy,
             last: Mutex::new(0),
@@ -307,7 +286,7 @@ impl LsmEngine {
     /// Notes the number of a transaction before its changes are written.
     fn raise_last(&self, last: &mut u64, seq: u64) -> Result<()> {
         if *last < seq && !self.is_copy {
-            let directory = &self.levels.directory;
+            let directory = &self.state.directory;
             if last_mark::read(directory).is_none_or(|last| last < seq) {
                 last_mark::write(directory, seq)?;
             }
@@ -317,20 +296,20 @@ impl LsmEngine {
     }
 
     /// Writes changes to sled.
-    fn write_recent(&self, current: &Current, changes: &[Put], mark: Mark) -> Result<()> {
+    fn write_recent(&self, current: &Version, changes: &[Put], mark: Mark) -> Result<()> {
         let recent = match &current.recent {
             Some(recent) => recent.clone(),
             None => {
-                let folder = recent_folder(&self.levels.directory, current.newest_generation());
+                let folder = recent_folder(&self.state.directory, current.newest_generation());
                 let recent = Arc::new(open_recent(folder, self.is_copy)?);
-                self.levels.change(|current| current.recent = Some(recent.clone()));
+                self.state.change(|current| current.recent = Some(recent.clone()));
                 recent
             }
         };
         recent.engine.apply(encoded(changes).into(), mark)?;
         let bytes: usize = changes.iter().map(bytes_of).sum();
         if recent.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes >= self.limits.recent
-            && let Err(error) = self.write_table(&self.levels.current(), &[], mark)
+            && let Err(error) = self.write_table(&self.state.current(), &[], mark)
         {
             // sled has them all the same.
             tracing::warn!("records stay in sled for now: {error}");
@@ -339,7 +318,7 @@ impl LsmEngine {
     }
 
     /// Writes sled's records and changes after them as a table, which takes sled's place.
-    fn write_table(&self, current: &Current, changes: &[Put], mark: Mark) -> Result<()> {
+    fn write_table(&self, current: &Version, changes: &[Put], mark: Mark) -> Result<()> {
         let sorted: Vec<Put>;
         let mut changes = changes;
         if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
@@ -348,9 +327,9 @@ impl LsmEngine {
         }
         let recent = current.recent_records(&[])?;
         let in_sled: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.levels.check_space((in_sled + changes.iter().map(bytes_of).sum::<usize>()) as u64)?;
+        self.state.check_space((in_sled + changes.iter().map(bytes_of).sum::<usize>()) as u64)?;
         let generations = Generations::one(current.newest_generation() + 1);
-        let path = self.levels.directory.join(generations.file_name());
+        let path = self.state.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
         let mut sources = MergeIterator::default();
         sources.add(changes.iter().map(|(key, value)| Ok((key.clone(), encode_value(value.clone())))));
@@ -363,10 +342,10 @@ impl LsmEngine {
                 writer.push(&key, &value)?;
             }
         }
-        let level = Level { generations, table: Arc::new(writer.finish(mark)?) };
+        let run = Run { generations, table: Arc::new(writer.finish(mark)?) };
         let obsolete = current.recent.clone();
-        self.levels.change(|current| {
-            current.tables.insert(0, level);
+        self.state.change(|current| {
+            current.tables.insert(0, run);
             current.recent = None;
         });
         if let Some(obsolete) = obsolete {
@@ -380,13 +359,13 @@ impl LsmEngine {
     fn start_to_merge(&self) {
         let mut merger = self.merger.lock();
         let is_running = merger.as_ref().is_some_and(|thread| !thread.is_finished());
-        let has_failed = self.levels.has_failed.load(Ordering::SeqCst);
-        if is_running || has_failed || self.levels.current().due_to_merge().is_none() {
+        let has_failed = self.state.has_failed.load(Ordering::SeqCst);
+        if is_running || has_failed || self.state.current().due_to_merge().is_none() {
             return;
         }
-        let levels = self.levels.clone();
+        let state = self.state.clone();
         let started = watchdog::spawn("merge-records", move || {
-            if let Err(error) = watchdog::catch_panic(|| levels.merge_while_due()) {
+            if let Err(error) = watchdog::catch_panic(|| state.merge_while_due()) {
                 tracing::warn!("tables of records cannot be merged for now: {error}");
             }
         });
@@ -405,27 +384,12 @@ impl LsmEngine {
     }
 }
 
-impl Current {
-    /// How many of the newest tables are due to be merged: each further table that is at most 1.5 times as long as all newer
-    /// ones together. So a record is rewritten a logarithmic number of times.
-    fn due_to_merge(&self) -> Option<usize> {
-        let (mut sum, mut count) = (self.tables.first()?.table.length(), 1);
-        while let Some(next) = self.tables.get(count)
-            && next.table.length() <= sum + sum / 2
-        {
-            sum += next.table.length();
-            count += 1;
-        }
-        (count > 1).then_some(count)
-    }
-}
-
-impl Levels {
-    fn current(&self) -> Arc<Current> {
+impl LsmState {
+    fn current(&self) -> Arc<Version> {
         self.current.read().clone()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Current)) {
+    fn change(&self, change: impl FnOnce(&mut Version)) {
         change(Arc::make_mut(&mut self.current.write()));
     }
 
@@ -452,75 +416,11 @@ impl Levels {
         let _checking = self.space.lock();
         Ok(disk::check_space(&self.directory, bytes + SPARE_BYTES, 0).map_err(EngineError::NoSpace)?)
     }
-
-    fn merge_while_due(&self) -> Result<()> {
-        while !self.is_closing.load(Ordering::SeqCst) {
-            let current = self.current();
-            let Some(count) = current.due_to_merge() else { return Ok(()) };
-            self.merge(&current, count)?;
-        }
-        Ok(())
-    }
-
-    /// Merges the newest tables into one, unless the engine closes before.
-    fn merge(&self, current: &Current, count: usize) -> Result<()> {
-        let (merged, older) = current.tables.split_at(count);
-        let (Some(newest), Some(oldest)) = (merged.first(), merged.last()) else { return Ok(()) };
-        self.check_space(merged.iter().map(|level| level.table.length()).sum())?;
-        let generations = Generations { first: oldest.generations.first, last: newest.generations.last };
-        let max_records = merged.iter().map(|level| level.table.records()).sum();
-        let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
-        let mut sources = MergeIterator::default();
-        merged.iter().for_each(|level| sources.add(level.table.cursor_from(&[])));
-        for record in sources {
-            let (key, value) = self.check_damage(record)?;
-            if self.is_closing.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            // Below a table that is not the oldest one, an older value would appear again.
-            if !value.is_empty() || !older.is_empty() {
-                writer.push(&key, &value)?;
-            }
-        }
-        if self.is_closing.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        let table = Arc::new(writer.finish(newest.table.mark())?);
-        let obsolete: Vec<PathBuf> = merged.iter().map(|level| level.table.path().to_owned()).collect();
-        self.change(|current| {
-            // Newer tables may have been added meanwhile.
-            let at = current.tables.iter().position(|level| level.generations == newest.generations);
-            let Some(at) = at else { return };
-            current.tables.splice(at..at + count, [Level { generations, table }]);
-        });
-        // The next open deletes what is left. An engine that is given up deletes nothing by name: the directory may belong to
-        // its successor by now.
-        for path in obsolete.iter().filter(|_| !self.is_closing.load(Ordering::SeqCst)) {
-            // Whoever reads one has it open.
-            let _ = fs::remove_file(path);
-        }
-        Ok(())
-    }
-}
-
-fn recent_folder(directory: &Path, generation: u64) -> PathBuf {
-    directory.join(format!("recent.{generation}"))
-}
-
-fn open_recent(path: PathBuf, is_copy: bool) -> Result<RecentRecords> {
-    let engine = if is_copy { SledEngine::open_copy(&path)? } else { SledEngine::open(&path)? };
-    let mut bytes = 0;
-    engine.scan(&[], &mut |key, value| {
-        bytes += key.len() + value.len();
-        Ok(())
-    })?;
-    let folder = RecentFolder { path, is_obsolete: AtomicBool::new(false) };
-    Ok(RecentRecords { engine, bytes: AtomicUsize::new(bytes), folder })
 }
 
 impl Drop for LsmEngine {
     fn drop(&mut self) {
-        self.levels.is_closing.store(true, Ordering::SeqCst);
+        self.state.is_closing.store(true, Ordering::SeqCst);
         if let Some(thread) = self.merger.lock().take() {
             // It catches its own panics.
             let _ = thread.join();
@@ -530,34 +430,34 @@ impl Drop for LsmEngine {
 
 impl Engine for LsmEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let current = self.levels.current();
+        let current = self.state.current();
         let mut found = None;
         if let Some(recent) = &current.recent {
             found = recent.engine.get(key)?;
         }
-        for level in &current.tables {
+        for run in &current.tables {
             if found.is_some() {
                 break;
             }
-            found = self.levels.check_damage(level.table.get(key))?;
+            found = self.state.check_damage(run.table.get(key))?;
         }
         // The last byte only says that there is a value.
         Ok(found.and_then(|mut encoded| encoded.pop().map(|_| encoded)))
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        let current = self.levels.current();
+        let current = self.state.current();
         let recent = current.recent_records(prefix)?;
         let mut sources = MergeIterator::default();
         sources.add(recent.into_iter().map(Ok));
-        for level in &current.tables {
+        for run in &current.tables {
             let belongs = |record: &Result<StoredRecord, EngineError>| {
                 record.as_ref().map_or(true, |(key, _)| key.starts_with(prefix))
             };
-            sources.add(level.table.cursor_from(prefix).take_while(belongs));
+            sources.add(run.table.cursor_from(prefix).take_while(belongs));
         }
         for record in sources {
-            let (key, value) = self.levels.check_damage(record)?;
+            let (key, value) = self.state.check_damage(record)?;
             if let Some(value) = decode_value(&value) {
                 each(&key, value)?;
             }
@@ -568,7 +468,7 @@ impl Engine for LsmEngine {
     fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
         let mut last = self.last.lock();
         self.raise_last(&mut last, mark.seq)?;
-        let current = self.levels.current();
+        let current = self.state.current();
         match changes.iter().map(bytes_of).sum::<usize>() >= self.limits.table {
             true => self.write_table(&current, &changes, mark),
             false => self.write_recent(&current, &changes, mark),
@@ -576,23 +476,23 @@ impl Engine for LsmEngine {
     }
 
     fn mark(&self) -> Result<Mark> {
-        self.levels.current().mark()
+        self.state.current().mark()
     }
 
     fn unfinished(&self) -> Result<Option<Mark>> {
-        let current = self.levels.current();
+        let current = self.state.current();
         current.recent.as_ref().map_or(Ok(None), |recent| recent.engine.unfinished())
     }
 
     fn has_failed(&self) -> bool {
-        self.levels.has_failed.load(Ordering::SeqCst)
-            || self.levels.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
+        self.state.has_failed.load(Ordering::SeqCst)
+            || self.state.current().recent.as_ref().is_some_and(|recent| recent.engine.has_failed())
     }
 
     fn rewrite(&self) -> Result<()> {
         // Nobody writes meanwhile.
         let _writing = self.last.lock();
-        let current = self.levels.current();
+        let current = self.state.current();
         if current.recent.is_some() {
             self.write_table(&current, &[], current.mark()?)?;
         }
@@ -600,34 +500,34 @@ impl Engine for LsmEngine {
             // It catches its own panics.
             let _ = thread.join();
         }
-        let current = self.levels.current();
+        let current = self.state.current();
         match current.tables.len() {
             0 | 1 => Ok(()),
-            all => self.levels.merge(&current, all),
+            all => self.state.merge(&current, all),
         }
     }
 
     fn check_files(&self) -> Result<()> {
-        for level in &self.levels.current().tables {
-            let checked = SortedTable::open(level.table.path()).map(drop);
-            let is_current = |other: &Level| other.generations == level.generations;
+        for run in &self.state.current().tables {
+            let checked = SortedTable::open(run.table.path()).map(drop);
+            let is_current = |other: &Run| other.generations == run.generations;
             // A table that was merged meanwhile is deleted.
-            if checked.is_err() && self.levels.current().tables.iter().any(is_current) {
-                self.levels.check_damage(checked)?;
+            if checked.is_err() && self.state.current().tables.iter().any(is_current) {
+                self.state.check_damage(checked)?;
             }
         }
         Ok(())
     }
 
     fn size(&self) -> Result<u64> {
-        Ok(size(&self.levels.directory))
+        Ok(size(&self.state.directory))
     }
 
     fn flush(&self) -> Result<()> {
-        if self.levels.has_failed.load(Ordering::SeqCst) {
+        if self.state.has_failed.load(Ordering::SeqCst) {
             return Err(EngineError::Damaged("a table cannot be read".to_owned()).into());
         }
-        let current = self.levels.current();
+        let current = self.state.current();
         current.recent.as_ref().map_or(Ok(()), |recent| recent.engine.flush())
     }
 }

@@ -69,7 +69,7 @@ impl Verifier<'_> {
         each: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<Option<VerifyDiagnostic>> {
         let (mut done, mut stopped) = (0, None);
-        let read = self.store.shared.engine.scan(&[], &mut |key, value| {
+        let read = self.store.shared.engine.scan_as_it_is(&[], &mut |key, value| {
             done += 1;
             if let Err(error) = self.step("records", done, total) {
                 stopped = Some(error.clone());

@@ -3,7 +3,7 @@
 //! Each new table is a generation of its own. A merged table contains the generations of its sources. If a crash prevents
 //! their deletion, the next open recognises them as obsolete.
 
-use super::recent_folder;
+use super::recent_records::recent_folder;
 use crate::disk;
 use crate::engine::EngineError;
 use std::fs;

@@ -43,7 +43,7 @@ fn names(folder: &TempDir) -> BTreeSet<String> {
 /// As if the machine had stopped while the folder was open.
 fn cut_power(folder: &TempDir, engine: LsmEngine) {
     engine.finish_merging();
-    let recent = engine.levels.current().recent.as_ref().map(|recent| recent.folder.path.clone());
+    let recent = engine.state.current().recent.as_ref().map(|recent| recent.folder.path.clone());
     drop(engine);
     if let Some(recent) = recent {
         fs::write(recent.join("open-since-boot"), "another boot").unwrap();
@@ -110,7 +110,7 @@ proptest! {
         let copy = tempfile::tempdir().unwrap();
         drop(engine);
         copy_files(folder.path(), copy.path()).unwrap();
-        let recent = copy.path().join(format!("recent.{}", open(&folder).levels.current().newest_generation()));
+        let recent = copy.path().join(format!("recent.{}", open(&folder).state.current().newest_generation()));
         if recent.exists() {
             fs::write(recent.join("open-since-boot"), "another boot").unwrap();
         }
@@ -179,11 +179,11 @@ fn tables_of_similar_length_are_merged() {
     for seq in 1..=40 {
         expected.extend(filled(&engine, seq));
         engine.finish_merging();
-        let tables = engine.levels.current().tables.len();
+        let tables = engine.state.current().tables.len();
         assert!(tables <= 7, "{tables} tables after {seq}");
     }
     assert_eq!(contents(&engine), expected);
-    assert_eq!(names(&folder).len(), engine.levels.current().tables.len());
+    assert_eq!(names(&folder).len(), engine.state.current().tables.len());
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn deleted_records_take_no_space_in_the_oldest_table() {
     engine.apply(deletions.into(), Mark { seq: 2, checksum: 1 }).unwrap();
     assert_eq!(contents(&engine), Contents::new());
     engine.finish_merging();
-    let current = engine.levels.current();
-    engine.levels.merge(&current, current.tables.len()).unwrap();
+    let current = engine.state.current();
+    engine.state.merge(&current, current.tables.len()).unwrap();
     assert_eq!(contents(&engine), Contents::new());
-    assert_eq!(engine.levels.current().tables[0].table.records(), 0);
+    assert_eq!(engine.state.current().tables[0].table.records(), 0);
     assert_eq!(engine.mark().unwrap().seq, 2);
 }
 

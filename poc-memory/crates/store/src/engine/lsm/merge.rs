@@ -1,0 +1,78 @@
+//! Merges tables into longer ones.
+
+use super::merge_iterator::MergeIterator;
+use super::table_files::Generations;
+use super::{LsmState, Run, Version};
+use crate::engine::sorted_table::TableWriter;
+use poc_graph::error::Result;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Version {
+    /// How many of the newest tables are due to be merged: each further table that is at most 1.5 times as long as all newer
+    /// ones together. So a record is rewritten a logarithmic number of times.
+    pub(super) fn due_to_merge(&self) -> Option<usize> {
+        let (mut sum, mut count) = (self.tables.first()?.table.length(), 1);
+        while let Some(next) = self.tables.get(count)
+            && next.table.length() <= sum + sum / 2
+        {
+            sum += next.table.length();
+            count += 1;
+        }
+        (count > 1).then_some(count)
+    }
+}
+
+impl LsmState {
+    /// Merges tables while that is due and the engine is not closing.
+    pub(super) fn merge_while_due(&self) -> Result<()> {
+        while !self.is_closing.load(Ordering::SeqCst) {
+            let current = self.current();
+            let Some(count) = current.due_to_merge() else { return Ok(()) };
+            self.merge(&current, count)?;
+        }
+        Ok(())
+    }
+
+    /// Merges the newest tables into one, unless the engine closes before.
+    pub(super) fn merge(&self, current: &Version, count: usize) -> Result<()> {
+        let (merged, older) = current.tables.split_at(count);
+        let (Some(newest), Some(oldest)) = (merged.first(), merged.last()) else { return Ok(()) };
+        self.check_space(merged.iter().map(|run| run.table.length()).sum())?;
+        let generations = Generations { first: oldest.generations.first, last: newest.generations.last };
+        let max_records = merged.iter().map(|run| run.table.records()).sum();
+        let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
+        let mut sources = MergeIterator::default();
+        merged.iter().for_each(|run| sources.add(run.table.cursor_from(&[])));
+        for record in sources {
+            let (key, value) = self.check_damage(record)?;
+            if self.is_closing.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            // Below a table that is not the oldest one, an older value would appear again.
+            if !value.is_empty() || !older.is_empty() {
+                writer.push(&key, &value)?;
+            }
+        }
+        if self.is_closing.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let table = Arc::new(writer.finish(newest.table.mark())?);
+        let obsolete: Vec<PathBuf> = merged.iter().map(|run| run.table.path().to_owned()).collect();
+        self.change(|current| {
+            // Newer tables may have been added meanwhile.
+            let at = current.tables.iter().position(|run| run.generations == newest.generations);
+            let Some(at) = at else { return };
+            current.tables.splice(at..at + count, [Run { generations, table }]);
+        });
+        // The next open deletes what is left. An engine that is given up deletes nothing by name: the directory may belong to
+        // its successor by now.
+        for path in obsolete.iter().filter(|_| !self.is_closing.load(Ordering::SeqCst)) {
+            // Whoever reads one has it open.
+            let _ = fs::remove_file(path);
+        }
+        Ok(())
+    }
+}
