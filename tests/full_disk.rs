@@ -185,9 +185,10 @@ fn however_a_disk_fills_every_read_is_answered_and_writing_goes_on() {
         ("notes that are deleted again", insert_and_delete),
     ];
     for (way, step) in ways {
-        let Some(mut world) = small(40) else { return };
+        let Some(mut world) = small(56) else { return };
         world.start_daemon();
-        world.shell("head -c 12000000 /dev/zero > ballast");
+        // It has space for the reserve, as much besides, and the records that wait.
+        world.shell("head -c 24000000 /dev/zero > ballast");
         let mut acknowledged: BTreeSet<String> = insert(&world, "first", 2000).into_iter().collect();
         let full = (0..3000).find(|&number| {
             acknowledged.extend(step(&world, number));
