@@ -6,6 +6,7 @@ mod block;
 mod block_cache;
 mod bloom_filter;
 pub(super) mod buffered;
+mod damage_marker;
 pub(super) mod last_mark;
 pub(super) mod lazy;
 pub(super) mod lsm;
@@ -21,6 +22,7 @@ use super::record_encoding::Record;
 use super::table::Table;
 use poc_graph::error::{Code, Error, Result};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -88,6 +90,19 @@ impl EngineError {
 
 /// A key and its new value; `None` deletes.
 pub(super) type Put = (Vec<u8>, Option<Vec<u8>>);
+
+/// The bytes of the key and the value of a change.
+fn put_length((key, value): &Put) -> usize {
+    key.len() + value.as_ref().map_or(0, Vec::len)
+}
+
+/// Changes in the order of their keys. Of several of the same key, the last one stays.
+fn sorted(changes: &[Put]) -> Cow<'_, [Put]> {
+    match changes.is_sorted_by(|(a, _), (b, _)| a < b) {
+        true => changes.into(),
+        false => changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect::<Vec<_>>().into(),
+    }
+}
 
 /// The last transaction an engine contains: its sequence number and the checksum of its log record, by
 /// which an engine that followed another log is detected.

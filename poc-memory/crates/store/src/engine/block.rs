@@ -4,7 +4,7 @@
 //! lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is
 //! an LZ4 block with its length in front.
 
-use crate::engine::{EngineError, Put};
+use crate::engine::{EngineError, Put, put_length};
 
 /// Bytes of records from which on a block is split. sled keeps up to 16 blocks in a page and writes pages
 /// beyond 128 KiB into files of their own.
@@ -175,8 +175,7 @@ pub(in crate::engine) fn merge(
     changes: &[Put],
     upper: Option<&[u8]>,
 ) -> Result<Vec<EncodedBlock>, EngineError> {
-    let own_length = |(key, value): &Put| key.len() + value.as_ref().map_or(0, Vec::len);
-    let length = old.map_or(0, Block::len) + changes.iter().map(own_length).sum::<usize>();
+    let length = old.map_or(0, Block::len) + changes.iter().map(put_length).sum::<usize>();
     let mut split = Splitter::new(length);
     let empty = Block(Vec::new());
     let mut old = old.unwrap_or(&empty).records();
@@ -192,8 +191,8 @@ pub(in crate::engine) fn merge(
             is_record = old.advance()?;
         }
         match value {
-            Some(value) => split.push(key, value, own_length(change)),
-            None => split.skip(own_length(change)),
+            Some(value) => split.push(key, value, put_length(change)),
+            None => split.skip(put_length(change)),
         }
     }
     while is_record && upper.is_none_or(|upper| old.key() < upper) {

@@ -10,6 +10,7 @@
 //! The folder has `last` (see [`last_mark`]), the tables, and `recent.N`: sled's folder for the changes after the table
 //! whose last generation is `N`.
 
+mod directory;
 mod earlier_layout;
 mod merge;
 mod merge_iterator;
@@ -18,27 +19,25 @@ mod table_files;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use directory::{delete_open, each_intact_record, is_readable, newest_seq, size};
 pub(crate) use earlier_layout::is_in as has_earlier_layout;
 
-use super::sled::{self, SledEngine, session};
+use super::sled::session;
 use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
-use super::{Engine, EngineError, Mark, Put, Visitor, last_mark};
+use super::{Engine, EngineError, Mark, Put, Visitor, damage_marker, last_mark, put_length, sorted};
 use crate::disk;
-use crate::watchdog::{self, run_watched};
+use crate::watchdog;
 use merge_iterator::MergeIterator;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::Result;
 use recent_records::{RecentRecords, open_recent, recent_folder};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
-use table_files::{Generations, TableFiles};
+use table_files::Generations;
 
 /// When records are written as tables.
 #[derive(Clone, Copy)]
@@ -57,84 +56,6 @@ impl Default for Limits {
 
 /// Space that a table needs besides its records.
 const SPARE_BYTES: u64 = 1 << 20;
-
-/// A file of this name in the directory tells the next open that a table is damaged.
-const DAMAGED: &str = "damaged";
-
-/// Whether a directory has records that were not found damaged.
-pub(crate) fn is_readable(directory: &Path) -> bool {
-    directory.is_dir() && !directory.join(DAMAGED).exists() && !has_earlier_layout(directory)
-}
-
-/// The greatest number of a transaction of which a directory may have changes; 0 when it has none or cannot be read.
-pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
-    if let Some(last) = last_mark::read(directory) {
-        return last;
-    }
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
-    let mut newest = 0;
-    let mut folders_of_sled: Vec<PathBuf> = Vec::new();
-    if has_earlier_layout(directory) {
-        folders_of_sled.push(directory.to_owned());
-    }
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if table_files::is_table(&path) {
-            newest = newest.max(SortedTable::open(&path).map_or(0, |table| table.mark().seq));
-        } else if path.is_dir() && path.join(sled::FILE).exists() {
-            folders_of_sled.push(path);
-        }
-    }
-    for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
-        match run_watched(patience, move |_| SledEngine::open_copy(&folder)?.newest_seq()) {
-            Ok(seq) => newest = newest.max(seq),
-            Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
-        }
-    }
-    newest
-}
-
-/// A callback for the number of the last transaction of a table, a key, and its value, or `None` for a tombstone.
-pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
-
-/// Calls `each` with what is intact in a table that nothing has open, and with nothing of other files.
-pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
-    if let Some(table) = table_files::is_table(file).then(|| SortedTable::open(file).ok()).flatten() {
-        let seq = table.mark().seq;
-        table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
-    }
-}
-
-/// The bytes of the files of a directory; 0 if it is missing.
-pub(crate) fn size(directory: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
-    let length = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => size(&entry.path()),
-        Ok(found) => found.len(),
-        Err(_) => 0,
-    };
-    entries.flatten().map(length).sum()
-}
-
-/// Deletes a directory that an engine of this process still has open and never uses again.
-///
-/// # Errors
-/// When it cannot be deleted.
-pub(crate) fn delete_open(directory: &Path) -> io::Result<()> {
-    // A file that is open keeps its space after it is deleted.
-    truncate_files(directory)?;
-    fs::remove_dir_all(directory)
-}
-
-fn truncate_files(directory: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => truncate_files(&entry.path())?,
-            false => File::options().write(true).open(entry.path())?.set_len(0)?,
-        }
-    }
-    Ok(())
-}
 
 /// Records in a directory.
 pub(crate) struct LsmEngine {
@@ -193,10 +114,6 @@ fn decode_value(encoded: &[u8]) -> Option<&[u8]> {
     encoded.split_last().map(|(_, value)| value)
 }
 
-fn bytes_of((key, value): &Put) -> usize {
-    key.len() + value.as_ref().map_or(0, Vec::len)
-}
-
 impl Version {
     fn newest_generation(&self) -> u64 {
         self.tables.first().map_or(0, |run| run.generations.last)
@@ -244,7 +161,7 @@ impl LsmEngine {
     }
 
     fn open_files(directory: &Path, limits: Limits, is_copy: bool) -> Result<LsmEngine> {
-        if directory.join(DAMAGED).exists() {
+        if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }
         let unreadable = |source| EngineError::Directory { directory: directory.to_owned(), source };
@@ -252,12 +169,12 @@ impl LsmEngine {
             return Err(EngineError::EarlierLayout.into());
         }
         fs::create_dir_all(directory).map_err(unreadable)?;
-        let files = TableFiles::read(directory)?;
         let open = |generations: Generations| {
             let table = Arc::new(SortedTable::open(&directory.join(generations.file_name()))?);
             Ok(Run { generations, table })
         };
-        let tables: Vec<Run> = files.tables.into_iter().map(open).collect::<Result<_, EngineError>>()?;
+        let tables: Vec<Run> =
+            table_files::read(directory)?.into_iter().map(open).collect::<Result<_, EngineError>>()?;
         let mut current = Version { tables, recent: None };
         let folder = recent_folder(directory, current.newest_generation());
         if is_copy && !session::survived(&folder) {
@@ -307,7 +224,7 @@ impl LsmEngine {
             }
         };
         recent.engine.apply(encoded(changes).into(), mark)?;
-        let bytes: usize = changes.iter().map(bytes_of).sum();
+        let bytes: usize = changes.iter().map(put_length).sum();
         if recent.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes >= self.limits.recent
             && let Err(error) = self.write_table(&self.state.current(), &[], mark)
         {
@@ -319,15 +236,10 @@ impl LsmEngine {
 
     /// Writes sled's records and changes after them as a table, which takes sled's place.
     fn write_table(&self, current: &Version, changes: &[Put], mark: Mark) -> Result<()> {
-        let sorted: Vec<Put>;
-        let mut changes = changes;
-        if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
-            sorted = changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect();
-            changes = &sorted;
-        }
+        let changes = sorted(changes);
         let recent = current.recent_records(&[])?;
         let in_sled: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
-        self.state.check_space((in_sled + changes.iter().map(bytes_of).sum::<usize>()) as u64)?;
+        self.state.check_space((in_sled + changes.iter().map(put_length).sum::<usize>()) as u64)?;
         let generations = Generations::one(current.newest_generation() + 1);
         let path = self.state.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
@@ -399,11 +311,7 @@ impl LsmState {
         match &read {
             Err(EngineError::Damaged(_)) if !self.is_closing.load(Ordering::SeqCst) => {
                 self.has_failed.store(true, Ordering::SeqCst);
-                if let Err(error) =
-                    File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all())
-                {
-                    tracing::error!("it cannot be noted that the records are damaged: {error}");
-                }
+                damage_marker::write(&self.directory);
             }
             Err(EngineError::Unreadable(_)) => self.has_failed.store(true, Ordering::SeqCst),
             _ => {}
@@ -469,7 +377,7 @@ impl Engine for LsmEngine {
         let mut last = self.last.lock();
         self.raise_last(&mut last, mark.seq)?;
         let current = self.state.current();
-        match changes.iter().map(bytes_of).sum::<usize>() >= self.limits.table {
+        match changes.iter().map(put_length).sum::<usize>() >= self.limits.table {
             true => self.write_table(&current, &changes, mark),
             false => self.write_recent(&current, &changes, mark),
         }

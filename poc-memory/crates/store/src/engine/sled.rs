@@ -13,13 +13,12 @@ mod write_blocks;
 
 use super::block::Block;
 use super::block_cache::{BlockCache, FoundBlock};
-use super::{Engine, EngineError, Mark, Put, Visitor};
+use super::{Engine, EngineError, Mark, Put, Visitor, damage_marker, put_length};
 use crate::disk;
 use crate::watchdog;
 use poc_graph::error::Result;
 use session::Session;
 use std::borrow::Cow;
-use std::fs::File;
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
@@ -50,9 +49,6 @@ pub(crate) const FILE: &str = "db";
 /// How long to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// A file of this name in the directory tells the next open that the records are damaged.
-const DAMAGED: &str = "damaged";
-
 /// An open sled directory.
 pub(crate) struct SledEngine {
     db: sled::Db,
@@ -69,7 +65,7 @@ impl SledEngine {
     /// Opens a directory, creating it if it is missing. On damaged files sled may panic or hang here: see
     /// [`watchdog`].
     pub(crate) fn open(directory: &Path) -> Result<SledEngine> {
-        if directory.join(DAMAGED).exists() {
+        if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }
         let session = Session::start(directory).map_err(|source| directory_error(directory, source))?;
@@ -118,9 +114,7 @@ impl SledEngine {
 
     fn note_damage(&self) {
         self.failed.store(true, Ordering::SeqCst);
-        if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
-            tracing::error!("it cannot be noted that the records are damaged: {error}");
-        }
+        damage_marker::write(&self.directory);
     }
 
     /// Passes on the result of reading a block. A block that cannot be read is damage.
@@ -216,8 +210,7 @@ impl SledEngine {
 
     /// Fails when the disk has no space for changes: sled does not recover from a write that fails.
     fn check_space(&self, changes: &[Put]) -> Result<()> {
-        let length = |(key, value): &Put| (key.len() + value.as_ref().map_or(0, Vec::len)) as u64;
-        let bytes = changes.iter().map(length).sum::<u64>() + SPARE_BYTES;
+        let bytes = changes.iter().map(put_length).sum::<usize>() as u64 + SPARE_BYTES;
         let longest = std::fs::metadata(self.directory.join(FILE)).map_or(0, |found| found.len());
         Ok(disk::check_space(&self.directory, bytes, longest).map_err(EngineError::NoSpace)?)
     }

@@ -46,54 +46,45 @@ impl Generations {
     }
 }
 
-/// The tables of a directory, the newest first.
-pub(super) struct TableFiles {
-    pub(super) tables: Vec<Generations>,
-}
-
-impl TableFiles {
-    /// Finds the tables and deletes what is obsolete: tables that others contain, files of interrupted writes, and sled's
-    /// folders of earlier generations.
-    ///
-    /// # Errors
-    /// [`EngineError::Damaged`] when a table is missing.
-    pub(super) fn read(directory: &Path) -> Result<TableFiles, EngineError> {
-        let failed = |source| EngineError::Directory { directory: directory.to_owned(), source };
-        let entries =
-            fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
-        let named: Vec<(String, fs::DirEntry)> = entries
-            .into_iter()
-            .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry))
-            .collect();
-        let all: Vec<Generations> =
-            named.iter().filter_map(|(name, _)| Generations::of_file_name(name)).collect();
-        let mut tables: Vec<Generations> =
-            all.iter().copied().filter(|own| !all.iter().any(|other| other.contains(*own))).collect();
-        tables.sort_unstable();
-        let mut next = 1;
-        for table in &tables {
-            if table.first != next {
-                return Err(EngineError::Damaged(format!(
-                    "the table of generation {next} is missing: the next one is `{}`",
-                    table.file_name()
-                )));
-            }
-            next = table.last + 1;
+/// Finds the tables of a directory, the newest first, and deletes what is obsolete: tables that others contain, files of interrupted writes, and sled's
+/// folders of earlier generations.
+///
+/// # Errors
+/// [`EngineError::Damaged`] when a table is missing.
+pub(super) fn read(directory: &Path) -> Result<Vec<Generations>, EngineError> {
+    let failed = |source| EngineError::Directory { directory: directory.to_owned(), source };
+    let entries =
+        fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+    let named: Vec<(String, fs::DirEntry)> =
+        entries.into_iter().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry)).collect();
+    let all: Vec<Generations> =
+        named.iter().filter_map(|(name, _)| Generations::of_file_name(name)).collect();
+    let mut tables: Vec<Generations> =
+        all.iter().copied().filter(|own| !all.iter().any(|other| other.contains(*own))).collect();
+    tables.sort_unstable();
+    let mut next = 1;
+    for table in &tables {
+        if table.first != next {
+            return Err(EngineError::Damaged(format!(
+                "the table of generation {next} is missing: the next one is `{}`",
+                table.file_name()
+            )));
         }
-        let recent = recent_folder(directory, next - 1);
-        for (name, entry) in named {
-            let path = entry.path();
-            let is_obsolete = match Generations::of_file_name(&name) {
-                Some(own) => !tables.contains(&own),
-                None => name.ends_with(".partial") || name == disk::PROBE,
-            };
-            if is_obsolete {
-                fs::remove_file(&path).map_err(failed)?;
-            } else if name.starts_with("recent.") && path != recent {
-                fs::remove_dir_all(&path).map_err(failed)?;
-            }
-        }
-        tables.reverse();
-        Ok(TableFiles { tables })
+        next = table.last + 1;
     }
+    let recent = recent_folder(directory, next - 1);
+    for (name, entry) in named {
+        let path = entry.path();
+        let is_obsolete = match Generations::of_file_name(&name) {
+            Some(own) => !tables.contains(&own),
+            None => name.ends_with(".partial") || name == disk::PROBE,
+        };
+        if is_obsolete {
+            fs::remove_file(&path).map_err(failed)?;
+        } else if name.starts_with("recent.") && path != recent {
+            fs::remove_dir_all(&path).map_err(failed)?;
+        }
+    }
+    tables.reverse();
+    Ok(tables)
 }

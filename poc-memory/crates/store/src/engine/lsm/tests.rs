@@ -1,9 +1,10 @@
 use super::*;
 use crate::engine::memory::MemoryEngine;
+use crate::engine::sled::SledEngine;
 use crate::open::damaged::copy_files;
 use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tempfile::TempDir;
 
 const SMALL: Limits = Limits { table: 200, recent: 300 };

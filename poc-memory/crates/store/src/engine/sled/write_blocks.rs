@@ -7,9 +7,8 @@
 
 use super::{MARK_KEY, SledEngine, UNFINISHED_KEY, block_key, encode_mark};
 use crate::engine::block::{self, EncodedBlock};
-use crate::engine::{Mark, Put};
+use crate::engine::{Mark, Put, sorted};
 use poc_graph::error::Result;
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 type Write<'a> = &'a mut dyn FnMut(Put) -> Result<()>;
@@ -17,12 +16,8 @@ type Write<'a> = &'a mut dyn FnMut(Put) -> Result<()>;
 impl SledEngine {
     /// Writes changes. [`UNFINISHED_KEY`] says that they are incomplete, from the first write until the last.
     pub(super) fn write_changes(&self, changes: &[Put], mark: Mark, write: Write<'_>) -> Result<()> {
-        let sorted: Vec<Put>;
-        let mut left = changes;
-        if !changes.is_sorted_by(|(a, _), (b, _)| a < b) {
-            sorted = changes.iter().cloned().collect::<BTreeMap<_, _>>().into_iter().collect();
-            left = &sorted;
-        }
+        let sorted = sorted(changes);
+        let mut left: &[Put] = &sorted;
         write((UNFINISHED_KEY.to_vec(), Some(encode_mark(mark))))?;
         while let Some((first, _)) = left.first() {
             let found = self.stored_block(first)?;

@@ -1,0 +1,87 @@
+//! What is known of a directory of records without opening it as an engine.
+
+use super::earlier_layout::is_in as has_earlier_layout;
+use super::{decode_value, table_files};
+use crate::engine::sled::{self, SledEngine, session};
+use crate::engine::sorted_table::SortedTable;
+use crate::engine::{damage_marker, last_mark};
+use crate::watchdog::run_watched;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whether a directory has records that were not found damaged.
+pub(crate) fn is_readable(directory: &Path) -> bool {
+    directory.is_dir() && !damage_marker::exists(directory) && !has_earlier_layout(directory)
+}
+
+/// The greatest number of a transaction of which a directory may have changes; 0 when it has none or cannot be read.
+pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
+    if let Some(last) = last_mark::read(directory) {
+        return last;
+    }
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let mut newest = 0;
+    let mut folders_of_sled: Vec<PathBuf> = Vec::new();
+    if has_earlier_layout(directory) {
+        folders_of_sled.push(directory.to_owned());
+    }
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if table_files::is_table(&path) {
+            newest = newest.max(SortedTable::open(&path).map_or(0, |table| table.mark().seq));
+        } else if path.is_dir() && path.join(sled::FILE).exists() {
+            folders_of_sled.push(path);
+        }
+    }
+    for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
+        match run_watched(patience, move |_| SledEngine::open_copy(&folder)?.newest_seq()) {
+            Ok(seq) => newest = newest.max(seq),
+            Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
+        }
+    }
+    newest
+}
+
+/// A callback for the number of the last transaction of a table, a key, and its value, or `None` for a tombstone.
+pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
+
+/// Calls `each` with what is intact in a table that nothing has open, and with nothing of other files.
+pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
+    if let Some(table) = table_files::is_table(file).then(|| SortedTable::open(file).ok()).flatten() {
+        let seq = table.mark().seq;
+        table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
+    }
+}
+
+/// The bytes of the files of a directory; 0 if it is missing.
+pub(crate) fn size(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let length = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(length).sum()
+}
+
+/// Deletes a directory that an engine of this process still has open and never uses again.
+///
+/// # Errors
+/// When it cannot be deleted.
+pub(crate) fn delete_open(directory: &Path) -> io::Result<()> {
+    // A file that is open keeps its space after it is deleted.
+    truncate_files(directory)?;
+    fs::remove_dir_all(directory)
+}
+
+fn truncate_files(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => truncate_files(&entry.path())?,
+            false => File::options().write(true).open(entry.path())?.set_len(0)?,
+        }
+    }
+    Ok(())
+}
