@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from binaries import TestBinary, build
-from planted import catch_planted_bugs
+from planted import catch_planted_bugs, check_patches
 from promises import PROMISES, Promise
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +99,9 @@ def main() -> int:
     # A copy of the source is compiled, which takes minutes.
     if "R3" in wanted or (form == "full" and not wanted):
         rows.append(catch_planted_bugs(ROOT))
+        print(show(rows[-1]), flush=True)
+    elif not wanted:
+        rows.append(check_patches(ROOT))
         print(show(rows[-1]), flush=True)
     out = ROOT / "target" / "reliability"
     out.mkdir(parents=True, exist_ok=True)

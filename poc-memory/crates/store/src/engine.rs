@@ -13,6 +13,10 @@ pub(super) mod lsm;
 pub(super) mod memory;
 pub(super) mod sled;
 mod sorted_table;
+pub(super) mod temporary_folder;
+
+#[cfg(any(fuzzing, test))]
+pub(super) use sorted_table::read_any_table;
 
 use super::creation::Creation;
 use super::disk;

@@ -8,6 +8,7 @@
 )]
 
 use super::catch_up;
+use super::engine::read_any_table;
 use super::log::{check_segment, intact_records, last_transaction_before};
 use super::logged_transaction::LoggedTransaction;
 use super::view_file;
@@ -40,6 +41,14 @@ pub fn log_segment(bytes: &[u8], file: &Path) {
     intact_records(bytes, 0).iter().for_each(|record| log_record(record.payload));
 }
 
+/// Reads a table of records from a file that it writes. The first byte says which share of the others is the index; the
+/// filter is the rest.
+pub fn sorted_table(bytes: &[u8], file: &Path) {
+    let Some((share, bytes)) = bytes.split_first() else { return };
+    let (index, filter) = bytes.split_at(bytes.len() * usize::from(*share) / usize::from(u8::MAX));
+    read_any_table(index, filter, file);
+}
+
 /// Decodes a saved view, and the file of saved views. A view that can be decoded is saved as the same.
 pub fn view_file(bytes: &[u8]) {
     let _ = view_file::decode(bytes, 1);
@@ -58,6 +67,7 @@ mod tests {
         let file = folder.path().join("segment");
         corpus("log_record").iter().for_each(|bytes| super::log_record(bytes));
         corpus("log_segment").iter().for_each(|bytes| super::log_segment(bytes, &file));
+        corpus("sorted_table").iter().for_each(|bytes| super::sorted_table(bytes, &file));
         corpus("view_file").iter().for_each(|bytes| super::view_file(bytes));
     }
 }

@@ -53,6 +53,12 @@ fn in_memory() -> Parts {
     Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), buffer: 2000, ..Parts::default() }
 }
 
+/// Every file in a folder except the lock of a store, with its bytes.
+pub(crate) fn bytes_of_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let kept = files(folder).into_iter().filter(|path| path.file_name().unwrap() != "lock");
+    kept.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
 /// The files of a folder and of the folders in it, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();

@@ -152,6 +152,10 @@ impl SortedTable {
             let mut entries = index.records();
             while entries.advance()? {
                 let position = BlockPosition::decode(entries.value()).ok_or_else(damaged)?;
+                let end = position.offset.checked_add(position.length.into());
+                if end.is_none_or(|end| end > index_at) {
+                    return Err(damaged());
+                }
                 blocks.push((entries.key().to_vec(), position));
             }
         }
@@ -370,6 +374,31 @@ impl Drop for TableWriter {
             FileState::Named => fs::remove_file(&self.path),
             FileState::Complete => Ok(()),
         };
+    }
+}
+
+/// Reads a block of these records, and all of a table with this index and filter, whose checksums fit. Both may be
+/// anything: what is read is a record or an error.
+#[cfg(any(fuzzing, test))]
+pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
+    let index = lz4_flex::compress_prepend_size(records);
+    let positions = [index.as_slice(), filter].concat();
+    let footer = Footer {
+        index_length: index.len() as u64,
+        filter_length: filter.len() as u64,
+        records: 1,
+        mark: Mark::default(),
+        checksum: crc32c::crc32c(&positions),
+    };
+    // The first block is the index itself, so that its checksum can be found.
+    let written = fs::write(path, [index.as_slice(), &positions, &footer.encode()].concat());
+    let Some(table) = written.ok().and_then(|()| SortedTable::open(path).ok()).map(Arc::new) else { return };
+    table.each_intact_record(&mut |_, _| {});
+    for record in table.cursor_from(b"") {
+        // An iterator that is asked again after an error would go on behind the damaged block.
+        let Ok((key, _)) = record else { return };
+        let _ = table.get(&key);
+        let _ = table.cursor_from(&key).next();
     }
 }
 

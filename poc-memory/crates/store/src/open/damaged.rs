@@ -5,14 +5,13 @@
 //! then every intact transaction of the log after it. The records are read from a copy, because opening them
 //! changes their files.
 
-use super::OpenError;
 use crate::catch_up::{self, Sources};
 use crate::commit::CommitQueue;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::MemoryEngine;
-use crate::engine::{Engine, EngineError, Mark, changes};
+use crate::engine::{Engine, EngineError, Mark, changes, temporary_folder};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
@@ -26,8 +25,6 @@ use crate::writer_state::WriterState;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
 use poc_graph::{Tenant, View};
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -158,16 +155,14 @@ impl SalvagedRecords {
         if !lsm::is_readable(folder) {
             return Err(EngineError::NotTrusted.into());
         }
-        let copy = temporary()?;
-        copy_files(folder, copy.path())
-            .map_err(|source| EngineError::Copy { directory: copy.path().to_owned(), source })?;
+        let copy = temporary_folder::copy_of(folder)?;
         let last = log.last();
         SalvagedRecords::in_copy(copy, log, last, patience)
     }
 
     /// What the log alone gives, up to a transaction.
     pub(crate) fn of_log(log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
-        SalvagedRecords::in_copy(temporary()?, log, last, patience)
+        SalvagedRecords::in_copy(temporary_folder::create()?, log, last, patience)
     }
 
     /// The same without a folder.
@@ -218,27 +213,6 @@ fn check(engine: &LsmEngine, mark: Mark, log: &Log) -> Result<()> {
     let lacks = |unfinished: Mark| !log.holds_all(mark.seq + 1, unfinished.seq);
     if unfinished.is_some_and(lacks) {
         return Err(EngineError::Interrupted.into());
-    }
-    Ok(())
-}
-
-/// A folder that is deleted when it is dropped.
-pub(crate) fn temporary() -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix("poc-memory-records-").tempdir();
-    Ok(made.map_err(|source| OpenError::CreateDirectory { directory: std::env::temp_dir(), source })?)
-}
-
-/// Copies the files of a folder and of the folders in it.
-pub(crate) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_files(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
     }
     Ok(())
 }

@@ -8,10 +8,10 @@
 use crate::disk::SystemDisk;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
+use crate::engine::temporary_folder;
 use crate::engine::{Engine, Mark, changes};
 use crate::log::{Appender, Limits, Log, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
-use crate::open::damaged::temporary;
 use crate::table::Table;
 use poc_graph::Tenant;
 use poc_graph::error::{Error, Result};
@@ -201,7 +201,7 @@ impl Writer {
         let log = Arc::new(Log::empty(folder));
         let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default(), None);
         appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
-        let scratch = temporary()?;
+        let scratch = temporary_folder::create()?;
         let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
         Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
     }

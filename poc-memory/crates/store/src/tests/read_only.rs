@@ -37,12 +37,6 @@ fn made(checkpoint: u64) -> Made {
     Made { folder, checkpoint, places }
 }
 
-/// Every file of a store except its lock, with its bytes.
-fn bytes_of_files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let kept = files(folder).into_iter().filter(|path| path.file_name().unwrap() != "lock");
-    kept.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
-}
-
 /// One thing that happens to a store.
 #[derive(Clone, Debug)]
 enum Harm {
@@ -417,5 +411,20 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     assert!(quarantine_contents(folder.path(), "records").unwrap().is_empty());
     for name in ["nothing", "../view", ".", ""] {
         assert_eq!(quarantine_contents(folder.path(), name).unwrap_err().code, Code::NotFound);
+    }
+}
+
+/// The file that says which transaction of the records is the last may be lost, too.
+#[test]
+fn nothing_changes_on_disk_when_the_number_of_the_last_transaction_is_lost() {
+    for checkpoint in [3, COUNT] {
+        let made = made(checkpoint);
+        fs::remove_file(made.folder.path().join("records/last")).unwrap();
+        fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+        let before = bytes_of_files(made.folder.path());
+        let store = open_in(&made.folder, Parts::default()).unwrap();
+        assert!(store.damage().is_some());
+        drop(store);
+        assert!(bytes_of_files(made.folder.path()) == before, "checkpoint {checkpoint}");
     }
 }

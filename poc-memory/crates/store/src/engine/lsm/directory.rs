@@ -4,7 +4,7 @@ use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, session};
 use crate::engine::sorted_table::SortedTable;
-use crate::engine::{damage_marker, last_mark};
+use crate::engine::{damage_marker, last_mark, temporary_folder};
 use crate::watchdog::run_watched;
 use std::fs::{self, File};
 use std::io;
@@ -35,7 +35,12 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
         }
     }
     for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
-        match run_watched(patience, move |_| SledEngine::open_copy(&folder)?.newest_seq()) {
+        // The files of a damaged store must not change, and sled changes what it opens.
+        let in_copy = move || {
+            let copy = temporary_folder::copy_of(&folder)?;
+            SledEngine::open_copy(copy.path())?.newest_seq()
+        };
+        match run_watched(patience, move |_| in_copy()) {
             Ok(seq) => newest = newest.max(seq),
             Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
         }

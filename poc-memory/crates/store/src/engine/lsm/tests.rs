@@ -1,7 +1,8 @@
 use super::*;
 use crate::engine::memory::MemoryEngine;
 use crate::engine::sled::SledEngine;
-use crate::open::damaged::copy_files;
+use crate::engine::temporary_folder::copy_files;
+use crate::tests::bytes_of_files;
 use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,7 +257,10 @@ fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
     let patience = std::time::Duration::from_secs(60);
     let newest = |folder: &TempDir| {
         fs::remove_file(folder.path().join("last")).ok();
-        newest_seq(folder.path(), patience)
+        let before = bytes_of_files(folder.path());
+        let newest = newest_seq(folder.path(), patience);
+        assert!(bytes_of_files(folder.path()) == before, "the files of a damaged store must not change");
+        newest
     };
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(newest(&folder), 0);
