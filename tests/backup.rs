@@ -4,7 +4,7 @@ use crate::support::incompressible;
 use crate::support::world::files_below;
 use crate::support::{WAIT_LIMIT, World};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
@@ -12,6 +12,9 @@ use std::time::Instant;
 /// The tenants of the drill.
 const TENANTS: [&[&str]; 3] =
     [&[], &["--tenant", "customer=acme"], &["--tenant", "customer=blue", "--tenant", "region=north"]];
+
+/// About how many notes of a tenant are asked for their history, so that a drill of many rounds does not take hours.
+const HISTORIES: usize = 16;
 
 /// Everything that a memory answers about its past and present, as text: exports, history, changes and runs of all
 /// tenants, and what a run wrote and read.
@@ -26,7 +29,8 @@ fn state(world: &World) -> String {
         };
         let export = ask(&["export"]);
         ask(&["--json", "changes", "--limit", "1000"]);
-        for line in export.lines().step_by(5) {
+        let step = (export.lines().count() / HISTORIES).max(1);
+        for line in export.lines().step_by(step) {
             let note: Value = serde_json::from_str(line).unwrap();
             ask(&["--json", "history", note["key"].as_str().unwrap()]);
         }
@@ -75,13 +79,43 @@ fn restored(world: &World, folder: &str, to: Option<u64>) -> (World, Value) {
     (copy, answer)
 }
 
-/// Writes notes of all tenants, changes and recalls some, and asks.
-fn write(world: &World, round: usize, writer: usize) {
+/// What the export of a tenant must say of a note, as the test knows it from what it wrote.
+#[derive(Clone, Debug, PartialEq)]
+struct WrittenNote {
+    tenant: usize,
+    key: String,
+    title: String,
+    body: String,
+}
+
+/// What exports say of the notes of all tenants, by key.
+fn exported(world: &World) -> BTreeMap<String, WrittenNote> {
+    let mut notes = BTreeMap::new();
+    for (tenant, words) in TENANTS.into_iter().enumerate() {
+        for line in world.run(&[words, &["export"]].concat()).stdout.lines() {
+            let note: Value = serde_json::from_str(line).unwrap();
+            let text = |field: &str| note[field].as_str().unwrap_or_default().to_owned();
+            let note = WrittenNote { tenant, key: text("key"), title: text("title"), body: text("body") };
+            assert!(notes.insert(note.key.clone(), note).is_none(), "a key of two notes");
+        }
+    }
+    notes
+}
+
+/// Writes notes of all tenants, changes and recalls some, and asks. Returns the notes that are there then.
+fn write(world: &World, round: usize, writer: usize) -> Vec<WrittenNote> {
+    let mut written = Vec::new();
     for number in 0..6 {
         let key = format!("note-{round}-{writer}-{number}");
         let body =
             format!("INC-{round}{number}: a page split of writer {writer}, recorded in journal {number}.");
-        let tenant = TENANTS[number % TENANTS.len()];
+        let mut note = WrittenNote {
+            tenant: number % TENANTS.len(),
+            key: key.clone(),
+            title: key.clone(),
+            body: body.clone(),
+        };
+        let tenant = TENANTS[note.tenant];
         let insert = [
             "insert", "--type", "episodic", "--key", &key, "--title", &key, "--body", &body, "-k", "storage",
         ];
@@ -97,7 +131,14 @@ fn write(world: &World, round: usize, writer: usize) {
         };
         let ran = world.run(&[tenant, follow].concat());
         assert_eq!(ran.status, 0, "{follow:?}: {}", ran.stderr);
+        if number == 4 {
+            note.key = format!("renamed-{key}");
+        }
+        if number != 1 {
+            written.push(note);
+        }
     }
+    written
 }
 
 /// Takes backups while two writers and an agent work, and compares restored states with the states of the original.
@@ -108,15 +149,17 @@ fn drill(rounds: usize) {
     world.start_daemon();
     world.json(&["insert", "--title", "The first note"]);
     let (mut states, mut under_load) = (Vec::new(), Vec::new());
+    // Beside the answers of the memory itself, what the writers were told that they have written.
+    let mut acknowledged: Vec<WrittenNote> = Vec::new();
     for round in 0..rounds {
         let before = keys(&world);
         let made = std::thread::scope(|scope| {
             let world = &world;
-            for writer in 0..2 {
-                scope.spawn(move || write(world, round, writer));
-            }
+            let writers = [0, 1].map(|writer| scope.spawn(move || write(world, round, writer)));
             scope.spawn(move || world.run(&["agent", "run", "linker", "--force"]));
-            world.json(&["backup", "backups", "--keep", "10000"])
+            let made = world.json(&["backup", "backups", "--keep", "10000"]);
+            acknowledged.extend(writers.into_iter().flat_map(|writer| writer.join().unwrap()));
+            made
         });
         assert_eq!(made["damaged"], json!([]), "{made}");
         under_load.push((
@@ -124,7 +167,7 @@ fn drill(rounds: usize) {
             made["generation"].as_str().unwrap().to_owned(),
             before,
         ));
-        states.push((seq(&world), state(&world)));
+        states.push((seq(&world), state(&world), acknowledged.clone()));
     }
     world.json(&["backup", "backups", "--keep", "10000"]);
     let checked = world.json(&["backup", "backups", "--verify"]);
@@ -133,14 +176,19 @@ fn drill(rounds: usize) {
         generations.len() > rounds.min(2) && generations.iter().all(|one| one["problems"] == json!([])),
         "{checked}"
     );
-    assert!(states.iter().any(|(_, state)| state.contains("\"agent\":\"linker\"")), "no run is compared");
+    assert!(states.iter().any(|(_, state, _)| state.contains("\"agent\":\"linker\"")), "no run is compared");
     // States at rest, out of the last generation that has them.
-    for (seq, expected) in &states {
+    for (seq, expected, acknowledged) in &states {
         let (copy, answer) = restored(&world, "backups", Some(*seq));
         assert_eq!(answer["seq"], *seq);
         let found = state(&copy);
         let differs = || found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
         assert!(found == *expected, "transaction {seq}: {:#?}", differs());
+        let notes = exported(&copy);
+        for note in acknowledged {
+            assert_eq!(notes.get(&note.key), Some(note), "transaction {seq}");
+        }
+        assert_eq!(notes.len(), acknowledged.len() + 1, "with the first note");
         assert_eq!(std::fs::read_to_string(copy.home().join("config.toml")).unwrap(), "[list]\nlimit = 7\n");
     }
     // States under load: alone in their generation, and out of a later one.
@@ -270,6 +318,62 @@ fn damage_is_found_and_refused_and_the_place_stays_as_it_is() {
 }
 
 #[test]
+fn one_file_is_a_backup() {
+    let mut world = World::new();
+    world.write("config.toml", "[list]\nlimit = 7\n");
+    world.start_daemon();
+    for tenant in TENANTS {
+        world.json(
+            &[tenant, &["insert", "--title", "Journal", "--body", "The journal records page splits."]]
+                .concat(),
+        );
+    }
+    let first = world.json(&["backup", "memory.tar"]);
+    world.json(&["insert", "--title", "Recovery", "--body", "Recovery replays the journal."]);
+    let second = world.json(&["backup", "memory.tar"]);
+    assert!(second["seq"].as_u64() > first["seq"].as_u64() && second["linked_files"] == 0, "{second}");
+    let listed = world.json(&["backup", "memory.tar", "--list"])["generations"].clone();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["notes"]), (1, &json!(4)));
+    assert_eq!(world.run(&["backup", "memory.tar", "--verify"]).status, 0);
+    let (copy, answer) = restored(&world, "memory.tar", None);
+    assert_eq!(answer["seq"], second["seq"]);
+    for tenant in TENANTS {
+        let export = [tenant, &["export"]].concat();
+        assert_eq!(copy.run(&export).stdout, world.run(&export).stdout);
+    }
+    let (_, answer) = restored(&world, "memory.tar", first["seq"].as_u64());
+    assert_eq!(answer["notes"], 3);
+    // The program `tar` makes a folder of it.
+    std::fs::create_dir(world.home().join("unpacked")).unwrap();
+    let unpacked = std::process::Command::new("tar")
+        .args(["-xf", "memory.tar", "-C", "unpacked"])
+        .current_dir(world.home())
+        .status()
+        .unwrap();
+    assert!(unpacked.success());
+    assert_eq!(world.run(&["backup", "unpacked", "--verify"]).status, 0);
+    let error = world.json_with_status(&["backup", "memory.tar", "--keep", "3"], 2)["error"].clone();
+    assert_eq!(
+        (&error["at"]["field"], &error["message"]),
+        (&json!("keep"), &json!("a file has one generation"))
+    );
+    world.write("letter.tar", "Dear reader");
+    let error = world.json_with_status(&["backup", "letter.tar"], 2)["error"].clone();
+    assert!(error["message"].as_str().unwrap().ends_with("letter.tar` is not a backup"), "{error}");
+    // Damage is found, and the place stays as it is.
+    let path = world.home().join("memory.tar");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let place = bytes.windows(5).position(|part| part == b"split").unwrap();
+    bytes[place] ^= 4;
+    std::fs::write(&path, bytes).unwrap();
+    world.json_with_status(&["backup", "memory.tar", "--verify"], 1);
+    let error = world.json_with_status(&["restore", "memory.tar", "--into", "elsewhere"], 1)["error"].clone();
+    assert!(error["message"].as_str().unwrap().starts_with("the backup is damaged"), "{error}");
+    assert!(!world.home().join("elsewhere/store").exists());
+    world.stop_daemon();
+}
+
+#[test]
 fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
     let mut world = World::new();
     world.write("config.toml", "[list]\nlimit = 7\n");
@@ -345,13 +449,13 @@ fn wrong_requests_say_what_would_be_right() {
         report(&["restore", "backups", "--into", "new", "--to", "soon"]),
     ];
     insta::assert_snapshot!(reports.join("\n"), @r"
-    2 error: `folder`: `HOME/store/backup` is inside `HOME/store`, which is part of the memory | hint: name a folder elsewhere, best on another disk
+    2 error: `path`: `HOME/store/backup` is inside `HOME/store`, which is part of the memory | hint: name a place elsewhere, best on another disk
     2 error: `keep`: 0 is out of range | hint: give a number from 1 to 10000
-    1 error: `folder`: there is no folder `HOME/nowhere` | hint: name the folder that `poc-memory backup` was given
-    1 error: `HOME/store` already contains a store | hint: `poc-memory restore FOLDER --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
-    1 error: `HOME/store` already contains a store | hint: `poc-memory restore FOLDER --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
-    1 error: `to`: no backup has transaction 99 | hint: the newest state is transaction 1 of TIME: `poc-memory restore FOLDER` restores it
-    1 error: `to`: no backup has a transaction of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is transaction 1 of TIME: `poc-memory restore FOLDER` restores it
+    1 error: `path`: there is no folder or file `HOME/nowhere` | hint: name what `poc-memory backup` was given
+    1 error: `HOME/store` already contains a store | hint: `poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
+    1 error: `HOME/store` already contains a store | hint: `poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away
+    1 error: `to`: no backup has transaction 99 | hint: the newest state is transaction 1 of TIME: `poc-memory restore PATH` restores it
+    1 error: `to`: no backup has a transaction of 2001-01-01T00:00:00.000Z or earlier | hint: the newest state is transaction 1 of TIME: `poc-memory restore PATH` restores it
     2 error: invalid value `0` for `--to <SEQ|TIME>`: there is no transaction 0; they are counted from 1 | hint: see `poc-memory restore --help`
     2 error: invalid value `soon` for `--to <SEQ|TIME>`: `soon` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m` | hint: see `poc-memory restore --help`
     ");

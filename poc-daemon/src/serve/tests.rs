@@ -129,7 +129,7 @@ fn work_that_outlives_its_caller_stops_with_the_daemon() {
     assert_eq!(server.shared.memory.store.published_seq(), before);
     // An op that watches the shutdown grace goes on.
     let folder = server.paths.store().with_file_name("backups");
-    server.client().call("backup", json!({"folder": folder}), &|_| {}).unwrap();
+    server.client().call("backup", json!({"path": folder}), &|_| {}).unwrap();
 }
 
 #[test]

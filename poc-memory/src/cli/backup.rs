@@ -1,4 +1,4 @@
-//! `backup`, which also lists and checks the generations of a folder without opening a memory.
+//! `backup`, which also lists and checks generations without opening a memory.
 
 use super::local::LocalCommand;
 use super::session::Session;
@@ -11,12 +11,15 @@ use poc_notes::backup::{self, BackupCallbacks, BackupGeneration};
 use serde::Serialize;
 use std::path::Path;
 
-/// Back up this memory into a folder, as one more generation
+/// Back up this memory into a folder, as one more generation, or into one file
 ///
 /// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction, the settings,
 /// agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write meanwhile. What the folder
 /// already has is not copied again (it is a hard link to the earlier generation), and everything is read back and compared.
 /// `restore` restores a generation or an earlier state.
+///
+/// A new path that ends in `.tar` is one file: a tar archive of one generation, written whole and replaced by the next
+/// backup to it. Its disk needs twice its size until then.
 ///
 /// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST and the page,
 /// keys of providers (they are in the environment), logs, what `setup` wrote, positions in transcripts, and other profiles.
@@ -24,7 +27,7 @@ use std::path::Path;
 pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
-    /// List the generations of the folder
+    /// List the generations of the folder or file
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation
@@ -79,13 +82,13 @@ impl LocalCommand for Backup {
     type Output = BackupAnswer;
 
     fn run(self, session: &Session) -> Result<BackupAnswer> {
-        let folder = &self.request.folder;
+        let path = &self.request.path;
         if self.list {
-            let generations = backup::generations(folder)?.iter().map(GenerationOutput::of).collect();
+            let generations = backup::generations(path)?.iter().map(GenerationOutput::of).collect();
             return Ok(BackupAnswer::Listed { generations });
         }
         if self.verify {
-            return verify(folder, session);
+            return verify(path, session);
         }
         let op = ops::find(Self::NAME).ok_or_else(|| Error::internal("there is no op `backup`"))?;
         let answer = call_value(session, op, json::encode(&self.request)?)?;
@@ -139,8 +142,8 @@ impl LocalCommand for Backup {
 }
 
 /// Reads every file of every generation.
-fn verify(folder: &Path, session: &Session) -> Result<BackupAnswer> {
-    let generations = backup::generations(folder)?;
+fn verify(path: &Path, session: &Session) -> Result<BackupAnswer> {
+    let generations = backup::generations(path)?;
     let bar = progress::Bar::new(&session.globals);
     let callbacks =
         BackupCallbacks { progress: &|done, total| show(&bar, done, total), check_cancelled: &|| Ok(()) };

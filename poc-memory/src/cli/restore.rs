@@ -19,9 +19,9 @@ use std::path::PathBuf;
 /// there are none. The backup is not changed and shares no file with what is restored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Restore {
-    /// The backup folder
-    #[arg(value_name = "FOLDER", value_parser = ops::path)]
-    folder: PathBuf,
+    /// What `backup` was given
+    #[arg(value_name = "FOLDER|FILE", value_parser = ops::path)]
+    path: PathBuf,
     /// Restore the state after this transaction, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
     #[arg(long, value_name = "SEQ|TIME", value_parser = point)]
     to: Option<Point>,
@@ -85,7 +85,7 @@ impl LocalCommand for Restore {
         let bar = progress::Bar::new(&session.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);
         let callbacks = BackupCallbacks { progress: &progress, check_cancelled: &|| Ok(()) };
-        let report = backup::restore(&self.folder, point, &target, &callbacks)?;
+        let report = backup::restore(&self.path, point, &target, &callbacks)?;
         bar.clear();
         // The first line of agent files refers to it.
         agent_files::write_schema(&target)?;

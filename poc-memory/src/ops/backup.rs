@@ -9,16 +9,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Write a generation of this memory into a backup folder: the log of all tenants, settings, agents, prompts and the
-/// prompts and replies of past runs. What the folder already has is not copied again, and everything is read back.
-/// Indexes, tokens, sign-in sessions, logs and other profiles are left out.
+/// Write a generation of this memory into a backup folder, or into one file: the log of all tenants, settings, agents,
+/// prompts and the prompts and replies of past runs. What the folder already has is not copied again, and everything is
+/// read back. Indexes, tokens, sign-in sessions, logs and other profiles are left out.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backup {
-    /// The backup folder; it is created if it is missing
-    #[arg(value_name = "FOLDER", value_parser = argument::path)]
-    pub(crate) folder: PathBuf,
-    /// Generations that the folder keeps, 1 to 10000; older ones are deleted [default: `[backup] keep`]
+    /// The backup folder, which is created if it is missing; or a file `….tar`, which is replaced
+    #[arg(value_name = "FOLDER|FILE", value_parser = argument::path)]
+    #[serde(alias = "folder")]
+    pub(crate) path: PathBuf,
+    /// Generations that the folder keeps, 1 to 10000; older ones are deleted. A file has one [default: `[backup] keep`]
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) keep: Option<usize>,
@@ -27,9 +28,9 @@ pub(crate) struct Backup {
 /// What a backup wrote.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackupOutput {
-    /// The generation: the name of its folder.
+    /// The name of the generation.
     generation: String,
-    /// Whether the newest generation has the same content already, so that no other was written.
+    /// Whether the newest generation has the same content already, so that nothing was written.
     unchanged: bool,
     /// Sequence number of its last transaction.
     seq: u64,
@@ -79,8 +80,16 @@ impl Op for Backup {
                 false => Ok(()),
             },
         };
-        let report =
-            backup::create(&memory.store, &memory.paths, &self.folder, keep, memory.now(), &callbacks)?;
+        let (store, paths, now) = (&memory.store, &memory.paths, memory.now());
+        let report = match backup::is_archive(&self.path) {
+            true if self.keep.is_some() => {
+                return Err(Error::invalid("a file has one generation")
+                    .hint("leave `keep` out, or name a folder")
+                    .field("keep"));
+            }
+            true => backup::create_archive(store, paths, &self.path, now, &callbacks)?,
+            false => backup::create(store, paths, &self.path, keep, now, &callbacks)?,
+        };
         let manifest = &report.manifest;
         Ok(BackupOutput {
             unchanged: report.unchanged,

@@ -1,10 +1,9 @@
 //! Writes a generation.
 
-use super::files::BackupFile;
-use super::files::{self, Meter};
+use super::files::{self, BackupFile, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, backup_folders, unusable};
+use super::{BackupCallbacks, backup_places, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -48,9 +47,23 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
-/// is part of what is copied; `locked` during another backup; `read_only` when the store is damaged; `internal` when the log or the new copy is damaged. Nothing
-/// is left behind then.
+/// is part of what is copied; `locked` during another backup; `read_only` when the store is damaged; `internal` when the
+/// log or the new copy is damaged. Nothing is left behind then.
 pub fn create(
+    store: &Store,
+    paths: &Paths,
+    folder: &Path,
+    keep: usize,
+    now: Timestamp,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<BackupReport> {
+    let report = write_generation(store, paths, folder, keep, now, callbacks)?;
+    backup_places::remember(paths, folder);
+    Ok(report)
+}
+
+/// [`create`], in a folder that is not remembered as a place of backups.
+pub(super) fn write_generation(
     store: &Store,
     paths: &Paths,
     folder: &Path,
@@ -63,23 +76,12 @@ pub fn create(
         let message = format!("a damaged memory is not backed up: {damage}");
         return Err(Error::new(Code::ReadOnly, message).hint(DAMAGED_HINT));
     }
-    let Some(origin) = store.log_origin()? else {
-        return Err(Error::conflict("this memory is empty: there is nothing to back up")
-            .hint("store a note first: `poc-memory insert --title TITLE --body TEXT`"));
-    };
+    let origin = origin(store)?;
     create_private(folder)?;
     let _lock = generations::lock(folder)?;
     generations::remove_partial(folder)?;
-    let earlier = generations::generations(folder)?;
-    let origin: String = origin.iter().map(|byte| format!("{byte:02x}")).collect();
-    let other = |generation: &&BackupGeneration| {
-        generation.manifest.as_ref().is_ok_and(|manifest| manifest.store != origin)
-    };
-    if let Some(other) = earlier.iter().find(other) {
-        let message =
-            format!("`{}` has backups of another memory, such as `{}`", folder.display(), other.name);
-        return Err(Error::conflict(message).hint("name another folder").field("folder"));
-    }
+    let earlier = generations::in_folder(folder)?;
+    require_own(folder, &earlier, &origin)?;
     let log = store.log_snapshot();
     let notes = store.tenants()?.iter().map(|(_, view)| view.live_count() as u64).sum();
     let manifest = BackupManifest::new(origin, log.seq, log.base, now, notes);
@@ -107,11 +109,8 @@ pub fn create(
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
-    if let Err(error) = backup_folders::remember(paths, folder) {
-        tracing::warn!("the folder of this backup is not remembered: {error}");
-    }
     if !report.unchanged {
-        let readable = generations::generations(folder)?.into_iter().filter(|found| found.manifest.is_ok());
+        let readable = generations::in_folder(folder)?.into_iter().filter(|found| found.manifest.is_ok());
         for old in readable.skip(keep) {
             generations::remove(folder, &old)?;
             report.removed.push(old.name);
@@ -120,8 +119,32 @@ pub fn create(
     Ok(report)
 }
 
-/// Refuses a folder inside of what is copied: it would contain itself.
-fn require_outside(folder: &Path, paths: &Paths) -> Result<()> {
+/// What identifies the memory of a store: 32 hexadecimal digits.
+pub(super) fn origin(store: &Store) -> Result<String> {
+    let origin = store.log_origin()?.ok_or_else(|| {
+        Error::conflict("this memory is empty: there is nothing to back up")
+            .hint("store a note first: `poc-memory insert --title TITLE --body TEXT`")
+    })?;
+    Ok(origin.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Refuses a place that has backups of another memory.
+pub(super) fn require_own(place: &Path, earlier: &[BackupGeneration], origin: &str) -> Result<()> {
+    let is_other = |generation: &&BackupGeneration| {
+        generation.manifest.as_ref().is_ok_and(|manifest| manifest.store != origin)
+    };
+    match earlier.iter().find(is_other) {
+        Some(other) => {
+            let message =
+                format!("`{}` has backups of another memory, such as `{}`", place.display(), other.name);
+            Err(Error::conflict(message).hint("name another place").field("path"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses a place inside of what is copied: it would contain itself.
+pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
     let real = |path: &Path| {
         let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
         known.map_or_else(
@@ -129,16 +152,16 @@ fn require_outside(folder: &Path, paths: &Paths) -> Result<()> {
             |(above, real)| path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest)),
         )
     };
-    let folder_path = real(folder);
+    let place_path = real(place);
     let copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
-    match copied.into_iter().find(|path| folder_path.starts_with(real(path))) {
+    match copied.into_iter().find(|path| place_path.starts_with(real(path))) {
         Some(inside) => Err(Error::invalid(format!(
             "`{}` is inside `{}`, which is part of the memory",
-            folder.display(),
+            place.display(),
             inside.display()
         ))
-        .hint("name a folder elsewhere, best on another disk")
-        .field("folder")),
+        .hint("name a place elsewhere, best on another disk")
+        .field("path")),
         None => Ok(()),
     }
 }

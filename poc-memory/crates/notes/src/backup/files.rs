@@ -48,7 +48,7 @@ impl<'a> Meter<'a> {
 }
 
 /// A new file that only its owner reads.
-fn create(path: &Path) -> Result<File> {
+pub(super) fn create(path: &Path) -> Result<File> {
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     created.map_err(|error| unusable(path, "written", &error))
 }
@@ -65,13 +65,8 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// `internal` when the file is shorter.
 pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) -> Result<String> {
-    create_private(to.parent().unwrap_or(to))?;
     let source = File::open(from).map_err(|error| unusable(from, "read", &error))?;
-    let mut target = create(to)?;
-    let copied = each_piece(from, source, bytes, meter, &mut |piece| {
-        target.write_all(piece).map_err(|error| unusable(to, "written", &error))
-    })?;
-    target.sync_all().map_err(|error| unusable(to, "written", &error))?;
+    let copied = write_from(from, &mut source.take(bytes), to, meter)?;
     match copied.bytes == bytes {
         true => Ok(copied.blake3),
         false => Err(Error::internal(format!(
@@ -82,6 +77,22 @@ pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) ->
     }
 }
 
+/// Writes what a reader of the file `from` has into a new file, durably, and creates its folder.
+pub(super) fn write_from(
+    from: &Path,
+    reader: &mut dyn Read,
+    to: &Path,
+    meter: &mut Meter<'_>,
+) -> Result<Digest> {
+    create_private(to.parent().unwrap_or(to))?;
+    let mut target = create(to)?;
+    let digest = each_piece(from, reader, meter, &mut |piece| {
+        target.write_all(piece).map_err(|error| unusable(to, "written", &error))
+    })?;
+    target.sync_all().map_err(|error| unusable(to, "written", &error))?;
+    Ok(digest)
+}
+
 /// Length and BLAKE3 of a file's content.
 pub(super) struct Digest {
     pub(super) bytes: u64,
@@ -90,22 +101,25 @@ pub(super) struct Digest {
 
 /// Length and BLAKE3 of a file.
 pub(super) fn digest(path: &Path, meter: &mut Meter<'_>) -> Result<Digest> {
-    let file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
-    each_piece(path, file, u64::MAX, meter, &mut |_| Ok(()))
+    let mut file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
+    digest_of(path, &mut file, meter)
 }
 
-/// Calls `each` with the pieces of the first `bytes` of a file.
+/// Length and BLAKE3 of what a reader of a file has.
+pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, meter: &mut Meter<'_>) -> Result<Digest> {
+    each_piece(path, reader, meter, &mut |_| Ok(()))
+}
+
+/// Calls `each` with the pieces of what a reader of a file has.
 fn each_piece(
     path: &Path,
-    file: File,
-    bytes: u64,
+    reader: &mut dyn Read,
     meter: &mut Meter<'_>,
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Digest> {
     let (mut hasher, mut buffer, mut done) = (blake3::Hasher::new(), vec![0; PIECE], 0);
-    let mut file = file.take(bytes);
     loop {
-        let piece = match file.read(&mut buffer) {
+        let piece = match reader.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => buffer.get(..read).unwrap_or_default(),
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -123,6 +137,15 @@ impl Digest {
     /// Whether this is the content of a file of a generation.
     pub(super) fn is(&self, file: &BackupFile) -> bool {
         (self.bytes, &self.blake3) == (file.bytes, &file.blake3)
+    }
+
+    /// How this differs from the content of a file of a generation, as the rest of a sentence about it.
+    pub(super) fn difference(&self, file: &BackupFile) -> Option<String> {
+        match self.bytes == file.bytes {
+            _ if self.is(file) => None,
+            true => Some("is damaged: its checksum is another".to_owned()),
+            false => Some(format!("has {} bytes instead of {}", self.bytes, file.bytes)),
+        }
     }
 }
 

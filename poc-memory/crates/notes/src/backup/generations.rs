@@ -1,7 +1,7 @@
 //! The generations of a backup folder.
 
 use super::manifest::BackupManifest;
-use super::{files, unusable};
+use super::{archive, files, unusable};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -16,7 +16,7 @@ const PARTIAL: &str = "partial-";
 pub struct BackupGeneration {
     /// The name of its folder: `SEQ-TIME`.
     pub name: String,
-    /// The folder.
+    /// The folder, or the archive that has it.
     pub path: PathBuf,
     /// The last transaction, from the name.
     pub seq: u64,
@@ -27,6 +27,20 @@ pub struct BackupGeneration {
 }
 
 impl BackupGeneration {
+    /// A generation with this name; `None` if generations have no such names.
+    pub(super) fn new(
+        name: String,
+        path: PathBuf,
+        manifest: Result<BackupManifest, String>,
+    ) -> Option<BackupGeneration> {
+        let (seq, at) = parse(&name)?;
+        let manifest = manifest.and_then(|manifest| {
+            let is_own = (manifest.seq, manifest.at) == (seq, at);
+            is_own.then_some(manifest).ok_or_else(|| "the manifest belongs to another generation".to_owned())
+        });
+        Some(BackupGeneration { name, path, seq, at, manifest })
+    }
+
     /// The manifest.
     ///
     /// # Errors
@@ -38,27 +52,29 @@ impl BackupGeneration {
     }
 }
 
-/// The generations of a folder, newest first. Unfinished ones are ignored.
+/// The generations of a backup folder, newest first, or the one of an archive. Unfinished ones are ignored.
 ///
 /// # Errors
-/// `not_found` when there is no such folder, `unavailable` when it cannot be read.
-pub fn generations(folder: &Path) -> Result<Vec<BackupGeneration>> {
+/// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup, `unavailable` when
+/// it cannot be read.
+pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
+    if place.is_file() { Ok(vec![archive::generation(place)?]) } else { in_folder(place) }
+}
+
+/// The generations of a folder, newest first.
+pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::not_found(format!("there is no folder `{}`", folder.display()))
-            .hint("name the folder that `poc-memory backup` was given")
-            .field("folder"),
+        ErrorKind::NotFound => Error::not_found(format!("there is no folder or file `{}`", folder.display()))
+            .hint("name what `poc-memory backup` was given")
+            .field("path"),
         _ => unusable(folder, "read", &error),
     })?;
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let Some((seq, at)) = parse(&name) else { continue };
-        let manifest = BackupManifest::read(&path).and_then(|manifest| {
-            let is_own = (manifest.seq, manifest.at) == (seq, at);
-            is_own.then_some(manifest).ok_or_else(|| "the manifest belongs to another generation".to_owned())
-        });
-        found.push(BackupGeneration { name, path, seq, at, manifest });
+        let manifest = BackupManifest::read(&path);
+        found.extend(BackupGeneration::new(name, path, manifest));
     }
     found.sort_by_key(|generation| std::cmp::Reverse((generation.at, generation.seq)));
     Ok(found)

@@ -14,8 +14,8 @@ const WHOLE: u32 = 1;
 /// The format of generations whose log was compacted, and the newest that this release reads.
 const COMPACTED: u32 = 2;
 
-const FILE: &str = "manifest.json";
-const CHECKSUM: &str = "manifest.b3";
+pub(super) const FILE: &str = "manifest.json";
+pub(super) const CHECKSUM: &str = "manifest.b3";
 
 /// What a generation contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,18 +100,22 @@ impl BackupManifest {
         let read = |name: &str| {
             std::fs::read(folder.join(name)).map_err(|error| format!("`{name}` cannot be read: {error}"))
         };
-        let (text, checksum) = (read(FILE)?, read(CHECKSUM)?);
-        if checksum != format!("{}  {FILE}\n", blake3::hash(&text).to_hex()).as_bytes() {
+        BackupManifest::parse(&read(FILE)?, &read(CHECKSUM)?)
+    }
+
+    /// The manifest in the content of its two files, or what is wrong with it.
+    pub(super) fn parse(text: &[u8], checksum: &[u8]) -> Result<BackupManifest, String> {
+        if checksum != format!("{}  {FILE}\n", blake3::hash(text).to_hex()).as_bytes() {
             return Err(format!("`{FILE}` or `{CHECKSUM}` is damaged"));
         }
         let wrong = |error: serde_json::Error| format!("`{FILE}` cannot be read: {error}");
-        let AnyFormat { format } = serde_json::from_slice(&text).map_err(wrong)?;
+        let AnyFormat { format } = serde_json::from_slice(text).map_err(wrong)?;
         if format > COMPACTED {
             return Err(format!(
                 "it has format {format}, this release reads formats up to {COMPACTED}: use a newer release"
             ));
         }
-        let manifest: BackupManifest = serde_json::from_slice(&text).map_err(wrong)?;
+        let manifest: BackupManifest = serde_json::from_slice(text).map_err(wrong)?;
         if let Some(file) = manifest.all_files().find(|file| !file.is_inside()) {
             return Err(format!("`{FILE}` names `{}`, which is not inside of it", file.path));
         }

@@ -1,4 +1,4 @@
-//! Backups of a profile in a folder, and their restoration.
+//! Backups of a profile in a folder or in one file, and their restoration.
 //!
 //! A backup folder contains generations, one folder each, named by sequence number and time. A generation has the log up
 //! to one transaction, the settings, agents and prompts, and the prompts and replies of past runs. It is written under a
@@ -6,7 +6,8 @@
 //! content are hard links to it; files of a generation are never changed. Everything that is derived from the log is left
 //! out, and so are secrets.
 
-mod backup_folders;
+mod archive;
+mod backup_places;
 mod create;
 mod files;
 mod generations;
@@ -16,7 +17,8 @@ mod restore;
 mod tests;
 mod verify;
 
-pub use backup_folders::known_generations;
+pub use archive::{create_archive, is_archive};
+pub use backup_places::known_generations;
 pub use create::{BackupReport, create};
 pub use files::BackupFile;
 pub use generations::{BackupGeneration, generations};

@@ -1,5 +1,6 @@
 //! Restores a generation, or an earlier transaction of it, into an empty place.
 
+use super::archive;
 use super::create::parts;
 use super::files::{self, Meter};
 use super::generations::{BackupGeneration, generations};
@@ -18,6 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// The folder, beside the store, in which a restored profile is prepared.
 const STAGING: &str = "restore.partial";
+
+/// The folder beside it into which an archive is unpacked.
+const UNPACKED: &str = "restore-archive.partial";
 
 /// The state to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub struct RestoreReport {
     pub skipped: Vec<String>,
 }
 
-/// Restores the newest intact generation of a folder that has a state into the directories of a profile, which have no
+/// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which have no
 /// store. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where there
 /// are none.
 ///
@@ -59,18 +63,41 @@ pub struct RestoreReport {
 /// `conflict` when there is a store; `not_found` when no generation has the state; `internal` when those that have it are
 /// damaged. The place is unchanged then.
 pub fn restore(
-    folder: &Path,
+    place: &Path,
     point: RestorePoint,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
     require_no_store(target)?;
-    let all = generations(folder)?;
+    let all = generations(place)?;
+    if !place.is_file() {
+        return restore_of(&all, place, point, target, callbacks);
+    }
+    let store = target.store();
+    let unpacked = store.with_file_name(UNPACKED);
+    remove(&unpacked)?;
+    create_private(&unpacked)?;
+    let restored = archive::unpack(place, &unpacked, callbacks)
+        .and_then(|()| generations(&unpacked))
+        .and_then(|all| restore_of(&all, place, point, target, callbacks));
+    // What cannot be deleted now is deleted by the next restoration.
+    let _ = remove(&unpacked);
+    restored
+}
+
+/// Restores the newest intact one of the generations of a place.
+fn restore_of(
+    all: &[BackupGeneration],
+    place: &Path,
+    point: RestorePoint,
+    target: &Paths,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<RestoreReport> {
     let mut skipped = Vec::new();
-    for generation in candidates(&all, folder, point)? {
+    for generation in candidates(all, place, point)? {
         match select(generation, point, callbacks)? {
             Selection::State(seq) => {
-                let report = place(generation, seq, target, callbacks)?;
+                let report = put_in_place(generation, seq, target, callbacks)?;
                 return Ok(RestoreReport { skipped, ..report });
             }
             Selection::Damaged(problem) => skipped.push(format!("`{}`: {problem}", generation.name)),
@@ -79,21 +106,21 @@ pub fn restore(
     }
     match skipped.first() {
         Some(first) => {
-            let intact = older_intact(&all, callbacks)?;
+            let intact = older_intact(all, callbacks)?;
             let hint = match intact {
                 Some(intact) => format!(
                     "`poc-memory restore {} --to {}` restores the newest intact generation, of {}",
-                    quoted(&folder.display().to_string()),
+                    quoted(&place.display().to_string()),
                     intact.seq,
                     intact.at
                 ),
                 None => {
-                    "no generation is intact: `poc-memory backup FOLDER --verify` lists the damage".to_owned()
+                    "no generation is intact: `poc-memory backup PATH --verify` lists the damage".to_owned()
                 }
             };
             Err(Error::internal(format!("the backup is damaged and was not restored: {first}")).hint(hint))
         }
-        None => Err(no_such_state(&all, point)),
+        None => Err(no_such_state(all, point)),
     }
 }
 
@@ -109,19 +136,19 @@ fn require_no_store(target: &Paths) -> Result<()> {
         return Ok(());
     }
     Err(Error::conflict(format!("`{}` already contains a store", store.display()))
-        .hint("`poc-memory restore FOLDER --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away"))
+        .hint("`poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away"))
 }
 
 /// The generations that may have a state, newest first.
 fn candidates<'a>(
     all: &'a [BackupGeneration],
-    folder: &Path,
+    place: &Path,
     point: RestorePoint,
 ) -> Result<Vec<&'a BackupGeneration>> {
     let Some(newest) = all.first() else {
-        return Err(Error::not_found(format!("`{}` has no backup", folder.display()))
-            .hint("name the folder that `poc-memory backup` was given")
-            .field("folder"));
+        return Err(Error::not_found(format!("`{}` has no backup", place.display()))
+            .hint("name what `poc-memory backup` was given")
+            .field("path"));
     };
     let has = |generation: &&BackupGeneration| match point {
         RestorePoint::Newest => generation.name == newest.name,
@@ -147,7 +174,7 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
     let last = last.map_or_else(String::new, |last| format!(" of {last}"));
     Error::not_found(message)
         .hint(format!(
-            "the newest state is transaction {newest}{last}: `poc-memory restore FOLDER` restores it"
+            "the newest state is transaction {newest}{last}: `poc-memory restore PATH` restores it"
         ))
         .field("to")
 }
@@ -213,7 +240,7 @@ fn state_at(generation: &BackupGeneration, manifest: &BackupManifest, at: Timest
 }
 
 /// Copies an intact generation up to a transaction, opens the store once, and moves everything to its place.
-fn place(
+fn put_in_place(
     generation: &BackupGeneration,
     seq: u64,
     target: &Paths,
@@ -286,7 +313,7 @@ fn copy(
 /// The error for a file that was intact a moment ago.
 fn changed(path: &Path) -> Error {
     Error::internal(format!("`{}` changed while it was copied", path.display()))
-        .hint("`poc-memory backup FOLDER --verify` checks the backup")
+        .hint("`poc-memory backup PATH --verify` checks the backup")
 }
 
 /// Opens the restored store, compares the graph with the records of every tenant, and closes it.

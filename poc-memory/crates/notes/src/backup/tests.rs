@@ -11,7 +11,7 @@ use poc_store::{Cause, Records, Store};
 use proptest::prelude::*;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const HOUR: i64 = 3_600_000;
@@ -66,15 +66,42 @@ impl Profile {
 
     /// Restores into a new home and returns it.
     fn restore(&self, point: RestorePoint) -> Result<(RestoreReport, Paths, TempDir)> {
-        let home = tempfile::tempdir().unwrap();
-        let paths = Paths::in_folder(&home.path().join("restored"));
-        let report = restore(&self.folder(), point, &paths, &quiet())?;
-        Ok((report, paths, home))
+        restore_from(&self.folder(), point)
+    }
+
+    fn archive(&self) -> PathBuf {
+        self.home.path().join("memory.tar")
+    }
+
+    /// Backs up into the archive at an hour.
+    fn archive_at(&self, hour: i64) -> Result<BackupReport> {
+        create_archive(self.store(), &self.paths(), &self.archive(), Timestamp(hour * HOUR), &quiet())
+    }
+
+    fn check_archive(&self) -> Vec<BackupCheck> {
+        verify(&generations(&self.archive()).unwrap(), &quiet()).unwrap()
     }
 
     fn check(&self) -> Vec<BackupCheck> {
         verify(&generations(&self.folder()).unwrap(), &quiet()).unwrap()
     }
+}
+
+/// Restores a place into a new home and returns it.
+fn restore_from(place: &Path, point: RestorePoint) -> Result<(RestoreReport, Paths, TempDir)> {
+    let home = tempfile::tempdir().unwrap();
+    let paths = Paths::in_folder(&home.path().join("restored"));
+    let report = restore(place, point, &paths, &quiet())?;
+    Ok((report, paths, home))
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 fn quiet() -> BackupCallbacks<'static> {
@@ -97,7 +124,7 @@ fn reopened(paths: &Paths) -> Store {
     open_with_segments(&paths.store(), 1500).unwrap()
 }
 
-fn inode(path: &std::path::Path) -> (u64, u64) {
+fn inode(path: &Path) -> (u64, u64) {
     let found = fs::metadata(path).unwrap();
     (found.ino(), found.nlink())
 }
@@ -303,8 +330,130 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     assert_eq!((report.seq, report.skipped.len()), (29, 1));
 }
 
+#[test]
+fn an_archive_has_one_generation_and_is_replaced() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let first = profile.archive_at(100).unwrap();
+    assert_eq!((first.manifest.seq, first.linked.0, first.unchanged), (29, 0, false));
+    assert_eq!(profile.check_archive(), [BackupCheck { name: first.name.clone(), problems: Vec::new() }]);
+    let bytes = fs::read(profile.archive()).unwrap();
+    let again = profile.archive_at(101).unwrap();
+    assert_eq!((again.unchanged, &again.name, again.copied), (true, &first.name, (0, 0)));
+    assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
+    profile.put(30..40);
+    let expected = content(profile.store());
+    let second = profile.archive_at(102).unwrap();
+    assert_eq!((second.manifest.seq, second.unchanged), (39, false));
+    for (point, seq) in [
+        (RestorePoint::Newest, 39),
+        (RestorePoint::Seq(12), 12),
+        (RestorePoint::At(Timestamp(29 * HOUR)), 29),
+    ] {
+        let (report, paths, _home) = restore_from(&profile.archive(), point).unwrap();
+        assert_eq!((report.seq, report.notes, &report.generation), (seq, seq, &second.name));
+        assert_eq!(names(paths.store().parent().unwrap()), ["agents", "config.toml", "store"]);
+        let (log, notes) = content(&reopened(&paths));
+        assert_eq!(log, expected.0[..seq as usize]);
+        assert!(seq < 39 || notes == expected.1);
+    }
+    assert_eq!(names(profile.home.path()), ["home", "memory.tar"], "nothing else is left");
+    assert_eq!(known_generations(&profile.paths()), [profile.archive()]);
+    // Unpacked, it is a backup folder, into which further generations can be written.
+    tar::Archive::new(fs::File::open(profile.archive()).unwrap()).unpack(profile.folder()).unwrap();
+    profile.put(40..41);
+    let third = profile.back_up(103, 9).unwrap();
+    assert!(third.linked.0 > 3, "{third:?}");
+    assert!(profile.check().len() == 2 && profile.check().iter().all(|check| check.problems.is_empty()));
+}
+
+#[test]
+fn an_archive_replaces_nothing_else() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    for other in [&b"photographs"[..], b"", &[0; 2048]] {
+        fs::write(profile.archive(), other).unwrap();
+        let error = profile.archive_at(100).unwrap_err();
+        assert_eq!(error.code, Code::InvalidArgument);
+        assert!(error.message.ends_with("memory.tar` is not a backup"), "{error}");
+        assert_eq!(
+            restore_from(&profile.archive(), RestorePoint::Newest).err().unwrap().code,
+            Code::InvalidArgument
+        );
+        assert_eq!(fs::read(profile.archive()).unwrap(), other);
+    }
+    fs::remove_file(profile.archive()).unwrap();
+    profile.archive_at(100).unwrap();
+    let other = Profile::new();
+    other.put(2..4);
+    let paths = other.paths();
+    let error =
+        create_archive(other.store(), &paths, &profile.archive(), Timestamp(3), &quiet()).unwrap_err();
+    assert!(error.message.contains("has backups of another memory"), "{error}");
+    let inside = paths.store().join("memory.tar");
+    let error = create_archive(other.store(), &paths, &inside, Timestamp(3), &quiet()).unwrap_err();
+    assert!(error.message.contains("which is part of the memory"), "{error}");
+    assert_eq!(profile.check_archive()[0].problems, [""; 0]);
+}
+
+#[test]
+fn an_interrupted_archive_leaves_the_earlier_one() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    profile.archive_at(100).unwrap();
+    let bytes = fs::read(profile.archive()).unwrap();
+    profile.put(30..40);
+    let mut hour = 101;
+    for allowed in 0.. {
+        let left = std::cell::Cell::new(allowed);
+        let check_cancelled = || match left.get() {
+            0 => Err(Error::new(Code::Unavailable, "stopped")),
+            more => {
+                left.set(more - 1);
+                Ok(())
+            }
+        };
+        let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+        hour += 1;
+        let now = Timestamp(hour * HOUR);
+        let made = create_archive(profile.store(), &profile.paths(), &profile.archive(), now, &callbacks);
+        if made.is_ok() {
+            break;
+        }
+        assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
+        assert_eq!(names(profile.home.path()), ["home", "memory.tar"]);
+    }
+    assert_eq!(profile.check_archive()[0].problems, [""; 0]);
+    // What a killed process leaves behind is used, and deleted, by the next backup.
+    profile.put(40..50);
+    fs::create_dir_all(profile.home.path().join("memory.tar.partial/generations/partial-x")).unwrap();
+    fs::write(profile.home.path().join("memory.tar.partial/archive.tar"), "half").unwrap();
+    assert_eq!(profile.archive_at(hour + 1).unwrap().manifest.seq, 49);
+    assert_eq!(names(profile.home.path()), ["home", "memory.tar"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// A changed or lost byte anywhere in an archive is found, or changes nothing: the padding between files has no
+    /// checksum.
+    #[test]
+    fn damage_of_an_archive_is_found(at in any::<prop::sample::Index>(), flip in 1u8.., cut: bool) {
+        let profile = Profile::new();
+        profile.put(1..12);
+        profile.archive_at(100).unwrap();
+        let expected = content(profile.store());
+        let mut bytes = fs::read(profile.archive()).unwrap();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
+        fs::write(profile.archive(), bytes).unwrap();
+        let checked = generations(&profile.archive()).and_then(|found| verify(&found, &quiet()));
+        let is_found = checked.is_err() || checked.unwrap().iter().any(|check| !check.problems.is_empty());
+        match restore_from(&profile.archive(), RestorePoint::Newest) {
+            Ok((_, paths, _home)) => prop_assert_eq!(content(&reopened(&paths)), expected),
+            Err(_) => prop_assert!(is_found, "byte {} is not restored and not found", at),
+        }
+    }
 
     /// At every transaction, the restored store has the log and the notes that the original had then.
     #[test]

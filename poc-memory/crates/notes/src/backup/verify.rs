@@ -1,7 +1,7 @@
 //! Checks generations: every file against the manifest, and the log against its own checksums.
 
-use super::files::BackupFile;
-use super::files::{self, Meter};
+use super::archive;
+use super::files::{self, BackupFile, Meter};
 use super::generations::BackupGeneration;
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, unusable};
@@ -25,6 +25,9 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
     let mut checker = Checker::new(callbacks);
     let check = |generation: &BackupGeneration| {
         let problems = match &generation.manifest {
+            Ok(manifest) if generation.path.is_file() => {
+                archive::problems(&generation.path, manifest, &mut checker.meter)?
+            }
             Ok(manifest) => checker.problems(&generation.path, manifest, u64::MAX)?,
             Err(problem) => vec![problem.clone()],
         };
@@ -111,11 +114,8 @@ impl<'a> Checker<'a> {
         if let Some(SegmentState::Damaged { offset }) = state {
             return Ok(Some(format!("is damaged at byte {offset}")));
         }
-        if !digest.is(file) {
-            return Ok(Some(match digest.bytes == file.bytes {
-                true => "is damaged: its checksum is another".to_owned(),
-                false => format!("has {} bytes instead of {}", digest.bytes, file.bytes),
-            }));
+        if let Some(difference) = digest.difference(file) {
+            return Ok(Some(difference));
         }
         Ok(match (state, segment) {
             (Some(SegmentState::Whole { last, checksum, .. }), Some(segment))
@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
 }
 
 /// Names the first transaction that no segment has; `None` if the segments are those of one log from its beginning.
-fn gap(manifest: &BackupManifest) -> Option<String> {
+pub(super) fn gap(manifest: &BackupManifest) -> Option<String> {
     // A compacted log begins with the state after its base, in as many transactions as that takes.
     let first = manifest.log.first().map_or(1, |segment| segment.first);
     let mut next = if manifest.base > 0 && first <= manifest.base { first } else { 1 };
