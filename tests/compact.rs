@@ -1,8 +1,8 @@
 //! Compaction and erasure with the real programs.
 
-use crate::support::World;
 use crate::support::world::files_below;
-use serde_json::Value;
+use crate::support::{Deadline, WAIT_LIMIT, World, incompressible};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Files below a folder that contain a text, in whatever letter case.
@@ -58,6 +58,52 @@ fn a_compacted_memory_answers_as_before_and_says_from_when_on_it_has_history() {
     assert_eq!(String::from_utf8(copy.unwrap().stdout).unwrap(), before);
     let restored = world.run(&["restore", "backups", "--into", "early", "--to", &early["seq"].to_string()]);
     assert_eq!(restored.status, 0, "{}", restored.stderr);
+}
+
+/// The log has 40 MiB of notes that were deleted. When the settings say that a day of history is enough, the daemon drops
+/// them by itself.
+#[test]
+fn a_daemon_compacts_when_the_log_is_three_times_what_is_live() {
+    let Some(mut world) = World::with_clock() else {
+        eprintln!("not run: libfaketime is not installed");
+        return;
+    };
+    world.write("config.toml", "[daemon]\nheartbeat = \"1s\"\n[history]\nkeep = \"1d\"\n");
+    let mut lines = String::new();
+    for number in 0..44 {
+        let body = incompressible::text(number, 950_000);
+        lines.push_str(&format!(
+            "{}\n",
+            json!({"key": format!("blob-{number}"), "title": "Blob", "body": body})
+        ));
+    }
+    world.write("blobs.jsonl", &lines);
+    assert_eq!(world.json(&["import", "blobs.jsonl"])["inserted"], 44);
+    world.json(&["insert", "--key", "kept", "--title", "Gate", "--body", "The gate opens at noon."]);
+    world.start_daemon();
+    for number in 0..44 {
+        world.json(&["delete", &format!("blob-{number}")]);
+    }
+    let log_bytes = |world: &World| -> u64 {
+        let files = files_below(&world.home().join("store/log"));
+        files.iter().map(|file| std::fs::metadata(file).map_or(0, |found| found.len())).sum()
+    };
+    let before = log_bytes(&world);
+    assert!(before > 32 << 20, "{before}");
+    assert!(world.json(&["stats"])["history_since"].is_null());
+    world.write("clock", "+26h");
+    world.until(WAIT_LIMIT, &["stats"], |stats| {
+        let is_small = |field: &str| stats[field].as_u64().unwrap() < before / 10;
+        stats["history_since"].is_string() && is_small("log_bytes") && is_small("record_bytes")
+    });
+    // The former files go last.
+    let deadline = Deadline::after(WAIT_LIMIT);
+    while log_bytes(&world) >= before / 10 {
+        deadline.wait(|| format!("{before} bytes before, {} now", log_bytes(&world)));
+    }
+    assert!(world.run(&["get", "kept"]).stdout.contains("The gate opens at noon."));
+    world.json(&["insert", "--title", "Afterwards", "--body", "It goes on."]);
+    world.stop_daemon();
 }
 
 #[test]

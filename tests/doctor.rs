@@ -1,7 +1,7 @@
 //! `doctor`, including settings that a running daemon has not read yet.
 
-use crate::support::World;
 use crate::support::mock_model::{Answer, MockModel};
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 
 /// The results of a check, as `state: message`.
@@ -203,4 +203,51 @@ fn a_deep_check_finds_damage_of_every_kind_of_file() {
     );
     let verified = world.run(&["verify"]);
     assert!(verified.status == 0 && verified.stdout.starts_with("log, records, views and indexes agree"));
+}
+
+#[test]
+fn a_daemon_verifies_every_week() {
+    let Some(mut world) = World::with_clock() else {
+        eprintln!("not run: libfaketime is not installed");
+        return;
+    };
+    world.write("config.toml", "[daemon]\nheartbeat = \"1s\"\n");
+    for number in 0..20 {
+        world.json(&["insert", "--title", &format!("Harbour {number}"), "--body", "Ships at anchor"]);
+    }
+    // A daemon saves the view when it stops.
+    world.start_daemon();
+    world.stop_daemon();
+    world.start_daemon();
+    let saved = world.home().join("store/verification.json");
+    let verified = |world: &World| {
+        let text = std::fs::read_to_string(&saved).unwrap_or_default();
+        assert_eq!(world.run(&["daemon", "status"]).status, 0);
+        serde_json::from_str::<Value>(&text).map_or_else(|_| String::new(), |last| last["at"].to_string())
+    };
+    let wait = |world: &World, earlier: &str| {
+        let deadline = Deadline::after(WAIT_LIMIT);
+        loop {
+            let last = verified(world);
+            if last.as_str() > earlier {
+                return last;
+            }
+            deadline.wait(|| format!("not verified after {earlier:?}"));
+        }
+    };
+    // The first one comes soon after a start, the next one a week later.
+    assert_eq!(verified(&world), "");
+    world.write("clock", "+1h");
+    let first = wait(&world, "");
+    let path = world.home().join("store/view");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(world.json(&["daemon", "status"])["problems"], json!([]));
+    world.write("clock", "+170h");
+    wait(&world, &first);
+    let status = world.json(&["daemon", "status"]);
+    assert!(status["problems"].to_string().contains("store/view"), "{status}");
+    world.stop_daemon();
 }

@@ -1,14 +1,15 @@
 //! Compacts the memory when its files are three times what they need.
 
 use crate::shared::Shared;
+use crate::wall_clock;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Span;
 use poc_notes::compaction;
 use poc_store::CompactionCallbacks;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How often the sizes are checked.
-const INTERVAL: Duration = Duration::from_secs(3600);
+const INTERVAL: Span = Span::HOUR;
 
 /// After a compaction, the files must grow by this share of their size before the next one, because a compaction may have
 /// found nothing to drop.
@@ -17,11 +18,7 @@ const GROWTH: f64 = 0.25;
 /// Compacts when it is due, until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut last = 0;
-    loop {
-        tokio::select! {
-            () = shared.stopped() => return,
-            () = tokio::time::sleep(INTERVAL) => {}
-        }
+    while wall_clock::wait(&shared, INTERVAL).await {
         let working = shared.pools.background.run({
             let shared = shared.clone();
             move || compact(&shared, last)

@@ -29,6 +29,7 @@ mod transcript_queue;
 mod transcripts;
 mod vaults;
 mod verification;
+mod wall_clock;
 mod watch;
 
 #[cfg(fuzzing)]

@@ -1,25 +1,22 @@
 //! Verifies the memory once a week, at the lowest priority.
 
 use crate::shared::Shared;
+use crate::wall_clock;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Span;
 use poc_notes::verification::{self, Verification};
 use poc_store::VerifyCallbacks;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How often it is looked at whether a verification is due. Also how long a daemon runs before the first one.
-const POLL: Duration = Duration::from_secs(600);
+const POLL: Span = Span(10 * Span::MINUTE.0);
 
 /// The priority of the thread: the lowest that there is.
 const NICE: i32 = 19;
 
 /// Verifies when it is due, until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    loop {
-        tokio::select! {
-            () = shared.stopped() => return,
-            () = tokio::time::sleep(POLL) => {}
-        }
+    while wall_clock::wait(&shared, POLL).await {
         let last = verification::last(&shared.memory.paths.verification());
         // What was found may have been repaired before the daemon was started again.
         let is_old = |last: &Verification| !last.findings.is_empty() && last.at < shared.started;
