@@ -340,6 +340,8 @@ fn a_wrong_daemon_command_line_is_reported_like_any_other_error() {
     assert!(help.status.success() && !help.stdout.is_empty());
     let forget = world.run(&["forget"]).stderr;
     assert!(forget.contains("`message_id`") && forget.contains("`before`"), "{forget}");
+    assert_eq!(world.run(&["export", "-o", "-"]).stdout, world.run(&["export"]).stdout);
+    assert!(!world.home().join("-").exists());
     let export = world.run(&["export", "-o", "/nowhere/at/all/x.jsonl"]).stderr;
     assert!(
         export.contains("`/nowhere/at/all/x.jsonl`") || export.contains("/nowhere/at/all/x.jsonl:"),

@@ -32,6 +32,7 @@ mod names;
 mod notify;
 mod opening;
 mod page;
+mod predictions;
 mod refresh;
 mod reload;
 mod rest;

@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 
+/// Standard output, where a path is expected.
+pub(super) const STDOUT: &str = "-";
+
 /// A file or folder, or the text of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -217,6 +220,11 @@ pub(super) fn input(word: &str) -> Result<Input, String> {
 /// A path, made absolute in the working directory of the command.
 pub(crate) fn path(word: &str) -> Result<PathBuf, String> {
     std::path::absolute(word).map_err(|error| format!("not a path: {error}"))
+}
+
+/// A path, or `-` for standard output.
+pub(super) fn path_or_stdout(word: &str) -> Result<PathBuf, String> {
+    if word == STDOUT { Ok(PathBuf::from(STDOUT)) } else { path(word) }
 }
 
 /// How much history is kept.

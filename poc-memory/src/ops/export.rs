@@ -18,8 +18,8 @@ const LEFT_OUT: &str =
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Export {
-    /// Output file for JSON Lines; standard output if omitted
-    #[arg(long, short, value_name = "FILE", value_parser = argument::path)]
+    /// Output file for JSON Lines; standard output if omitted or a hyphen
+    #[arg(long, short, value_name = "FILE", value_parser = argument::path_or_stdout)]
     output: Option<PathBuf>,
     /// New folder for Markdown, one file per note
     #[arg(long, value_name = "FOLDER", value_parser = argument::path, conflicts_with = "output")]
@@ -58,7 +58,8 @@ impl Op for Export {
         let progress = |done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
         };
-        let (written, lines) = match (&self.output, &self.markdown, &self.vault) {
+        let output = self.output.filter(|path| path.as_os_str() != argument::STDOUT);
+        let (written, lines) = match (&output, &self.markdown, &self.vault) {
             (Some(file), None, None) => (export::json_lines_file(ctx.memory, file, &progress)?, None),
             (None, Some(folder), None) => (export::folder(ctx.memory, folder, &progress)?, None),
             (None, None, Some(folder)) => (export::vault(ctx.memory, folder, &progress)?, None),
@@ -75,7 +76,7 @@ impl Op for Export {
                     .field(if self.vault.is_some() { "vault" } else { "markdown" }));
             }
         };
-        let path = self.output.or(self.markdown).or(self.vault);
+        let path = output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
         let degraded = freshness::read_only(ctx.memory).into_iter().collect();
         Ok(ExportOutput { nodes: written.nodes, edges: written.edges, other_tenants, degraded, path, lines })

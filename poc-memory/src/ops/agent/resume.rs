@@ -45,6 +45,9 @@ impl Op for AgentResume {
     fn show(output: &AgentResumeOutput) -> String {
         let AgentResumeOutput { agent, was } = output;
         let next = match (agent.next, agent.schedule.as_deref()) {
+            _ if agent.state == "blocked" => {
+                format!("but it is blocked: {}", agent.error.as_deref().unwrap_or_default())
+            }
             (Some(next), _) => format!("runs next at {}", minute(Some(next))),
             (None, Some(_)) if agent.state == "on-demand" => "runs when asked".to_owned(),
             (None, _) => format!("it is {}", agent.state),
