@@ -168,6 +168,9 @@ fn an_agent_whose_key_is_missing_is_blocked_and_a_callable_fallback_unblocks_it(
         assert_eq!(listed(world, "other")["state"], "on-demand");
         let explained = world.run(&["agent", "explain", "blocked"]).stdout;
         assert!(explained.contains("cannot be called: set `POC_STORY_NO_SUCH_KEY`"), "{explained}");
+        world.json(&["agent", "pause", "blocked"]);
+        let resumed = world.run(&["agent", "resume", "blocked"]).stdout;
+        assert!(resumed.starts_with("blocked: resumed, but it is blocked: set `POC_STORY"), "{resumed}");
     };
     check(&world);
     world.start_daemon();

@@ -8,7 +8,7 @@ use poc_notes::verification::{self, Verification};
 use poc_store::VerifyCallbacks;
 use std::sync::Arc;
 
-/// How often it is looked at whether a verification is due. Also how long a daemon runs before the first one.
+/// How often the daemon checks whether a verification is due. Also how long a daemon runs before the first one.
 const POLL: Span = Span(10 * Span::MINUTE.0);
 
 /// The priority of the thread: the lowest that there is.

@@ -1,11 +1,10 @@
-//! Waits by the time of day, which goes on while the machine sleeps. tokio's timers stand still then.
+//! Waits by the wall clock, which also advances while the machine sleeps; tokio's timers do not.
 
 use crate::shared::Shared;
 use poc_graph::time::Span;
 
-/// Waits until the clock shows that a span has passed since the call. Returns `false` when the daemon stops. The clock is
-/// read with each heartbeat; if it was set back, the span begins again. `span` is at least a
-/// second.
+/// Waits until the clock shows that a span of at least a second has passed since the call. Returns `false` when the daemon
+/// stops. The clock is read with each heartbeat. If it is set back to before the call, the span begins again.
 pub(crate) async fn wait(shared: &Shared, span: Span) -> bool {
     let mut start = shared.memory.now();
     loop {

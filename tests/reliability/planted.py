@@ -76,7 +76,7 @@ def check_patches(root: Path) -> dict:
         "promise": "R3",
         "text": "The planted bugs fit the source",
         "environment": {},
-        "tests": len(patches),
+        "tests": len(patches) - len(failed),
         "failed": failed,
         "unmatched": [],
         "seconds": round(time.monotonic() - started, 1),

@@ -66,6 +66,7 @@ PROMISES = [
             "damaged_store::",
             "tests::verify::",
             "doctor::a_deep_check_finds_damage",
+            "doctor::a_daemon_verifies_every_week",
         ],
         {},
         {"PROPTEST_CASES": "600"},
@@ -73,7 +74,12 @@ PROMISES = [
     Promise(
         "R7",
         "A backup restores",
-        ["backup::tests::", "backup::backups_under_load_restore_every_state", "backup::a_killed_backup"],
+        [
+            "backup::tests::",
+            "backup::backups_under_load_restore_every_state",
+            "backup::a_killed_backup",
+            "backup::one_file_is_a_backup",
+        ],
         {},
         {"PROPTEST_CASES": "200", "POC_MEMORY_DRILLS": "200"},
         ["backup::many_backups_under_load_restore_every_state"],
@@ -111,12 +117,13 @@ PROMISES = [
     ),
     Promise(
         "R12",
-        "No slot is missed or run twice",
+        "No slot is missed or run twice, and what would run now is predicted",
         [
             "due_slots::tests::year::",
             "tests::week::",
             "tests::races::",
             "schedule::a_daemon_keeps_its_schedule_when_the_clock_jumps",
+            "predictions::every_run_happens_as_it_was_predicted",
         ],
         {},
         {"POC_MEMORY_YEARS": "1000", "POC_MEMORY_WEEKS": "100"},

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// Standard output, where a path is expected.
-pub(super) const STDOUT: &str = "-";
+/// What stands for standard input or standard output where a path is expected.
+pub(super) const STANDARD_STREAM: &str = "-";
 
 /// A file or folder, or the text of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -194,7 +194,7 @@ fn assignment(word: &str) -> Result<(String, String), String> {
 
 /// A text; `-` reads standard input.
 pub(super) fn text(word: &str) -> Result<String, String> {
-    if word != "-" {
+    if word != STANDARD_STREAM {
         return Ok(word.to_owned());
     }
     let mut text = String::new();
@@ -214,7 +214,7 @@ pub(super) fn number<T: std::str::FromStr + Into<f64> + Copy>(word: &str) -> Res
 
 /// A path; `-` reads standard input.
 pub(super) fn input(word: &str) -> Result<Input, String> {
-    if word == "-" { text(word).map(Input::Text) } else { path(word).map(Input::Path) }
+    if word == STANDARD_STREAM { text(word).map(Input::Text) } else { path(word).map(Input::Path) }
 }
 
 /// A path, made absolute in the working directory of the command.
@@ -224,7 +224,7 @@ pub(crate) fn path(word: &str) -> Result<PathBuf, String> {
 
 /// A path, or `-` for standard output.
 pub(super) fn path_or_stdout(word: &str) -> Result<PathBuf, String> {
-    if word == STDOUT { Ok(PathBuf::from(STDOUT)) } else { path(word) }
+    if word == STANDARD_STREAM { Ok(PathBuf::from(word)) } else { path(word) }
 }
 
 /// How much history is kept.

@@ -15,7 +15,8 @@ use std::path::PathBuf;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backup {
-    /// The backup folder, which is created if it is missing; or a file `….tar`, which is replaced
+    /// The backup folder, which is created if it is missing; or a file whose name ends in `.tar`, in which an earlier backup
+    /// is replaced
     #[arg(value_name = "FOLDER|FILE", value_parser = argument::path)]
     #[serde(alias = "folder")]
     pub(crate) path: PathBuf,
@@ -113,8 +114,8 @@ impl Op for Backup {
             return None;
         }
         Some(format!(
-            "{} of earlier generations are damaged and were copied again: `--verify` lists what is damaged",
-            plural(output.damaged.len() as u64, "file")
+            "earlier backups had {}, written again in this one: `--verify` lists what is still damaged",
+            plural(output.damaged.len() as u64, "damaged file")
         ))
     }
 

@@ -58,7 +58,7 @@ impl Op for Export {
         let progress = |done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
         };
-        let output = self.output.filter(|path| path.as_os_str() != argument::STDOUT);
+        let output = self.output.filter(|path| path.as_os_str() != argument::STANDARD_STREAM);
         let (written, lines) = match (&output, &self.markdown, &self.vault) {
             (Some(file), None, None) => (export::json_lines_file(ctx.memory, file, &progress)?, None),
             (None, Some(folder), None) => (export::folder(ctx.memory, folder, &progress)?, None),

@@ -101,7 +101,7 @@ impl Repair {
         };
         log.raise_last(records.as_ref().map_or(0, |records| records.base));
         let view = view_file::read(directory).map_or(0, |saved| saved.seq());
-        let known = log.last().max(lsm::newest_seq(&folder, PATIENCE)).max(view);
+        let known = log.last().max(lsm::newest_seq(&folder, PATIENCE)?).max(view);
         let mut damage = prefix_end.map_or_else(
             || match last {
                 0 => "the log is lost".to_owned(),

@@ -45,7 +45,7 @@ impl FromArgMatches for BodyArgument {
         };
         let is_bare = !matches.ids().any(is_given);
         if is_bare && !std::io::stdin().is_terminal() {
-            let piped = argument::text("-")
+            let piped = argument::text(argument::STANDARD_STREAM)
                 .map_err(|problem| clap::Error::raw(clap::error::ErrorKind::Io, problem))?;
             return Ok(BodyArgument(Some(piped).filter(|text| !text.trim().is_empty())));
         }

@@ -1,13 +1,15 @@
 //! A backup in one file: a tar archive of one generation, in a folder of its name. `tar -xf` makes a backup folder of it.
 //!
 //! The manifest is first in the archive. A generation is written as in a backup folder, into a folder beside the archive,
-//! and packed from there.
+//! and packed from there. What is read may come from anybody: it has regular files only, all of one generation and all
+//! listed in its manifest.
 
 use super::backup_places;
 use super::create::{BackupReport, origin, require_outside, require_own, write_generation};
 use super::files::{self, BackupFile, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{self, BackupManifest};
+use super::restore::damaged;
 use super::verify::gap;
 use super::{BackupCallbacks, unusable};
 use poc_config::paths::{Paths, create_private};
@@ -15,24 +17,26 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::Store;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
-/// How much of a manifest is read: a hundred bytes for each of a million files.
-const MAX_MANIFEST: u64 = 100 << 20;
+/// How much of a manifest is read: 200 bytes for each of five million files.
+const MAX_MANIFEST: u64 = 1 << 30;
 
-/// Whether a backup to this place is an archive: an existing file, or a new one that is named `….tar`.
+/// Whether a backup to this path is an archive: an existing file, or a new one whose name ends in `.tar`.
 pub fn is_archive(place: &Path) -> bool {
     place.is_file() || (!place.exists() && place.extension().is_some_and(|extension| extension == "tar"))
 }
 
 /// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory. The store may
-/// be written to meanwhile. The disk of the archive needs twice its size until then.
+/// be written to meanwhile. The disk of the archive needs free space of twice its size until then.
 ///
 /// # Errors
-/// As [`create`](super::create), and `invalid_argument` when the file exists and is not a backup.
+/// As [`create`](super::create); `invalid_argument` when the file exists and is not a backup; `conflict` when it has
+/// transactions that the store lacks, or its manifest cannot be read.
 pub fn create_archive(
     store: &Store,
     paths: &Paths,
@@ -40,47 +44,102 @@ pub fn create_archive(
     now: Timestamp,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
+    let file = &resolved(file)?;
     require_outside(file, paths)?;
+    let preparation = Preparation::begin(file)?;
     let earlier = if file.exists() { Some(generation(file)?) } else { None };
-    require_own(file, earlier.as_slice(), &origin(store)?)?;
-    let partial = partial(file);
-    create_private(&partial)?;
-    let lock = generations::lock(&partial)?;
-    let folder = partial.join("generations");
-    let made = write_generation(store, paths, &folder, 1, now, callbacks)
-        .and_then(|report| replace(file, earlier.as_ref(), &partial, report, callbacks));
-    drop(lock);
-    // What cannot be deleted now is used, and deleted, by the next backup.
-    let _ = fs::remove_dir_all(&partial);
-    let report = made?;
+    if let Some(earlier) = &earlier {
+        require_own(file, std::slice::from_ref(earlier), &origin(store)?)?;
+        require_replaceable(earlier, store)?;
+    }
+    let report = write_generation(store, paths, &preparation.generations(), 1, now, None, callbacks)?;
+    let report = preparation.pack(file, earlier.as_ref(), report, callbacks)?;
     backup_places::remember(paths, file);
     Ok(report)
 }
 
-/// The folder in which an archive is prepared.
-fn partial(file: &Path) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    file.with_file_name(name)
+/// The file that a path leads to: an archive behind a symbolic link is replaced, and not the link.
+fn resolved(file: &Path) -> Result<PathBuf> {
+    if fs::symlink_metadata(file).is_ok() {
+        return file.canonicalize().map_err(|error| unusable(file, "found", &error));
+    }
+    Ok(file.to_owned())
 }
 
-/// Packs the generation that was just written, unless the earlier archive has the same content and is intact.
-fn replace(
-    file: &Path,
-    earlier: Option<&BackupGeneration>,
-    partial: &Path,
-    mut report: BackupReport,
-    callbacks: &BackupCallbacks<'_>,
-) -> Result<BackupReport> {
-    // Nothing that the preparation did is of interest: the archive is new.
-    report.unchanged = false;
-    report.copied = (report.copied.0 + report.linked.0, report.copied.1 + report.linked.1);
-    report.linked = (0, 0);
-    report.removed.clear();
-    report.damaged.clear();
-    let mut meter = Meter::new(callbacks, Some(report.manifest.bytes() * 2));
-    match earlier.map(|earlier| (earlier, earlier.manifest.as_ref())) {
-        Some((earlier, Ok(known))) if known.same_content(&report.manifest) => {
+/// Refuses to replace what cannot be read, or states that the store does not have.
+fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> {
+    let refused = |why: String| {
+        Err(Error::conflict(format!("`{}` is not replaced: {why}", earlier.path.display()))
+            .hint("name another file, or move this one away")
+            .field("path"))
+    };
+    let manifest = match &earlier.manifest {
+        Ok(manifest) => manifest,
+        Err(problem) => return refused(problem.clone()),
+    };
+    let last = manifest.log.last().map(|segment| segment.checksum);
+    // A compaction has written the transactions up to its base anew.
+    let is_written_anew = store.history_base().is_some_and(|base| manifest.seq <= base.seq);
+    let is_other =
+        !is_written_anew && store.checksum(manifest.seq)?.is_some_and(|checksum| Some(checksum) != last);
+    if is_other || manifest.seq > store.last_seq() {
+        return refused("it has changes that this memory lacks".to_owned());
+    }
+    Ok(())
+}
+
+/// The folder beside an archive in which the next one is prepared, locked. It is deleted when this is dropped.
+struct Preparation {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Preparation {
+    /// Begins, and deletes what an interruption has left.
+    fn begin(file: &Path) -> Result<Preparation> {
+        let mut name = OsString::from(".");
+        name.push(file.file_name().unwrap_or_default());
+        name.push(".backup-partial");
+        let folder = file.with_file_name(name);
+        create_private(&folder)?;
+        let preparation = Preparation { _lock: generations::lock(&folder)?, folder };
+        preparation.clear().map_err(|error| unusable(&preparation.folder, "deleted", &error))?;
+        Ok(preparation)
+    }
+
+    /// The backup folder with the generation.
+    fn generations(&self) -> PathBuf {
+        self.folder.join("generations")
+    }
+
+    /// The archive while it is written.
+    fn archive(&self) -> PathBuf {
+        self.folder.join("archive.tar")
+    }
+
+    /// Deletes its own files, and nothing else that may be there.
+    fn clear(&self) -> io::Result<()> {
+        let missing_is_fine = |removed: io::Result<()>| match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        missing_is_fine(fs::remove_dir_all(self.generations()))?;
+        missing_is_fine(fs::remove_file(self.archive()))
+    }
+
+    /// Packs the generation, unless the earlier archive has the same content and is intact.
+    fn pack(
+        &self,
+        file: &Path,
+        earlier: Option<&BackupGeneration>,
+        mut report: BackupReport,
+        callbacks: &BackupCallbacks<'_>,
+    ) -> Result<BackupReport> {
+        let mut meter = Meter::new(callbacks, Some(report.manifest.bytes().saturating_mul(2)));
+        if let Some(earlier) = earlier
+            && let Ok(known) = &earlier.manifest
+            && known.same_content(&report.manifest)
+        {
             if problems(file, known, &mut meter)?.is_empty() {
                 report.unchanged = true;
                 report.name.clone_from(&earlier.name);
@@ -90,23 +149,33 @@ fn replace(
             }
             report.damaged.push(file.display().to_string());
         }
-        Some((_, Err(_))) => report.damaged.push(file.display().to_string()),
-        _ => {}
+        let packed = self.archive();
+        pack(&self.generations().join(&report.name), &report.name, &report.manifest, &packed, &mut meter)?;
+        // All of it is read back, also the manifest.
+        let problems = match generation(&packed)?.manifest {
+            Ok(manifest) if manifest == report.manifest => problems(&packed, &manifest, &mut meter)?,
+            Ok(_) => vec!["its manifest is another".to_owned()],
+            Err(problem) => vec![problem],
+        };
+        if let Some(problem) = problems.first() {
+            let message = format!("`{}` does not contain what was written: {problem}", packed.display());
+            return Err(Error::internal(message)
+                .hint("check the disk of the backup; nothing was changed in the memory"));
+        }
+        let parent = file.parent().unwrap_or(file);
+        let renamed = fs::rename(&packed, file).and_then(|()| files::sync_folder(parent));
+        renamed.map_err(|error| unusable(file, "written", &error))?;
+        Ok(report)
     }
-    let packed = partial.join("archive.tar");
-    let source = partial.join("generations").join(&report.name);
-    pack(&source, &report.name, &report.manifest, &packed, &mut meter)?;
-    if let Some(problem) = problems(&packed, &report.manifest, &mut meter)?.first() {
-        return Err(Error::internal(format!(
-            "`{}` does not contain what was written: {problem}",
-            packed.display()
-        ))
-        .hint("check the disk of the backup; nothing was changed in the memory"));
+}
+
+impl Drop for Preparation {
+    fn drop(&mut self) {
+        // What cannot be deleted now is deleted by the next backup. The lock is held meanwhile, and goes last.
+        let _ = self.clear();
+        let _ = fs::remove_file(self.folder.join(generations::LOCK));
+        let _ = fs::remove_dir(&self.folder);
     }
-    let parent = file.parent().unwrap_or(file);
-    let renamed = fs::rename(&packed, file).and_then(|()| files::sync_folder(parent));
-    renamed.map_err(|error| unusable(file, "written", &error))?;
-    Ok(report)
 }
 
 /// Packs the files of a generation, durably.
@@ -118,8 +187,6 @@ fn pack(
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let written = |error: io::Error| unusable(target, "written", &error);
-    // One that an interruption left behind.
-    let _ = fs::remove_file(target);
     let mut archive = Builder::new(BufWriter::new(files::create(target)?));
     let paths = [manifest::FILE, manifest::CHECKSUM].into_iter();
     for path in paths.chain(manifest.all_files().map(|file| file.path.as_str())) {
@@ -146,67 +213,80 @@ fn pack(
 pub(super) fn generation(path: &Path) -> Result<BackupGeneration> {
     let mut archive = open(path)?;
     let mut files = Files::of(path, &mut archive)?;
-    let mut read = |expected: &str| match files.next()? {
-        Some(Ok(mut file)) if file.path == expected => {
-            let mut content = Vec::new();
-            let read = (&mut file.content).take(MAX_MANIFEST).read_to_end(&mut content);
-            let problem = |error: io::Error| format!("`{expected}` cannot be read: {error}");
-            Ok((file.generation, read.map(|_| content).map_err(problem)))
-        }
-        _ => Err(no_backup(path)),
+    let Some(Ok(first)) = files.next()? else { return Err(no_backup(path)) };
+    let name = first.generation.clone();
+    let text = content(first, manifest::FILE);
+    let checksum = match files.next()? {
+        Some(file) => file.and_then(|file| content(file, manifest::CHECKSUM)),
+        None => Err(format!("`{}` is missing", manifest::CHECKSUM)),
     };
-    let (name, text) = read(manifest::FILE)?;
-    let checksum = read(manifest::CHECKSUM).map(|(_, checksum)| checksum);
-    let checksum = checksum.unwrap_or_else(|_| Err(format!("`{}` is missing", manifest::CHECKSUM)));
-    let manifest = text.and_then(|text| BackupManifest::parse(&text, &checksum?));
+    let manifest = || BackupManifest::parse(&text?, &checksum?);
     BackupGeneration::new(name, path.to_owned(), manifest).ok_or_else(|| no_backup(path))
+}
+
+/// The content of a file of the manifest, or what is wrong with it.
+fn content(mut file: ArchivedFile<'_>, expected: &str) -> Result<Vec<u8>, String> {
+    if file.path != expected {
+        return Err(format!("`{}` is in the place of `{expected}`", file.path));
+    }
+    let mut content = Vec::new();
+    match (&mut file.content).take(MAX_MANIFEST).read_to_end(&mut content) {
+        Ok(read) if read as u64 == MAX_MANIFEST => Err(format!("`{expected}` is too long")),
+        Ok(_) => Ok(content),
+        Err(error) => Err(format!("`{expected}` cannot be read: {error}")),
+    }
 }
 
 /// What is damaged or missing in an archive.
 pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter<'_>) -> Result<Vec<String>> {
     let mut problems: Vec<String> = gap(manifest).into_iter().collect();
-    let mut missing: BTreeMap<&str, &BackupFile> =
-        manifest.all_files().map(|file| (file.path.as_str(), file)).collect();
     let mut archive = open(path)?;
-    let mut files = Files::of(path, &mut archive)?;
+    let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     loop {
-        let mut file = match files.next()? {
+        match files.next()? {
             None => break,
-            Some(Ok(file)) => file,
+            Some(Ok((mut file, Some(listed)))) => match files::digest_of(path, &mut file.content, meter) {
+                Ok(digest) => {
+                    let difference = digest.difference(listed);
+                    problems.extend(difference.map(|difference| format!("`{}` {difference}", file.path)));
+                }
+                Err(error) => {
+                    // The disk cannot read it any more, which counts as damage; or the operation ends.
+                    meter.add(0)?;
+                    problems.push(error.message);
+                    return Ok(problems);
+                }
+            },
+            Some(Ok(_)) => {}
             Some(Err(problem)) => {
                 problems.push(problem);
                 break;
             }
-        };
-        if [manifest::FILE, manifest::CHECKSUM].contains(&file.path.as_str()) {
-            continue;
         }
-        let digest = files::digest_of(path, &mut file.content, meter)?;
-        problems.extend(match missing.remove(file.path.as_str()) {
-            Some(expected) => digest.difference(expected).map(|problem| format!("`{}` {problem}", file.path)),
-            None => Some(format!("`{}` is not in the manifest", file.path)),
-        });
     }
-    problems.extend(missing.keys().map(|path| format!("`{path}` is missing")));
+    problems.extend(files.missing.keys().map(|path| format!("`{path}` is missing")));
     Ok(problems)
 }
 
-/// Unpacks an archive into an empty folder, which becomes a backup folder. What is damaged is found when that is read.
+/// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. Damaged content is found
+/// when that is checked.
 ///
 /// # Errors
-/// `internal` when the archive breaks off.
-pub(super) fn unpack(path: &Path, folder: &Path, callbacks: &BackupCallbacks<'_>) -> Result<()> {
-    let mut meter = Meter::new(callbacks, None);
+/// `internal` when the archive breaks off, or has anything that its manifest does not list; `unavailable` when it cannot be
+/// read, or the folder not be written.
+pub(super) fn unpack(
+    generation: &BackupGeneration,
+    folder: &Path,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<()> {
+    let path = &generation.path;
+    let manifest = generation.readable()?;
+    let mut meter = Meter::new(callbacks, Some(manifest.bytes()));
     let mut archive = open(path)?;
-    let mut files = Files::of(path, &mut archive)?;
+    let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     while let Some(file) = files.next()? {
-        let mut file = file.map_err(|problem| {
-            Error::internal(format!(
-                "the backup is damaged and was not restored: `{}`: {problem}",
-                path.display()
-            ))
-        })?;
-        let target = folder.join(&file.generation).join(&file.path);
+        let (mut file, _) = file.map_err(|problem| damaged(&format!("`{}`: {problem}", path.display())))?;
+        let target = folder.join(&generation.name).join(&file.path);
         files::write_from(path, &mut file.content, &target, &mut meter)?;
     }
     Ok(())
@@ -219,16 +299,18 @@ fn open(path: &Path) -> Result<Archive<BufReader<File>>> {
 
 /// The error for a file that is something else.
 fn no_backup(path: &Path) -> Error {
-    Error::invalid(format!("`{}` is not a backup", path.display()))
+    Error::invalid(format!("`{}` is not a backup, or its beginning is damaged", path.display()))
         .hint("name a folder or a file that `poc-memory backup` wrote; a new archive is named `….tar`")
         .field("path")
 }
 
-/// The files of an archive.
+/// The files of an archive, which are all of one generation.
 struct Files<'a> {
     path: &'a Path,
     entries: tar::Entries<'a, BufReader<File>>,
-    /// The last one, for messages.
+    /// The generation.
+    generation: Option<String>,
+    /// The last file, for messages.
     last: Option<String>,
 }
 
@@ -243,7 +325,7 @@ struct ArchivedFile<'a> {
 impl<'a> Files<'a> {
     fn of(path: &'a Path, archive: &'a mut Archive<BufReader<File>>) -> Result<Files<'a>> {
         let entries = archive.entries().map_err(|error| unusable(path, "read", &error))?;
-        Ok(Files { path, entries, last: None })
+        Ok(Files { path, entries, generation: None, last: None })
     }
 
     /// The next file, or what is wrong with the archive from here on.
@@ -251,7 +333,7 @@ impl<'a> Files<'a> {
     /// # Errors
     /// `unavailable` when the disk cannot read the archive.
     fn next(&mut self) -> Result<Option<Result<ArchivedFile<'a>, String>>> {
-        let place = || match &self.last {
+        let place = match &self.last {
             Some(last) => format!("after `{last}`"),
             None => "at its beginning".to_owned(),
         };
@@ -261,24 +343,65 @@ impl<'a> Files<'a> {
             Some(Err(error)) if error.raw_os_error().is_some() => {
                 return Err(unusable(self.path, "read", &error));
             }
-            Some(Err(error)) => return Ok(Some(Err(format!("the archive is damaged {}: {error}", place())))),
+            Some(Err(error)) => return Ok(Some(Err(format!("the archive is damaged {place}: {error}")))),
         };
-        let Some((generation, path)) = names(&entry) else {
-            return Ok(Some(Err(format!("the archive has something that no backup has, {}", place()))));
+        let names = names(&entry);
+        let is_of_generation = |(generation, _): &(String, String)| {
+            self.generation.as_ref().is_none_or(|known| known == generation)
         };
+        let Some((generation, path)) = names.filter(is_of_generation) else {
+            return Ok(Some(Err(format!("the archive has something that no backup has, {place}"))));
+        };
+        self.generation = Some(generation.clone());
         self.last = Some(path.clone());
         Ok(Some(Ok(ArchivedFile { generation, path, content: entry })))
     }
 }
 
-/// The generation of a file and its path there. `None` if it is no regular file, or lies outside.
+/// The generation of a file and its path there. `None` if it is not a regular file, or the path could lead elsewhere.
 fn names(entry: &Entry<'_, BufReader<File>>) -> Option<(String, String)> {
     if entry.header().entry_type() != EntryType::Regular {
         return None;
     }
-    let path = entry.path().ok()?;
-    let path = path.to_str()?;
-    let is_inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    let (generation, path) = path.split_once('/')?;
-    is_inside.then(|| (generation.to_owned(), path.to_owned()))
+    let path = String::from_utf8(entry.path_bytes().into_owned()).ok()?;
+    // The text itself: a `Path` overlooks empty and repeated separators.
+    let is_inside = path.split('/').all(|part| !["", ".", ".."].contains(&part));
+    let (generation, below) = path.split_once('/')?;
+    is_inside.then(|| (generation.to_owned(), below.to_owned()))
+}
+
+/// A file of an archive, and what the manifest says of it; `None` for the manifest's own files.
+type ListedFile<'a, 'm> = (ArchivedFile<'a>, Option<&'m BackupFile>);
+
+/// The files of an archive that its manifest lists, each once.
+struct ListedFiles<'a, 'm> {
+    files: Files<'a>,
+    /// What is not read yet.
+    missing: BTreeMap<&'m str, &'m BackupFile>,
+    /// The files of the manifest itself that are not read yet.
+    own: Vec<&'static str>,
+}
+
+impl<'a, 'm> ListedFiles<'a, 'm> {
+    fn of(files: Files<'a>, manifest: &'m BackupManifest) -> ListedFiles<'a, 'm> {
+        let missing = manifest.all_files().map(|file| (file.path.as_str(), file)).collect();
+        ListedFiles { files, missing, own: vec![manifest::FILE, manifest::CHECKSUM] }
+    }
+
+    /// The next file, or what is wrong with the archive from here on.
+    fn next(&mut self) -> Result<Option<Result<ListedFile<'a, 'm>, String>>> {
+        let file = match self.files.next()? {
+            None => return Ok(None),
+            Some(Err(problem)) => return Ok(Some(Err(problem))),
+            Some(Ok(file)) => file,
+        };
+        if let Some(at) = self.own.iter().position(|own| *own == file.path) {
+            self.own.remove(at);
+            return Ok(Some(Ok((file, None))));
+        }
+        Ok(Some(match self.missing.remove(file.path.as_str()) {
+            Some(listed) => Ok((file, Some(listed))),
+            None => Err(format!("the archive has `{}`, which its manifest does not list", file.path)),
+        }))
+    }
 }

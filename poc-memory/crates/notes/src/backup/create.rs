@@ -57,18 +57,18 @@ pub fn create(
     now: Timestamp,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
-    let report = write_generation(store, paths, folder, keep, now, callbacks)?;
-    backup_places::remember(paths, folder);
-    Ok(report)
+    let remember = || backup_places::remember(paths, folder);
+    write_generation(store, paths, folder, keep, now, Some(&remember), callbacks)
 }
 
-/// [`create`], in a folder that is not remembered as a place of backups.
+/// [`create`] with a callback that remembers the folder as a place of backups, before older generations are deleted.
 pub(super) fn write_generation(
     store: &Store,
     paths: &Paths,
     folder: &Path,
     keep: usize,
     now: Timestamp,
+    remember: Option<&dyn Fn()>,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
     require_outside(folder, paths)?;
@@ -109,6 +109,9 @@ pub(super) fn write_generation(
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
+    if let Some(remember) = remember {
+        remember();
+    }
     if !report.unchanged {
         let readable = generations::in_folder(folder)?.into_iter().filter(|found| found.manifest.is_ok());
         for old in readable.skip(keep) {

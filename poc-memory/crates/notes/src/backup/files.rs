@@ -66,7 +66,8 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// `internal` when the file is shorter.
 pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) -> Result<String> {
     let source = File::open(from).map_err(|error| unusable(from, "read", &error))?;
-    let copied = write_from(from, &mut source.take(bytes), to, meter)?;
+    let (copied, target) = write_from(from, &mut source.take(bytes), to, meter)?;
+    target.sync_all().map_err(|error| unusable(to, "written", &error))?;
     match copied.bytes == bytes {
         true => Ok(copied.blake3),
         false => Err(Error::internal(format!(
@@ -77,20 +78,19 @@ pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) ->
     }
 }
 
-/// Writes what a reader of the file `from` has into a new file, durably, and creates its folder.
+/// Writes what a reader of the file `from` has into a new file, and creates its folder. Returns the file, not synced.
 pub(super) fn write_from(
     from: &Path,
     reader: &mut dyn Read,
     to: &Path,
     meter: &mut Meter<'_>,
-) -> Result<Digest> {
+) -> Result<(Digest, File)> {
     create_private(to.parent().unwrap_or(to))?;
     let mut target = create(to)?;
     let digest = each_piece(from, reader, meter, &mut |piece| {
         target.write_all(piece).map_err(|error| unusable(to, "written", &error))
     })?;
-    target.sync_all().map_err(|error| unusable(to, "written", &error))?;
-    Ok(digest)
+    Ok((digest, target))
 }
 
 /// Length and BLAKE3 of a file's content.

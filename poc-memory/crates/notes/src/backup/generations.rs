@@ -6,7 +6,11 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// The name of the file by which a folder is locked.
+pub(super) const LOCK: &str = "lock";
 
 /// What the names of unfinished generations, and of those being deleted, begin with.
 const PARTIAL: &str = "partial-";
@@ -27,14 +31,14 @@ pub struct BackupGeneration {
 }
 
 impl BackupGeneration {
-    /// A generation with this name; `None` if generations have no such names.
+    /// A generation with this name; `None` if it is not the name of a generation.
     pub(super) fn new(
         name: String,
         path: PathBuf,
-        manifest: Result<BackupManifest, String>,
+        manifest: impl FnOnce() -> Result<BackupManifest, String>,
     ) -> Option<BackupGeneration> {
         let (seq, at) = parse(&name)?;
-        let manifest = manifest.and_then(|manifest| {
+        let manifest = manifest().and_then(|manifest| {
             let is_own = (manifest.seq, manifest.at) == (seq, at);
             is_own.then_some(manifest).ok_or_else(|| "the manifest belongs to another generation".to_owned())
         });
@@ -65,7 +69,7 @@ pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
 pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::not_found(format!("there is no folder or file `{}`", folder.display()))
-            .hint("name what `poc-memory backup` was given")
+            .hint("name the folder or file that `poc-memory backup` was given")
             .field("path"),
         _ => unusable(folder, "read", &error),
     })?;
@@ -73,8 +77,8 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     for entry in entries {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let manifest = BackupManifest::read(&path);
-        found.extend(BackupGeneration::new(name, path, manifest));
+        let folder = path.clone();
+        found.extend(BackupGeneration::new(name, path, || BackupManifest::read(&folder)));
     }
     found.sort_by_key(|generation| std::cmp::Reverse((generation.at, generation.seq)));
     Ok(found)
@@ -126,13 +130,16 @@ pub(super) fn remove(folder: &Path, generation: &BackupGeneration) -> Result<()>
 
 /// The lock of a folder: one backup at a time. It is released when it is dropped.
 pub(super) fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
+    let path = folder.join(LOCK);
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| unusable(&path, "written", &error))?;
+    let inode = |found: fs::Metadata| (found.dev(), found.ino());
+    // One that ended meanwhile may have deleted the file, and a third may have made another.
+    let is_current = || file.metadata().map(inode).ok() == fs::metadata(&path).map(inode).ok();
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
+        Ok(()) if is_current() => Ok(file),
+        Ok(()) | Err(TryLockError::WouldBlock) => {
             let message = format!("another backup writes to `{}`", folder.display());
             Err(Error::new(Code::Locked, message).hint("wait for it to end"))
         }

@@ -77,7 +77,7 @@ impl BackupManifest {
 
     /// The length of all files.
     pub fn bytes(&self) -> u64 {
-        self.all_files().map(|file| file.bytes).sum()
+        self.all_files().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
     /// Whether another generation has the same content.

@@ -55,9 +55,9 @@ pub struct RestoreReport {
     pub skipped: Vec<String>,
 }
 
-/// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which have no
-/// store. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where there
-/// are none.
+/// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which
+/// have no store. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where
+/// there are none.
 ///
 /// # Errors
 /// `conflict` when there is a store; `not_found` when no generation has the state; `internal` when those that have it are
@@ -70,19 +70,35 @@ pub fn restore(
 ) -> Result<RestoreReport> {
     require_no_store(target)?;
     let all = generations(place)?;
-    if !place.is_file() {
+    let Some(archived) = all.first().filter(|_| place.is_file()) else {
         return restore_of(&all, place, point, target, callbacks);
+    };
+    if candidates(&all, place, point)?.is_empty() {
+        return Err(no_such_state(&all, point));
+    }
+    if let Err(problem) = &archived.manifest {
+        return Err(damaged(&format!("`{}`: {problem}", place.display())));
     }
     let store = target.store();
     let unpacked = store.with_file_name(UNPACKED);
+    let is_new = !store.parent().is_some_and(Path::exists);
     remove(&unpacked)?;
     create_private(&unpacked)?;
-    let restored = archive::unpack(place, &unpacked, callbacks)
+    let restored = archive::unpack(archived, &unpacked, callbacks)
         .and_then(|()| generations(&unpacked))
         .and_then(|all| restore_of(&all, place, point, target, callbacks));
     // What cannot be deleted now is deleted by the next restoration.
     let _ = remove(&unpacked);
+    if let (Err(_), true, Some(made)) = (&restored, is_new, store.parent()) {
+        let _ = fs::remove_dir(made);
+    }
     restored
+}
+
+/// The error for a backup that is damaged.
+pub(super) fn damaged(problem: &str) -> Error {
+    Error::internal(format!("the backup is damaged and was not restored: {problem}"))
+        .hint("`poc-memory backup PATH --verify` lists the damage")
 }
 
 /// Restores the newest intact one of the generations of a place.
@@ -118,7 +134,7 @@ fn restore_of(
                     "no generation is intact: `poc-memory backup PATH --verify` lists the damage".to_owned()
                 }
             };
-            Err(Error::internal(format!("the backup is damaged and was not restored: {first}")).hint(hint))
+            Err(damaged(first).hint(hint))
         }
         None => Err(no_such_state(all, point)),
     }
@@ -147,7 +163,7 @@ fn candidates<'a>(
 ) -> Result<Vec<&'a BackupGeneration>> {
     let Some(newest) = all.first() else {
         return Err(Error::not_found(format!("`{}` has no backup", place.display()))
-            .hint("name what `poc-memory backup` was given")
+            .hint("name the folder or file that `poc-memory backup` was given")
             .field("path"));
     };
     let has = |generation: &&BackupGeneration| match point {

@@ -1,4 +1,4 @@
-//! Checks generations: every file against the manifest, and the log against its own checksums.
+//! Checks generations: every file against the manifest, and in folders also the log against its own checksums.
 
 use super::archive;
 use super::files::{self, BackupFile, Meter};
@@ -137,7 +137,7 @@ pub(super) fn gap(manifest: &BackupManifest) -> Option<String> {
         if segment.first != next {
             break;
         }
-        next = segment.last + 1;
+        next = segment.last.saturating_add(1);
     }
-    (next != manifest.seq + 1).then(|| format!("the log lacks transaction {next}"))
+    (next != manifest.seq.saturating_add(1)).then(|| format!("the log lacks transaction {next}"))
 }

@@ -377,8 +377,8 @@ impl Drop for TableWriter {
     }
 }
 
-/// Reads a block of these records, and all of a table with this index and filter, whose checksums fit. Both may be
-/// anything: what is read is a record or an error.
+/// Writes a table whose index has these records and whose filter is `filter`, with valid checksums, and reads all of it.
+/// Both may be anything: what is read is a record or an error.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
     let index = lz4_flex::compress_prepend_size(records);

@@ -50,7 +50,7 @@ impl SuspectLog<'_> {
                 return Ok(true);
             }
         }
-        let newest = lsm::newest_seq(&self.directory.join("records"), self.patience);
+        let newest = lsm::newest_seq(&self.directory.join("records"), self.patience)?;
         Ok(newest > self.last
             || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
     }
@@ -76,7 +76,7 @@ impl DamagedStore<'_> {
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let last_record = log.last();
         let records = directory.join("records");
-        log.raise_last(lsm::newest_seq(&records, patience));
+        log.raise_last(lsm::newest_seq(&records, patience)?);
         let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), patience) {
             Ok(salvaged) => (salvaged, None),
             Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), patience)?, Some(error)),

@@ -6,6 +6,7 @@ use crate::engine::sled::{self, SledEngine, session};
 use crate::engine::sorted_table::SortedTable;
 use crate::engine::{damage_marker, last_mark, temporary_folder};
 use crate::watchdog::run_watched;
+use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,14 @@ pub(crate) fn is_readable(directory: &Path) -> bool {
 }
 
 /// The greatest number of a transaction of which a directory may have changes; 0 when it has none or cannot be read.
-pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
+///
+/// # Errors
+/// When there is no space for a copy of what must not be changed.
+pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
     if let Some(last) = last_mark::read(directory) {
-        return last;
+        return Ok(last);
     }
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let Ok(entries) = fs::read_dir(directory) else { return Ok(0) };
     let mut newest = 0;
     let mut folders_of_sled: Vec<PathBuf> = Vec::new();
     if has_earlier_layout(directory) {
@@ -36,16 +40,13 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> u64 {
     }
     for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
         // The files of a damaged store must not change, and sled changes what it opens.
-        let in_copy = move || {
-            let copy = temporary_folder::copy_of(&folder)?;
-            SledEngine::open_copy(copy.path())?.newest_seq()
-        };
-        match run_watched(patience, move |_| in_copy()) {
+        let copy = temporary_folder::copy_of(&folder)?;
+        match run_watched(patience, move |_| SledEngine::open_copy(copy.path())?.newest_seq()) {
             Ok(seq) => newest = newest.max(seq),
             Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
         }
     }
-    newest
+    Ok(newest)
 }
 
 /// A callback for the number of the last transaction of a table, a key, and its value, or `None` for a tombstone.
