@@ -30,7 +30,7 @@ const CASES: &[Case] = &[
     case("searches", &[("query", "pipeline = \"match:journal | limit:3\"")], &[], ""),
     case("walks", &[("query", "pipeline = \"key:monday | spread\"")], &[], ""),
     case("takes-one", &[("query", "pipeline = \"all | limit:1\"")], &[], ""),
-    case("other-visits", &[("query", "pipeline = \"all | not-visited:plain,7d\"")], &[], ""),
+    case("other-visits", &[("query", "pipeline = \"all | not-visited:off,7d\"")], &[], ""),
     case("falls-back", &[("execution", "model = \"no-key\"; fallback = [\"quiet\"]")], &[], ""),
     case("cheap", &[("execution", "model = \"priced\""), ("budget", "max-usd-per-run = 1000.0")], &[], ""),
     case("long-notes", &[("prompt", "max-node-chars = 40")], &[], ""),
