@@ -207,10 +207,7 @@ fn a_deep_check_finds_damage_of_every_kind_of_file() {
 
 #[test]
 fn a_daemon_verifies_every_week() {
-    let Some(mut world) = World::with_clock() else {
-        eprintln!("not run: libfaketime is not installed");
-        return;
-    };
+    let Some(mut world) = World::with_clock() else { return };
     world.write("config.toml", "[daemon]\nheartbeat = \"1s\"\n");
     for number in 0..20 {
         world.json(&["insert", "--title", &format!("Harbour {number}"), "--body", "Ships at anchor"]);

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// What stands for standard input or standard output where a path is expected.
+/// The path that means standard input or standard output.
 pub(super) const STANDARD_STREAM: &str = "-";
 
 /// A file or folder, or the text of a file.

@@ -52,7 +52,7 @@ pub fn create_archive(
         require_own(file, std::slice::from_ref(earlier), &origin(store)?)?;
         require_replaceable(earlier, store)?;
     }
-    let report = write_generation(store, paths, &preparation.generations(), 1, now, None, callbacks)?;
+    let report = write_generation(store, paths, &preparation.generations(), 1, now, &|| {}, callbacks)?;
     let report = preparation.pack(file, earlier.as_ref(), report, callbacks)?;
     backup_places::remember(paths, file);
     Ok(report)
@@ -103,7 +103,7 @@ impl Preparation {
         let folder = file.with_file_name(name);
         create_private(&folder)?;
         let preparation = Preparation { _lock: generations::lock(&folder)?, folder };
-        preparation.clear().map_err(|error| unusable(&preparation.folder, "deleted", &error))?;
+        preparation.clear()?;
         Ok(preparation)
     }
 
@@ -118,13 +118,9 @@ impl Preparation {
     }
 
     /// Deletes its own files, and nothing else that may be there.
-    fn clear(&self) -> io::Result<()> {
-        let missing_is_fine = |removed: io::Result<()>| match removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-        missing_is_fine(fs::remove_dir_all(self.generations()))?;
-        missing_is_fine(fs::remove_file(self.archive()))
+    fn clear(&self) -> Result<()> {
+        files::remove(&self.generations())?;
+        files::remove(&self.archive())
     }
 
     /// Packs the generation, unless the earlier archive has the same content and is intact.

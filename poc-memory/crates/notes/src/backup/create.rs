@@ -58,7 +58,7 @@ pub fn create(
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
     let remember = || backup_places::remember(paths, folder);
-    write_generation(store, paths, folder, keep, now, Some(&remember), callbacks)
+    write_generation(store, paths, folder, keep, now, &remember, callbacks)
 }
 
 /// [`create`] with a callback that remembers the folder as a place of backups, before older generations are deleted.
@@ -68,7 +68,7 @@ pub(super) fn write_generation(
     folder: &Path,
     keep: usize,
     now: Timestamp,
-    remember: Option<&dyn Fn()>,
+    remember: &dyn Fn(),
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
     require_outside(folder, paths)?;
@@ -109,9 +109,7 @@ pub(super) fn write_generation(
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
-    if let Some(remember) = remember {
-        remember();
-    }
+    remember();
     if !report.unchanged {
         let readable = generations::in_folder(folder)?.into_iter().filter(|found| found.manifest.is_ok());
         for old in readable.skip(keep) {

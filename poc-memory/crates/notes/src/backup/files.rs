@@ -205,3 +205,16 @@ fn add(path: &Path, depth: usize, listing: &mut Listing) -> Result<()> {
     }
     Ok(())
 }
+
+/// Deletes a file or folder, if it is there.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(path, "deleted", &error)),
+        _ => Ok(()),
+    }
+}

@@ -82,13 +82,13 @@ pub fn restore(
     let store = target.store();
     let unpacked = store.with_file_name(UNPACKED);
     let is_new = !store.parent().is_some_and(Path::exists);
-    remove(&unpacked)?;
+    files::remove(&unpacked)?;
     create_private(&unpacked)?;
     let restored = archive::unpack(archived, &unpacked, callbacks)
         .and_then(|()| generations(&unpacked))
         .and_then(|all| restore_of(&all, place, point, target, callbacks));
     // What cannot be deleted now is deleted by the next restoration.
-    let _ = remove(&unpacked);
+    let _ = files::remove(&unpacked);
     if let (Err(_), true, Some(made)) = (&restored, is_new, store.parent()) {
         let _ = fs::remove_dir(made);
     }
@@ -267,7 +267,7 @@ fn put_in_place(
     let data = store.parent().unwrap_or(&store);
     create_private(data)?;
     let staging = data.join(STAGING);
-    remove(&staging)?;
+    files::remove(&staging)?;
     let mut report = RestoreReport {
         generation: generation.name.clone(),
         seq,
@@ -289,7 +289,7 @@ fn put_in_place(
             rename(&staging.join("store"), &store)
         });
     // What cannot be deleted now is deleted by the next restoration.
-    let _ = remove(&staging);
+    let _ = files::remove(&staging);
     placed.map(|()| report)
 }
 
@@ -386,7 +386,7 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     let moved = match fs::rename(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             let beside = to.with_extension("restore-partial");
-            remove(&beside)?;
+            files::remove(&beside)?;
             copy_tree(from, &beside)?;
             fs::rename(&beside, to)
         }
@@ -407,17 +407,4 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         files::sync_tree(to).map_err(|error| unusable(to, "written", &error))?;
     }
     Ok(())
-}
-
-/// Deletes a file or folder, if it is there.
-fn remove(path: &Path) -> Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(unusable(path, "deleted", &error)),
-        _ => Ok(()),
-    }
 }

@@ -1,5 +1,7 @@
 //! Generations and their restoration, with small segments.
 
+mod archive;
+
 use super::*;
 use poc_config::paths::Paths;
 use poc_graph::error::Code;
@@ -108,6 +110,18 @@ fn quiet() -> BackupCallbacks<'static> {
     BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) }
 }
 
+/// A check that ends the operation after so many calls.
+fn stops_after(calls: i64) -> impl Fn() -> Result<()> {
+    let left = std::cell::Cell::new(calls);
+    move || match left.get() {
+        0 => Err(Error::new(Code::Unavailable, "stopped")),
+        more => {
+            left.set(more - 1);
+            Ok(())
+        }
+    }
+}
+
 /// Every transaction of a store, with the notes of all tenants as they are.
 fn content(store: &Store) -> (Vec<String>, Vec<String>) {
     let log = (1..=store.last_seq())
@@ -187,14 +201,7 @@ fn an_interrupted_backup_leaves_no_generation() {
     profile.put(30..60);
     // It ends after another number of pieces each time.
     for allowed in 0..12 {
-        let left = std::cell::Cell::new(allowed);
-        let check_cancelled = || match left.get() {
-            0 => Err(Error::new(Code::Unavailable, "stopped")),
-            more => {
-                left.set(more - 1);
-                Ok(())
-            }
-        };
+        let check_cancelled = stops_after(allowed);
         let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
         let now = Timestamp((101 + allowed) * HOUR);
         let paths = profile.paths();
@@ -330,250 +337,8 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     assert_eq!((report.seq, report.skipped.len()), (29, 1));
 }
 
-#[test]
-fn an_archive_has_one_generation_and_is_replaced() {
-    let profile = Profile::new();
-    profile.put(1..30);
-    let first = profile.archive_at(100).unwrap();
-    assert_eq!((first.manifest.seq, first.linked.0, first.unchanged), (29, 0, false));
-    assert_eq!(profile.check_archive(), [BackupCheck { name: first.name.clone(), problems: Vec::new() }]);
-    let bytes = fs::read(profile.archive()).unwrap();
-    let again = profile.archive_at(101).unwrap();
-    assert_eq!((again.unchanged, &again.name, again.copied), (true, &first.name, (0, 0)));
-    assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
-    profile.put(30..40);
-    let expected = content(profile.store());
-    let second = profile.archive_at(102).unwrap();
-    assert_eq!((second.manifest.seq, second.unchanged), (39, false));
-    for (point, seq) in [
-        (RestorePoint::Newest, 39),
-        (RestorePoint::Seq(12), 12),
-        (RestorePoint::At(Timestamp(29 * HOUR)), 29),
-    ] {
-        let (report, paths, _home) = restore_from(&profile.archive(), point).unwrap();
-        assert_eq!((report.seq, report.notes, &report.generation), (seq, seq, &second.name));
-        assert_eq!(names(paths.store().parent().unwrap()), ["agents", "config.toml", "store"]);
-        let (log, notes) = content(&reopened(&paths));
-        assert_eq!(log, expected.0[..seq as usize]);
-        assert!(seq < 39 || notes == expected.1);
-    }
-    assert_eq!(names(profile.home.path()), ["home", "memory.tar"], "nothing else is left");
-    assert_eq!(known_generations(&profile.paths()), [profile.archive()]);
-    // Unpacked, it is a backup folder, into which further generations can be written.
-    tar::Archive::new(fs::File::open(profile.archive()).unwrap()).unpack(profile.folder()).unwrap();
-    profile.put(40..41);
-    let third = profile.back_up(103, 9).unwrap();
-    assert!(third.linked.0 > 3, "{third:?}");
-    assert!(profile.check().len() == 2 && profile.check().iter().all(|check| check.problems.is_empty()));
-}
-
-#[test]
-fn an_archive_replaces_nothing_else() {
-    let profile = Profile::new();
-    profile.put(1..3);
-    for other in [&b"photographs"[..], b"", &[0; 2048]] {
-        fs::write(profile.archive(), other).unwrap();
-        let error = profile.archive_at(100).unwrap_err();
-        assert_eq!(error.code, Code::InvalidArgument);
-        assert!(error.message.contains("memory.tar` is not a backup"), "{error}");
-        assert_eq!(
-            restore_from(&profile.archive(), RestorePoint::Newest).err().unwrap().code,
-            Code::InvalidArgument
-        );
-        assert_eq!(fs::read(profile.archive()).unwrap(), other);
-    }
-    fs::remove_file(profile.archive()).unwrap();
-    profile.archive_at(100).unwrap();
-    let other = Profile::new();
-    other.put(2..4);
-    let paths = other.paths();
-    let error =
-        create_archive(other.store(), &paths, &profile.archive(), Timestamp(3), &quiet()).unwrap_err();
-    assert!(error.message.contains("has backups of another memory"), "{error}");
-    let inside = paths.store().join("memory.tar");
-    let error = create_archive(other.store(), &paths, &inside, Timestamp(3), &quiet()).unwrap_err();
-    assert!(error.message.contains("which is part of the memory"), "{error}");
-    assert_eq!(profile.check_archive()[0].problems, [""; 0]);
-}
-
-#[test]
-fn an_archive_with_changes_that_the_memory_lacks_is_not_replaced() {
-    let profile = Profile::new();
-    profile.put(1..20);
-    profile.archive_at(100).unwrap();
-    let bytes = fs::read(profile.archive()).unwrap();
-    let (_, paths, _home) = restore_from(&profile.archive(), RestorePoint::Seq(12)).unwrap();
-    let earlier = reopened(&paths);
-    let back_up =
-        |store: &Store| create_archive(store, &paths, &profile.archive(), Timestamp(101 * HOUR), &quiet());
-    let check = |refused: Result<BackupReport>| {
-        let error = refused.unwrap_err();
-        assert_eq!(error.code, Code::Conflict);
-        assert!(error.message.ends_with("it has changes that this memory lacks"), "{error}");
-        assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
-    };
-    check(back_up(&earlier));
-    // Nor by one that went on with other changes.
-    for number in 100..120 {
-        earlier
-            .transact(Cause::new(Timestamp(1), "manual", "test"), |tx| tx.put_node(&node(number)))
-            .unwrap();
-    }
-    check(back_up(&earlier));
-    // One whose manifest is damaged may have anything.
-    let mut damaged = bytes.clone();
-    let at = damaged.windows(8).position(|part| part == b"\"format\"").unwrap();
-    damaged[at] ^= 1;
-    fs::write(profile.archive(), &damaged).unwrap();
-    assert!(profile.archive_at(102).unwrap_err().message.contains("is not replaced: `manifest.json`"));
-    assert_eq!(fs::read(profile.archive()).unwrap(), damaged);
-    // Damage elsewhere is replaced.
-    let mut damaged = bytes.clone();
-    let at = damaged.windows(8).rposition(|part| part == b"pipeline" || part == b"query = ").unwrap();
-    damaged[at] ^= 1;
-    fs::write(profile.archive(), &damaged).unwrap();
-    let replaced = profile.archive_at(103).unwrap();
-    assert_eq!((replaced.unchanged, replaced.damaged.len()), (false, 1));
-    assert_eq!(profile.check_archive()[0].problems, [""; 0]);
-}
-
-#[test]
-fn a_link_to_an_archive_stays_a_link() {
-    let profile = Profile::new();
-    profile.put(1..3);
-    let disk = profile.home.path().join("disk");
-    fs::create_dir(&disk).unwrap();
-    fs::write(disk.join("real.tar"), "").unwrap();
-    std::os::unix::fs::symlink(disk.join("real.tar"), profile.archive()).unwrap();
-    fs::remove_file(disk.join("real.tar")).unwrap();
-    assert_eq!(profile.archive_at(100).unwrap_err().code, Code::Unavailable, "the link leads nowhere");
-    let own = profile.home.path().join("own.tar");
-    create_archive(profile.store(), &profile.paths(), &own, Timestamp(100 * HOUR), &quiet()).unwrap();
-    fs::rename(own, disk.join("real.tar")).unwrap();
-    profile.put(3..5);
-    assert_eq!(profile.archive_at(101).unwrap().manifest.seq, 4);
-    assert!(profile.archive().is_symlink());
-    assert_eq!(names(&disk), ["real.tar"]);
-}
-
-/// An archive with the files of the real one, and one more that is made by hand.
-fn with_one_more(real: &Path, name: &[u8], kind: tar::EntryType) -> Vec<u8> {
-    let mut bytes = fs::read(real).unwrap();
-    // The end of an archive is two blocks of zeros.
-    bytes.truncate(bytes.len() - 1024);
-    let mut header = tar::Header::new_gnu();
-    header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name);
-    header.set_entry_type(kind);
-    header.set_size(if kind == tar::EntryType::Regular { 4 } else { 0 });
-    if kind != tar::EntryType::Regular {
-        header.set_link_name("/etc/passwd").unwrap();
-    }
-    header.set_cksum();
-    bytes.extend_from_slice(header.as_bytes());
-    if kind == tar::EntryType::Regular {
-        bytes.extend_from_slice(b"evil");
-        bytes.resize(bytes.len() + 508, 0);
-    }
-    bytes.resize(bytes.len() + 1024, 0);
-    bytes
-}
-
-#[test]
-fn an_archive_from_anybody_writes_nothing_elsewhere() {
-    use tar::EntryType::{Directory, Link, Regular, Symlink};
-    let profile = Profile::new();
-    profile.put(1..5);
-    let generation = profile.archive_at(100).unwrap().name;
-    let real = profile.home.path().join("real.tar");
-    fs::rename(profile.archive(), &real).unwrap();
-    let target = profile.home.path().join("elsewhere");
-    let outside = target.display().to_string();
-    let cases = [
-        (format!("{generation}/{outside}/file"), Regular),
-        (format!("{generation}//{outside}/file"), Regular),
-        (format!("{outside}/file"), Regular),
-        (format!("{generation}/../../elsewhere/file"), Regular),
-        (format!("{generation}/./config.toml"), Regular),
-        (format!("{generation}/agents/unlisted.toml"), Regular),
-        (format!("{generation}/config.toml"), Regular),
-        (format!("{generation}/manifest.json"), Regular),
-        ("00000000000000000009-20261121T080000.000Z/config.toml".to_owned(), Regular),
-        (format!("{generation}/link"), Symlink),
-        (format!("{generation}/link"), Link),
-        (format!("{generation}/folder/"), Directory),
-    ];
-    for (name, kind) in cases {
-        if name.len() > 100 {
-            continue;
-        }
-        fs::write(profile.archive(), with_one_more(&real, name.as_bytes(), kind)).unwrap();
-        let checks = profile.check_archive();
-        assert_eq!(checks[0].problems.len(), 1, "{name}: {checks:?}");
-        let error = restore_from(&profile.archive(), RestorePoint::Newest).err().unwrap();
-        assert!(error.message.starts_with("the backup is damaged and was not restored"), "{name}: {error}");
-        assert!(!target.exists(), "{name}");
-    }
-}
-
-#[test]
-fn an_interrupted_archive_leaves_the_earlier_one() {
-    let profile = Profile::new();
-    profile.put(1..30);
-    profile.archive_at(100).unwrap();
-    let bytes = fs::read(profile.archive()).unwrap();
-    profile.put(30..40);
-    let mut hour = 101;
-    for allowed in 0.. {
-        let left = std::cell::Cell::new(allowed);
-        let check_cancelled = || match left.get() {
-            0 => Err(Error::new(Code::Unavailable, "stopped")),
-            more => {
-                left.set(more - 1);
-                Ok(())
-            }
-        };
-        let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
-        hour += 1;
-        let now = Timestamp(hour * HOUR);
-        let made = create_archive(profile.store(), &profile.paths(), &profile.archive(), now, &callbacks);
-        if made.is_ok() {
-            break;
-        }
-        assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
-        assert_eq!(names(profile.home.path()), ["home", "memory.tar"]);
-    }
-    assert_eq!(profile.check_archive()[0].problems, [""; 0]);
-    // What a killed process leaves behind is used, and deleted, by the next backup.
-    profile.put(40..50);
-    let partial = profile.home.path().join(".memory.tar.backup-partial");
-    fs::create_dir_all(partial.join("generations/partial-x")).unwrap();
-    fs::write(partial.join("archive.tar"), "half").unwrap();
-    assert_eq!(profile.archive_at(hour + 1).unwrap().manifest.seq, 49);
-    assert_eq!(names(profile.home.path()), ["home", "memory.tar"]);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-
-    /// A changed or lost byte anywhere in an archive is found, or changes nothing: the padding between files has no
-    /// checksum.
-    #[test]
-    fn damage_of_an_archive_is_found(at in any::<prop::sample::Index>(), flip in 1u8.., cut: bool) {
-        let profile = Profile::new();
-        profile.put(1..12);
-        profile.archive_at(100).unwrap();
-        let expected = content(profile.store());
-        let mut bytes = fs::read(profile.archive()).unwrap();
-        let at = at.index(bytes.len());
-        if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
-        fs::write(profile.archive(), bytes).unwrap();
-        let checked = generations(&profile.archive()).and_then(|found| verify(&found, &quiet()));
-        let is_found = checked.is_err() || checked.unwrap().iter().any(|check| !check.problems.is_empty());
-        match restore_from(&profile.archive(), RestorePoint::Newest) {
-            Ok((_, paths, _home)) => prop_assert_eq!(content(&reopened(&paths)), expected),
-            Err(_) => prop_assert!(is_found, "byte {} is not restored and not found", at),
-        }
-    }
 
     /// At every transaction, the restored store has the log and the notes that the original had then.
     #[test]

@@ -46,8 +46,8 @@ impl Generations {
     }
 }
 
-/// Finds the tables of a directory, the newest first, and deletes what is obsolete: tables that others contain, files of interrupted writes, and sled's
-/// folders of earlier generations.
+/// Finds the tables of a directory, the newest first, and deletes what is obsolete: tables that others contain, files of
+/// interrupted writes, and sled's folders of earlier generations.
 ///
 /// # Errors
 /// [`EngineError::Damaged`] when a table is missing.
