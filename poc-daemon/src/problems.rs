@@ -25,6 +25,7 @@ pub(crate) struct Problems {
 /// Checks the store, the disk, the agents and their providers.
 pub(crate) fn find(shared: &Shared) -> Problems {
     let (memory, catalog) = (&shared.memory_now(), shared.catalog.load());
+    memory.store.check_log_files();
     let mut found =
         Problems { problems: freshness::read_only(memory).into_iter().collect(), ..Problems::default() };
     found.problems.extend(low_space(shared));

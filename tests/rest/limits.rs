@@ -2,7 +2,7 @@
 
 use super::world;
 use crate::support::WAIT_LIMIT;
-use crate::support::http::read_response;
+use crate::support::http::{Http, read_response};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 
@@ -161,17 +161,38 @@ fn an_op_continues_after_its_request_times_out() {
     world.until(WAIT_LIMIT, &["agent", "history", "patient"], |answer| runs(answer) != "running");
 }
 
+/// Opens a connection whose request is in progress until its body is sent.
+fn busy_connection(http: &Http, body: &str) -> std::net::TcpStream {
+    let mut busy = http.connect();
+    write!(
+        busy,
+        "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        http.address,
+        http.full,
+        body.len()
+    )
+    .unwrap();
+    let mut go_on = [0; 25];
+    busy.read_exact(&mut go_on).unwrap();
+    assert!(go_on.starts_with(b"HTTP/1.1 100"), "{}", String::from_utf8_lossy(&go_on));
+    busy
+}
+
 #[test]
 fn the_number_of_connections_is_limited() {
     let (_world, http) = world("max-connections = 2\nheader-timeout = \"1m\"\n");
-    let held = [http.connect(), http.connect()];
+    let body = json!({"title": "Slowly sent"}).to_string();
+    let mut busy = busy_connection(&http, &body);
+    let _other = busy_connection(&http, &body);
     let mut third = http.connect();
     write!(third, "GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", http.address).unwrap();
-    third.set_nonblocking(true).unwrap();
-    let mut byte = [0];
-    assert_eq!(third.read(&mut byte).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    third.set_nonblocking(false).unwrap();
-    drop(held);
+    third.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+    let waiting = third.read(&mut [0]).unwrap_err().kind();
+    assert!(matches!(waiting, std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut), "{waiting}");
+    third.set_read_timeout(None).unwrap();
+    busy.write_all(body.as_bytes()).unwrap();
+    assert_eq!(read_response(busy).status, 201);
     assert_eq!(read_response(third).status, 200);
 }
 
@@ -200,19 +221,7 @@ fn idle_connections_do_not_lock_anybody_out() {
     let (mut world, http) = world("max-connections = 3\nheader-timeout = \"1m\"\n");
     // A request whose body is not here yet is in progress.
     let body = json!({"title": "Slowly sent"}).to_string();
-    let mut busy = http.connect();
-    write!(
-        busy,
-        "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-        http.address,
-        http.full,
-        body.len()
-    )
-    .unwrap();
-    let mut go_on = [0; 25];
-    busy.read_exact(&mut go_on).unwrap();
-    assert!(go_on.starts_with(b"HTTP/1.1 100"), "{}", String::from_utf8_lossy(&go_on));
+    let mut busy = busy_connection(&http, &body);
     // Some have sent nothing, one has an answer.
     let mut idle: Vec<_> = (0..10).map(|_| http.connect()).collect();
     let mut used = http.connect();

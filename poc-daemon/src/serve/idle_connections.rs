@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The idle connections of a server.
@@ -12,6 +13,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 pub(super) struct IdleConnections {
     idle: Mutex<Idle>,
     changed: Notify,
+    // A connection that was to be closed has received a request.
+    kept: Notify,
 }
 
 #[derive(Default)]
@@ -26,6 +29,7 @@ pub(super) struct IdleConnection {
     connections: Arc<IdleConnections>,
     number: u64,
     closing: Arc<Notify>,
+    is_told: AtomicBool,
 }
 
 impl IdleConnections {
@@ -38,24 +42,40 @@ impl IdleConnections {
         idle.closing.insert(number, closing.clone());
         drop(idle);
         self.changed.notify_one();
-        IdleConnection { connections: self.clone(), number, closing }
+        IdleConnection { connections: self.clone(), number, closing, is_told: AtomicBool::new(false) }
     }
 
-    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed.
+    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the next one if
+    /// that one is kept.
     pub(super) async fn free_slot(&self, slots: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         if let Ok(slot) = slots.clone().try_acquire_owned() {
             return Some(slot);
         }
         let mut slot = pin!(slots.clone().acquire_owned());
-        tokio::select! {
-            // A connection may also end by itself.
-            slot = slot.as_mut() => slot.ok(),
-            () = self.close_oldest() => slot.await.ok(),
+        loop {
+            // From here on, so that no answer of a connection is missed.
+            let mut kept = pin!(self.kept.notified());
+            kept.as_mut().enable();
+            let closed = async {
+                self.close_oldest().await;
+                kept.await;
+            };
+            tokio::select! {
+                // A connection may also end by itself.
+                slot = slot.as_mut() => return slot.ok(),
+                () = closed => {}
+            }
         }
     }
 
+    /// Says that a connection that was to be closed has received a request and goes on, so another one is to be closed
+    /// if a slot is still needed.
+    pub(super) fn keep(&self) {
+        self.kept.notify_waiters();
+    }
+
     /// Closes the connection that has been idle longest; waits until there is one.
-    pub(super) async fn close_oldest(&self) {
+    async fn close_oldest(&self) {
         loop {
             let oldest = self.idle.lock().closing.pop_first();
             if let Some((_, closing)) = oldest {
@@ -67,9 +87,10 @@ impl IdleConnections {
 }
 
 impl IdleConnection {
-    /// Waits until the connection is to be closed.
+    /// Waits until the connection is to be closed. A caller that goes on with it calls [`IdleConnections::keep`].
     pub(super) async fn closed(&self) {
         self.closing.notified().await;
+        self.is_told.store(true, Ordering::Relaxed);
     }
 }
 
@@ -83,7 +104,11 @@ pub(super) async fn until_closed(idle: Option<&IdleConnection>) {
 
 impl Drop for IdleConnection {
     fn drop(&mut self) {
-        self.connections.idle.lock().closing.remove(&self.number);
+        let was_listed = self.connections.idle.lock().closing.remove(&self.number).is_some();
+        // It was chosen and stopped being idle before it knew.
+        if !was_listed && !self.is_told.load(Ordering::Relaxed) {
+            self.connections.keep();
+        }
     }
 }
 
@@ -116,5 +141,42 @@ mod tests {
         let fourth = connections.add();
         closing.await.unwrap();
         assert!(is_ready(fourth.closed()).await);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_kept_has_the_next_one_closed_while_a_slot_is_needed() {
+        let connections = Arc::new(IdleConnections::default());
+        let slots = Arc::new(Semaphore::new(3));
+        let mut used = Vec::new();
+        for _ in 0..3 {
+            used.push(connections.free_slot(&slots).await.unwrap());
+        }
+        let (first, second, third) = (connections.add(), connections.add(), connections.add());
+        let waiting = connections.clone();
+        let accepting = tokio::spawn(async move { waiting.free_slot(&slots).await });
+        first.closed().await;
+        assert!(!is_ready(second.closed()).await);
+        connections.keep();
+        second.closed().await;
+        used.pop();
+        assert!(accepting.await.unwrap().is_some());
+        // Nobody waits for a slot any more.
+        connections.keep();
+        assert!(!is_ready(third.closed()).await);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_used_before_it_knows_that_it_is_to_be_closed_is_kept() {
+        let connections = Arc::new(IdleConnections::default());
+        let slots = Arc::new(Semaphore::new(2));
+        let _used = [connections.free_slot(&slots).await, connections.free_slot(&slots).await];
+        let (first, second) = (connections.add(), connections.add());
+        let waiting = connections.clone();
+        let _accepting = tokio::spawn(async move { waiting.free_slot(&slots).await });
+        while connections.idle.lock().closing.len() == 2 {
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        second.closed().await;
     }
 }

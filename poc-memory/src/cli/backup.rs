@@ -27,7 +27,7 @@ use std::path::Path;
 pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
-    /// List the generations of the folder or file
+    /// List the generations of the folder or file, without reading them: `complete` has all files with their lengths
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation
@@ -59,20 +59,33 @@ pub(super) struct GenerationOutput {
     /// The length of all files, also of those that other generations share.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_bytes: Option<u64>,
-    /// What is damaged or missing. `--list` reads only the manifest.
+    /// Whether every file was read.
+    verified: bool,
+    /// What is damaged or missing.
     problems: Vec<String>,
 }
 
 impl GenerationOutput {
     fn of(generation: &BackupGeneration) -> GenerationOutput {
         let manifest = generation.manifest.as_ref();
+        let mut problems = generation.missing();
+        problems.extend(manifest.err().cloned());
         GenerationOutput {
             generation: generation.name.clone(),
             seq: generation.seq,
             at: generation.at,
             notes: manifest.ok().map(|manifest| manifest.notes),
             total_bytes: manifest.ok().map(|manifest| manifest.bytes()),
-            problems: manifest.err().cloned().into_iter().collect(),
+            verified: false,
+            problems,
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.problems.is_empty(), self.verified) {
+            (false, _) => "damaged",
+            (true, true) => "ok",
+            (true, false) => "complete",
         }
     }
 }
@@ -117,7 +130,7 @@ impl LocalCommand for Backup {
                 second(generation.at),
                 generation.notes.map_or_else(unknown, |notes| notes.to_string()),
                 generation.total_bytes.map_or_else(unknown, mebibytes),
-                if generation.problems.is_empty() { "ok" } else { "damaged" }.to_owned(),
+                generation.state().to_owned(),
             ]);
         }
         let mut text = table(&rows);
@@ -144,6 +157,9 @@ impl LocalCommand for Backup {
 /// Reads every file of every generation.
 fn verify(path: &Path, session: &Session) -> Result<BackupAnswer> {
     let generations = backup::generations(path)?;
+    if generations.is_empty() {
+        return Err(backup::no_backups(path));
+    }
     let bar = progress::Bar::new(&session.globals);
     let callbacks =
         BackupCallbacks { progress: &|done, total| show(&bar, done, total), check_cancelled: &|| Ok(()) };
@@ -152,6 +168,7 @@ fn verify(path: &Path, session: &Session) -> Result<BackupAnswer> {
     let checked = generations.iter().zip(checks);
     let generations = checked
         .map(|(generation, check)| GenerationOutput {
+            verified: true,
             problems: check.problems,
             ..GenerationOutput::of(generation)
         })

@@ -6,6 +6,7 @@ use crate::ops::plural;
 use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
+use poc_notes::INDEX_FOLDERS;
 use poc_store::{Repair, RepairOption, RepairSource, undo_repair};
 use serde::Serialize;
 
@@ -118,7 +119,7 @@ impl LocalCommand for RepairStore {
                     .hint("repeat the command with `--yes`: changes since the repair are put into `quarantine/`")
                     .field("yes"));
             }
-            return Ok(RepairOutput::Undone { replaced: undo_repair(&directory)? });
+            return Ok(RepairOutput::Undone { replaced: undo_repair(&directory, &INDEX_FOLDERS)? });
         }
         if self.yes && self.from.is_none() {
             return Err(Error::invalid("nothing was chosen")
@@ -140,7 +141,10 @@ impl LocalCommand for RepairStore {
         if !self.yes {
             return Ok(RepairOutput::Choices { damage: repair.damage().to_owned(), choices: vec![choice] });
         }
-        Ok(RepairOutput::Repaired { replaced: repair.run(source, SystemClock.now())?, choice })
+        Ok(RepairOutput::Repaired {
+            replaced: repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?,
+            choice,
+        })
     }
 
     fn show(output: &RepairOutput) -> String {

@@ -8,7 +8,7 @@ use poc_agent::agent_files;
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
 use poc_graph::time::{Clock as _, Moment, SystemClock, Timestamp};
-use poc_notes::backup::{self, BackupCallbacks, RestorePoint};
+use poc_notes::backup::{self, BackupCallbacks, RestoreOptions, RestorePoint};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -28,6 +28,9 @@ pub(super) struct Restore {
     /// Restore into this folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
     #[arg(long, value_name = "FOLDER", value_parser = ops::path)]
     into: Option<PathBuf>,
+    /// Leave out damaged settings, agents, prompts and runs, and restore the rest
+    #[arg(long)]
+    skip_damaged_files: bool,
 }
 
 /// A state as it is written on the command line.
@@ -66,6 +69,8 @@ pub(super) struct RestoreOutput {
     kept: Vec<PathBuf>,
     /// Newer generations with that state that are damaged.
     skipped: Vec<String>,
+    /// Damaged files that were left out, with the problem of each.
+    left_out: Vec<String>,
 }
 
 impl LocalCommand for Restore {
@@ -85,7 +90,8 @@ impl LocalCommand for Restore {
         let bar = progress::Bar::new(&session.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);
         let callbacks = BackupCallbacks { progress: &progress, check_cancelled: &|| Ok(()) };
-        let report = backup::restore(&self.path, point, &target, &callbacks)?;
+        let options = RestoreOptions { point, skip_damaged_files: self.skip_damaged_files };
+        let report = backup::restore(&self.path, options, &target, &callbacks)?;
         bar.clear();
         // The first line of agent files refers to it.
         agent_files::write_schema(&target)?;
@@ -98,6 +104,7 @@ impl LocalCommand for Restore {
             restored: report.restored,
             kept: report.kept,
             skipped: report.skipped,
+            left_out: report.left_out,
         })
     }
 
@@ -118,6 +125,9 @@ impl LocalCommand for Restore {
         }
         for damaged in &output.skipped {
             text.push_str(&format!("damaged  {damaged}\n"));
+        }
+        for damaged in &output.left_out {
+            text.push_str(&format!("left out {damaged}\n"));
         }
         text
     }

@@ -121,22 +121,22 @@ impl Op for Backup {
 
     fn show(output: &BackupOutput) -> String {
         let state = format!(
-            "transaction {} of {}, {} in use",
+            "transaction {}, {} in use, backed up {}",
             output.seq,
-            second(output.at),
-            plural(output.notes, "note")
+            plural(output.notes, "note"),
+            second(output.at)
         );
-        if output.unchanged {
-            return format!("nothing has changed since {}: {state}\n", output.generation);
-        }
-        let mut text = format!("{}: {state}\n", output.generation);
-        text.push_str(&format!(
-            "copied {} ({}), linked {} ({}), everything read back\n",
-            plural(output.copied_files, "file"),
-            mebibytes(output.copied_bytes),
-            plural(output.linked_files, "file"),
-            mebibytes(output.linked_bytes)
-        ));
+        let mut text = match output.unchanged {
+            true => format!("nothing has changed since {}: {state}\n", output.generation),
+            false => format!(
+                "{}: {state}\ncopied {} ({}), linked {} ({}), everything read back\n",
+                output.generation,
+                plural(output.copied_files, "file"),
+                mebibytes(output.copied_bytes),
+                plural(output.linked_files, "file"),
+                mebibytes(output.linked_bytes)
+            ),
+        };
         for name in &output.removed {
             text.push_str(&format!("deleted {name}\n"));
         }

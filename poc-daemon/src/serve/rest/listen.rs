@@ -261,9 +261,8 @@ async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<Id
                     let _ = tokio::time::timeout(CLOSE_PATIENCE, connection).await;
                     return;
                 }
-                // It has just received a request, so another one makes room.
-                let idle = idle.clone();
-                tokio::spawn(async move { idle.close_oldest().await });
+                // It has just received a request.
+                idle.keep();
             }
         }
     };

@@ -40,6 +40,9 @@ const READ_ONLY: &str = "read-only: ";
 /// What a reason begins with when the store is read-only until its disk takes writes again.
 const READ_ONLY_FOR_NOW: &str = "read-only for now: ";
 
+/// What a reason begins with when the store is read-only until the files of its log are back.
+const READ_ONLY_CHANGED: &str = "read-only, the log was changed: ";
+
 /// What a reason begins with when the store is read-only until its shared log answers.
 const CUT_OFF: &str = "read-only, cut off: ";
 
@@ -48,6 +51,7 @@ pub fn read_only(memory: &Memory) -> Option<String> {
     let cause = memory.store.read_only()?;
     let prefix = match cause {
         ReadOnlyCause::Disk(_) => READ_ONLY_FOR_NOW,
+        ReadOnlyCause::ChangedLog(_) => READ_ONLY_CHANGED,
         ReadOnlyCause::SharedLog(_) => CUT_OFF,
         ReadOnlyCause::Damage(_) | ReadOnlyCause::Failure(_) => READ_ONLY,
     };
@@ -58,6 +62,9 @@ pub fn read_only(memory: &Memory) -> Option<String> {
 pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     if reason.starts_with(READ_ONLY_FOR_NOW) {
         return Some(ReadOnlyCause::Disk(String::new()).hint());
+    }
+    if reason.starts_with(READ_ONLY_CHANGED) {
+        return Some(ReadOnlyCause::ChangedLog(String::new()).hint());
     }
     if reason.starts_with(CUT_OFF) {
         return Some(ReadOnlyCause::SharedLog(String::new()).hint());

@@ -139,6 +139,9 @@ pub struct Memory {
     missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
+/// The folders of the indexes in the folder of a store. They are made from the log again when they are missing.
+pub const INDEX_FOLDERS: [&str; 3] = ["text", "vectors", "mentions"];
+
 /// The value of [`Memory::boot`] of a writer of a shared log.
 pub fn boot_of(writer: WriterId) -> String {
     format!("{:032x}", u128::from_be_bytes(writer))
@@ -181,12 +184,13 @@ impl Memory {
         let directory = paths.store();
         let choice = embedder::choose(&directory, &config.embedder)?;
         let embedder = choice.embedder.clone();
-        let folder = directory.join("text");
+        let [text, vectors, mentions] = INDEX_FOLDERS;
+        let folder = directory.join(text);
         let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
-        let folder = directory.join("vectors");
+        let folder = directory.join(vectors);
         let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
         let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
-        let folder = directory.join("mentions");
+        let folder = directory.join(mentions);
         let mention_sets = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
         let followers: Vec<Arc<dyn Follower>> =
             vec![texts.clone(), vector_sets.clone(), mention_sets.clone()];

@@ -89,7 +89,7 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
 fn sizes(memory: &Memory) -> Result<Sizes> {
     let (log, records) = memory.store.sizes()?;
     let store = memory.paths.store();
-    let folders = ["text", "vectors", "mentions"].map(|name| store.join(name)).into_iter();
+    let folders = crate::INDEX_FOLDERS.map(|name| store.join(name)).into_iter();
     let sizes = folders.chain([memory.paths.structure()]).map(|folder| size(&folder));
     let indexes = sizes.sum::<Result<u64>>()?;
     Ok(Sizes { log, records, indexes })

@@ -36,8 +36,7 @@ impl VerificationDiagnostic {
         let VerifyDiagnostic { part, path, message } = found;
         let hint = match part {
             StorePart::Log => {
-                "make a backup, then restart the daemon: the store opens read-only, and `poc-memory repair` shows what \
-                 can be done"
+                "stop the daemon: `poc-memory repair` shows what can be done and changes nothing by itself"
                     .to_owned()
             }
             _ => format!(

@@ -15,7 +15,7 @@ use super::disk_reserve::Reserve;
 use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
-use super::log::Appender;
+use super::log::{Appender, ChangedLog};
 use super::overlay::Overlay;
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyCause;
@@ -128,7 +128,10 @@ impl CommitQueue {
     /// Lets the committer try to write again if the disk has failed a write, and waits for the result. Fails as
     /// [`CommitQueue::check_writable`] does.
     pub(super) fn resume(&self) -> Result<()> {
-        if !matches!(self.read_only(), Some(ReadOnlyCause::Disk(_))) {
+        let may_end = |cause: &Option<ReadOnlyCause>| {
+            matches!(cause, Some(ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_)))
+        };
+        if !may_end(&self.read_only()) {
             return self.check_writable();
         }
         let attempt = {
@@ -138,7 +141,7 @@ impl CommitQueue {
         };
         self.work.notify_one();
         let is_pending = |writability: &mut Writability| {
-            writability.attempts_made < attempt && matches!(writability.cause, Some(ReadOnlyCause::Disk(_)))
+            writability.attempts_made < attempt && may_end(&writability.cause)
         };
         self.attempted.wait_while(&mut self.writability.lock(), is_pending);
         self.check_writable()
@@ -272,6 +275,9 @@ impl Committer {
         match self.append(&batch) {
             Ok(()) => self.apply(batch),
             Err(cause) => {
+                if matches!(cause, ReadOnlyCause::ChangedLog(_)) {
+                    save_records(&self.engine);
+                }
                 self.refuse(cause, batch);
                 Ok(())
             }
@@ -289,7 +295,7 @@ impl Committer {
         if disk::is_full(error) {
             self.reserve.release();
         }
-        ReadOnlyCause::Disk(log_failure(error))
+        log_failure(error)
     }
 
     /// Brings what is derived from the log to transactions that are in it, and makes them visible.
@@ -315,7 +321,7 @@ impl Committer {
 
     fn records_unwritten(&self, error: &Error) {
         self.reserve.release();
-        self.refuse(ReadOnlyCause::Disk(records_failure(error)), Vec::new());
+        self.refuse(records_failure(error), Vec::new());
         self.engine.reopen_if_failed();
     }
 
@@ -328,7 +334,7 @@ impl Committer {
         }
         let cause = match self.try_to_resume() {
             Ok(()) => self.follow()?,
-            Err(why) => Some(ReadOnlyCause::Disk(why)),
+            Err(cause) => Some(cause),
         };
         match &cause {
             Some(cause) => tracing::debug!("the store still takes no writes: {}", cause.message()),
@@ -338,13 +344,13 @@ impl Committer {
         Ok(())
     }
 
-    fn try_to_resume(&mut self) -> Result<(), String> {
+    fn try_to_resume(&mut self) -> Result<(), ReadOnlyCause> {
         self.appender.lock().resume().map_err(|error| log_failure(&error))?;
         // Before the reserve is made again: both need space, and the records are more urgent.
         self.engine.restore().map_err(|error| records_failure(&error))?;
         self.engine.retry().map_err(|error| records_failure(&error))?;
         let held = self.reserve.renew();
-        held.map_err(|error| format!("there is not enough space on its disk: {error}"))
+        held.map_err(|error| ReadOnlyCause::Disk(format!("there is not enough space on its disk: {error}")))
     }
 
     fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
@@ -368,6 +374,18 @@ fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: V
     taken.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
 }
 
+/// Takes no further transactions because the log has lost what was written to it. What it has lost is in the records.
+pub(super) fn refuse_changed_log(commits: &CommitQueue, writer: &Writer, engine: &LazyEngine, problem: &str) {
+    save_records(engine);
+    refuse(commits, writer, changed_log(problem), Vec::new());
+}
+
+fn save_records(engine: &LazyEngine) {
+    if let Err(error) = engine.flush() {
+        tracing::error!("the records could not be saved: {error}");
+    }
+}
+
 /// Takes back the transactions that are queued or in `batch`: the next one is built on what is published.
 fn take_back(
     commits: &CommitQueue,
@@ -383,10 +401,17 @@ fn take_back(
     batch
 }
 
-fn log_failure(error: &io::Error) -> String {
-    format!("its log cannot be written: {error}")
+fn log_failure(error: &io::Error) -> ReadOnlyCause {
+    match ChangedLog::is_cause(error) {
+        true => changed_log(&error.to_string()),
+        false => ReadOnlyCause::Disk(format!("its log cannot be written: {error}")),
+    }
 }
 
-fn records_failure(error: &Error) -> String {
-    format!("its records cannot be written: {}", error.message)
+fn changed_log(problem: &str) -> ReadOnlyCause {
+    ReadOnlyCause::ChangedLog(format!("another program has changed its log: {problem}"))
+}
+
+fn records_failure(error: &Error) -> ReadOnlyCause {
+    ReadOnlyCause::Disk(format!("its records cannot be written: {}", error.message))
 }

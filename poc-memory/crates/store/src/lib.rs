@@ -200,6 +200,18 @@ impl Store {
         self.shared.commits.read_only()
     }
 
+    /// Checks that the files of the log are there and have lost nothing, by their lengths. Otherwise the store takes no
+    /// writes from here on, as [`Store::read_only`] says.
+    pub fn check_log_files(&self) {
+        let shared = &self.shared;
+        if shared.damage.is_none()
+            && self.read_only().is_none()
+            && let Some(problem) = shared.log.lost_bytes()
+        {
+            commit::refuse_changed_log(&shared.commits, &shared.writer, &shared.engine, &problem);
+        }
+    }
+
     /// The newest published view. It contains every acknowledged transaction and no other.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)

@@ -15,7 +15,7 @@ mod salvage;
 mod segment;
 mod snapshot;
 
-pub(super) use append::{Appender, Limits};
+pub(super) use append::{Appender, ChangedLog, Limits};
 pub(super) use compacted_segment::{
     CompactedSegment, PARTIAL as PARTIAL_SEGMENT, failed as compaction_failed,
     unwritten as compaction_unwritten,
@@ -193,6 +193,31 @@ impl Log {
     /// Bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
         self.index.read().segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// The first segment that is missing or has lost bytes since it was read or written, as a sentence; `None` if there is
+    /// none. Only the lengths of the files are read.
+    pub(super) fn lost_bytes(&self) -> Option<String> {
+        let segments = || self.index.read().segments.clone();
+        let problem = |segment: &Segment| {
+            let path = segment_path(&self.directory, segment.first);
+            match std::fs::metadata(&path) {
+                Ok(found) if found.len() >= segment.bytes => None,
+                Ok(found) => {
+                    let bytes = segment.bytes;
+                    Some(format!("`{}` has {} bytes instead of {bytes}", path.display(), found.len()))
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    Some(format!("`{}` was deleted or moved", path.display()))
+                }
+                Err(_) => None,
+            }
+        };
+        let suspects: Vec<Segment> =
+            segments().into_iter().filter(|segment| problem(segment).is_some()).collect();
+        // A compaction may have replaced one meanwhile.
+        let is_listed = |suspect: &Segment| segments().iter().any(|segment| segment.first == suspect.first);
+        suspects.iter().filter(|suspect| is_listed(suspect)).find_map(problem)
     }
 
     /// An estimate of the bytes that the records after `seq` take. It assumes that all records after the last

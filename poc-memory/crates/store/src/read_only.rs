@@ -12,6 +12,9 @@ pub enum ReadOnlyCause {
     /// Its files cannot be written, for example because the disk is full. Writes are possible again, without a restart,
     /// as soon as the disk takes them.
     Disk(String),
+    /// Another program has changed the log while it was in use. Writes are possible again, without a restart, when its files
+    /// are back; what the log lacks is in the records.
+    ChangedLog(String),
     /// The shared log cannot be reached. Writes are possible again, without a restart, as soon as it can.
     SharedLog(String),
     /// The thread that writes has ended. The store must be opened again.
@@ -19,11 +22,12 @@ pub enum ReadOnlyCause {
 }
 
 impl ReadOnlyCause {
-    /// A word for monitors: `damage`, `disk`, `log` or `failure`.
+    /// A word for monitors: `damage`, `disk`, `changed-log`, `log` or `failure`.
     pub fn name(&self) -> &'static str {
         match self {
             ReadOnlyCause::Damage(_) => "damage",
             ReadOnlyCause::Disk(_) => "disk",
+            ReadOnlyCause::ChangedLog(_) => "changed-log",
             ReadOnlyCause::SharedLog(_) => "log",
             ReadOnlyCause::Failure(_) => "failure",
         }
@@ -33,6 +37,7 @@ impl ReadOnlyCause {
     pub fn message(&self) -> &str {
         let (ReadOnlyCause::Damage(message)
         | ReadOnlyCause::Disk(message)
+        | ReadOnlyCause::ChangedLog(message)
         | ReadOnlyCause::SharedLog(message)
         | ReadOnlyCause::Failure(message)) = self;
         message
@@ -44,6 +49,9 @@ impl ReadOnlyCause {
             ReadOnlyCause::Damage(_) => DAMAGED_HINT,
             ReadOnlyCause::Disk(_) => {
                 "free disk space, or check the disk: writing resumes without a restart; everything acknowledged is safe"
+            }
+            ReadOnlyCause::ChangedLog(_) => {
+                "put the files back; or stop the daemon and use `poc-memory repair`: the records have what the log lacks"
             }
             ReadOnlyCause::SharedLog(_) => {
                 "try again in a few seconds: writes are taken again without a restart once the shared log answers"
@@ -61,6 +69,6 @@ impl ReadOnlyCause {
 
     /// Whether the committer can bring the store back to taking writes.
     pub(super) fn may_end(&self) -> bool {
-        matches!(self, ReadOnlyCause::Disk(_) | ReadOnlyCause::SharedLog(_))
+        matches!(self, ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_) | ReadOnlyCause::SharedLog(_))
     }
 }

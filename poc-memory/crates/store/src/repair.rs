@@ -24,6 +24,7 @@ use journal::Journal;
 use new_log::NewLog;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,11 +190,12 @@ impl Repair {
     }
 
     /// Repairs the store from a source. Returns the name of the folder in the quarantine that has what was replaced. `now`
-    /// is the timestamp of the placeholder transactions for lost changes at the end.
+    /// is the timestamp of the placeholder transactions for lost changes at the end. The folders of `derived`, relative to
+    /// the store's, have what was made from the old log and are deleted.
     ///
     /// # Errors
     /// `invalid_argument` when the source is none of the [`Repair::options`].
-    pub fn run(self, source: RepairSource, now: Timestamp) -> Result<String> {
+    pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<String> {
         if !self.is_possible(source) {
             return Err(Error::invalid("the store cannot be repaired from this source"));
         }
@@ -204,8 +206,12 @@ impl Repair {
             (RepairSource::SoundLog, _) => Some(self.sound_log.engine.as_ref()),
             _ => None,
         };
-        NewLog { folder: &folder, log: &self.log, last, now }.write(target)?;
-        Journal::exchange(&self.directory, NEW_LOG, source_name(source))?.run(&self.directory)
+        NewLog { folder: &folder, log: &self.log, last, now }
+            .write(target)
+            // What cannot be deleted now is deleted by the next repair.
+            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+        let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
+        journal.run(&self.directory, derived)
     }
 }
 
@@ -228,13 +234,13 @@ fn check_exists(directory: &Path) -> Result<()> {
 }
 
 /// Brings back what the last repair of the store in a directory replaced, and returns the name of the folder in the
-/// quarantine that now has what the repair made.
+/// quarantine that now has what the repair made. The folders of `derived` are deleted, as by [`Repair::run`].
 ///
 /// # Errors
 /// `locked` when a process has the store open, `not_found` when there is no repair to undo.
-pub fn undo_repair(directory: &Path) -> Result<String> {
+pub fn undo_repair(directory: &Path, derived: &[&str]) -> Result<String> {
     check_exists(directory)?;
     let _lock = Lock::take(&directory.join("lock"))?;
     complete(directory)?;
-    Journal::undo(directory)?.run(directory)
+    Journal::undo(directory)?.run(directory, derived)
 }

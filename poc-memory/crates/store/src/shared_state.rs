@@ -70,15 +70,15 @@ impl Shared {
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
         let followers = self.index_workers.checkpoint();
         let (seq, views) = self.commits.views();
-        if seq != *saved_seq {
-            view_file::write(&self.directory, seq, &views, &self.log)?;
-            *saved_seq = seq;
-        }
+        let viewed = match seq == *saved_seq {
+            true => Ok(()),
+            false => view_file::write(&self.directory, seq, &views, &self.log).map(|()| *saved_seq = seq),
+        };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         if let Some(compactor) = &self.compactor {
             self.log.delete_obsolete(compactor.disk.as_ref());
         }
-        followers.and(flushed).and(self.log.save_checked())
+        followers.and(viewed).and(flushed).and(self.log.save_checked())
     }
 }
 
@@ -93,8 +93,9 @@ impl Drop for Shared {
         if self.damage.is_some() {
             return;
         }
+        let is_log_lost = self.log.lost_bytes().is_some();
         let buffered = self.engine.buffered() >= WORTH_WRITING;
-        let worth = buffered || self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
+        let worth = is_log_lost || buffered || self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");

@@ -28,7 +28,8 @@ const MAX_MANIFEST: u64 = 1 << 30;
 
 /// Whether a backup to this path is an archive: an existing file, or a new one whose name ends in `.tar`.
 pub fn is_archive(place: &Path) -> bool {
-    place.is_file() || (!place.exists() && place.extension().is_some_and(|extension| extension == "tar"))
+    let is_named = || place.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tar"));
+    place.is_file() || (!place.exists() && is_named())
 }
 
 /// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory. The store may

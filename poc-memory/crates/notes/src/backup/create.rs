@@ -8,7 +8,9 @@ use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What a backup did.
@@ -43,11 +45,12 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 }
 
 /// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes the oldest
-/// generations beyond `keep`. The store may be written to meanwhile.
+/// generations beyond `keep`. Generations that lack a file do not count, nor do those with a damaged file of this one. The
+/// store may be written to meanwhile.
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
-/// is part of what is copied; `locked` during another backup; `read_only` when the store is damaged; `internal` when the
+/// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged; `internal` when the
 /// log or the new copy is damaged. Nothing is left behind then.
 pub fn create(
     store: &Store,
@@ -77,6 +80,10 @@ pub(super) fn write_generation(
         return Err(Error::new(Code::ReadOnly, message).hint(DAMAGED_HINT));
     }
     let origin = origin(store)?;
+    if generations::in_generation(folder).is_some() {
+        let message = format!("`{}` is a generation of a backup", folder.display());
+        return Err(Error::invalid(message).hint("name the folder that contains it").field("path"));
+    }
     create_private(folder)?;
     let _lock = generations::lock(folder)?;
     generations::remove_partial(folder)?;
@@ -91,6 +98,7 @@ pub(super) fn write_generation(
         partial: generations::partial(folder, &name),
         earlier: &earlier,
         meter: Meter::new(callbacks, Some(total)),
+        damaged_files: BTreeSet::new(),
         report: BackupReport {
             name,
             manifest,
@@ -103,21 +111,45 @@ pub(super) fn write_generation(
         },
     };
     let written = writer.write(store, paths, &log.segments).and_then(|()| writer.complete(folder));
-    let Writer { partial, mut report, .. } = writer;
+    let Writer { partial, damaged_files, mut report, .. } = writer;
     if written.is_err() || report.unchanged {
         // What cannot be deleted now is deleted by the next backup.
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
     remember();
-    if !report.unchanged {
-        let readable = generations::in_folder(folder)?.into_iter().filter(|found| found.manifest.is_ok());
-        for old in readable.skip(keep) {
-            generations::remove(folder, &old)?;
-            report.removed.push(old.name);
+    report.removed = remove_old(folder, keep, &damaged_files)?;
+    Ok(report)
+}
+
+/// Deletes the generations that are older than the newest `keep` complete ones, and returns their names.
+fn remove_old(folder: &Path, keep: usize, damaged: &BTreeSet<FileId>) -> Result<Vec<String>> {
+    let is_complete = |generation: &BackupGeneration, manifest: &BackupManifest| {
+        let mut files = manifest.all_files().map(|file| generation.path.join(&file.path));
+        generation.missing().is_empty()
+            && !files.any(|path| FileId::of(&path).is_some_and(|id| damaged.contains(&id)))
+    };
+    let (mut complete, mut removed) = (0, Vec::new());
+    for generation in generations::in_folder(folder)? {
+        let Ok(manifest) = &generation.manifest else { continue };
+        if complete == keep {
+            generations::remove(folder, &generation)?;
+            removed.push(generation.name);
+        } else if is_complete(&generation, manifest) {
+            complete += 1;
         }
     }
-    Ok(report)
+    Ok(removed)
+}
+
+/// What several names of one file have in common: its device and inode.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct FileId(u64, u64);
+
+impl FileId {
+    fn of(path: &Path) -> Option<FileId> {
+        fs::symlink_metadata(path).ok().map(|found| FileId(found.dev(), found.ino()))
+    }
 }
 
 /// What identifies the memory of a store: 32 hexadecimal digits.
@@ -172,6 +204,8 @@ struct Writer<'a> {
     partial: PathBuf,
     earlier: &'a [BackupGeneration],
     meter: Meter<'a>,
+    /// The damaged files of earlier generations that are there.
+    damaged_files: BTreeSet<FileId>,
     report: BackupReport,
 }
 
@@ -271,21 +305,26 @@ impl Writer<'_> {
     }
 
     /// Links a file of an earlier generation, and reads it. Returns `false` when links are not possible or the file is
-    /// damaged.
+    /// damaged or missing.
     fn link(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<bool> {
         create_private(target.parent().unwrap_or(target))?;
-        if fs::hard_link(source, target).is_err() {
-            return Ok(false);
+        let is_linked = fs::hard_link(source, target).is_ok();
+        if is_linked {
+            self.report.linked.0 += 1;
+            self.report.linked.1 += file.bytes;
         }
-        self.report.linked.0 += 1;
-        self.report.linked.1 += file.bytes;
-        // A disk that cannot read the file any more counts as damage, too.
-        let digest = files::digest(target, &mut self.meter);
-        (self.meter_allows())?;
+        // Where links are not possible, the file is read too: an unchanged memory gets no new generation, so the one that
+        // there is must be whole. A disk that cannot read the file any more counts as damage.
+        let digest = files::digest(source, &mut self.meter);
+        self.meter_allows()?;
         if digest.is_ok_and(|digest| digest.is(file)) {
-            return Ok(true);
+            return Ok(is_linked);
         }
-        self.unlink(source, file, target)?;
+        if is_linked {
+            self.unlink(source, file, target)?;
+        } else {
+            self.add_damaged(source);
+        }
         Ok(false)
     }
 
@@ -293,8 +332,13 @@ impl Writer<'_> {
     fn unlink(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<()> {
         self.report.linked.0 -= 1;
         self.report.linked.1 -= file.bytes;
-        self.report.damaged.push(source.display().to_string());
+        self.add_damaged(source);
         fs::remove_file(target).map_err(|error| unusable(target, "deleted", &error))
+    }
+
+    fn add_damaged(&mut self, file: &Path) {
+        self.damaged_files.extend(FileId::of(file));
+        self.report.damaged.push(file.display().to_string());
     }
 
     /// Whether the operation may go on.

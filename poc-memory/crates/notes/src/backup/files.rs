@@ -141,12 +141,15 @@ impl Digest {
 
     /// How this differs from the content of a file of a generation, as the rest of a sentence about it.
     pub(super) fn difference(&self, file: &BackupFile) -> Option<String> {
-        match self.bytes == file.bytes {
-            _ if self.is(file) => None,
-            true => Some("is damaged: its checksum is another".to_owned()),
-            false => Some(format!("has {} bytes instead of {}", self.bytes, file.bytes)),
-        }
+        let is_changed = self.blake3 != file.blake3;
+        wrong_length(self.bytes, file)
+            .or_else(|| is_changed.then(|| "is damaged: its checksum is another".to_owned()))
     }
+}
+
+/// What is wrong with the length of a file of a generation, as the rest of a sentence about it.
+pub(super) fn wrong_length(bytes: u64, file: &BackupFile) -> Option<String> {
+    (bytes != file.bytes).then(|| format!("has {bytes} bytes instead of {}", file.bytes))
 }
 
 /// Makes the names in a folder durable.

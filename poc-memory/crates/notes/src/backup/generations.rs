@@ -1,7 +1,8 @@
 //! The generations of a backup folder.
 
-use super::manifest::BackupManifest;
-use super::{archive, files, unusable};
+use super::files::{self, BackupFile};
+use super::manifest::{self, BackupManifest};
+use super::{archive, unusable};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -45,6 +46,23 @@ impl BackupGeneration {
         Some(BackupGeneration { name, path, seq, at, manifest })
     }
 
+    /// The files that are missing or have another length, one line each, without reading them; empty in an archive, whose
+    /// files have no lengths of their own.
+    pub fn missing(&self) -> Vec<String> {
+        let Some(manifest) = self.manifest.as_ref().ok().filter(|_| !self.path.is_file()) else {
+            return Vec::new();
+        };
+        let problem = |file: &BackupFile| match fs::symlink_metadata(self.path.join(&file.path)) {
+            Ok(found) if !found.is_file() => Some("is not a file".to_owned()),
+            Ok(found) => files::wrong_length(found.len(), file),
+            Err(_) => Some("is missing".to_owned()),
+        };
+        manifest
+            .all_files()
+            .filter_map(|file| problem(file).map(|problem| format!("`{}` {problem}", file.path)))
+            .collect()
+    }
+
     /// The manifest.
     ///
     /// # Errors
@@ -56,13 +74,28 @@ impl BackupGeneration {
     }
 }
 
-/// The generations of a backup folder, newest first, or the one of an archive. Unfinished ones are ignored.
+/// The generations of a backup folder, newest first, or the one of an archive or of the folder of a generation. Unfinished
+/// ones are ignored.
 ///
 /// # Errors
 /// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup, `unavailable` when
 /// it cannot be read.
 pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
-    if place.is_file() { Ok(vec![archive::generation(place)?]) } else { in_folder(place) }
+    if place.is_file() {
+        return Ok(vec![archive::generation(place)?]);
+    }
+    match in_generation(place) {
+        Some(generation) => Ok(vec![generation]),
+        None => in_folder(place),
+    }
+}
+
+/// The generation whose folder this is; `None` if it is another folder.
+pub(super) fn in_generation(folder: &Path) -> Option<BackupGeneration> {
+    // A path such as `.` has no name.
+    let folder = folder.canonicalize().ok().filter(|folder| folder.join(manifest::FILE).is_file())?;
+    let name = folder.file_name()?.to_str()?.to_owned();
+    BackupGeneration::new(name, folder.clone(), || BackupManifest::read(&folder))
 }
 
 /// The generations of a folder, newest first.

@@ -23,7 +23,7 @@ pub use create::{BackupReport, create};
 pub use files::BackupFile;
 pub use generations::{BackupGeneration, generations};
 pub use manifest::{BackupManifest, BackupSegment};
-pub use restore::{RestorePoint, RestoreReport, restore};
+pub use restore::{RestoreOptions, RestorePoint, RestoreReport, restore};
 pub use verify::{BackupCheck, verify};
 
 use poc_graph::error::{Error, Result};
@@ -40,6 +40,13 @@ pub struct BackupCallbacks<'a> {
 /// The files in a folder and in the folders below it; none if it is missing.
 pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files::list(folder)?.files)
+}
+
+/// The error for a folder without generations.
+pub fn no_backups(place: &Path) -> Error {
+    Error::not_found(format!("`{}` has no backup", place.display()))
+        .hint("name the folder or file that `poc-memory backup` was given")
+        .field("path")
 }
 
 /// The error for a file or folder that the system refuses.

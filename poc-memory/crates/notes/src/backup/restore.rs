@@ -6,13 +6,14 @@ use super::files::{self, Meter};
 use super::generations::{BackupGeneration, generations};
 use super::manifest::BackupManifest;
 use super::verify::Checker;
-use super::{BackupCallbacks, unusable};
+use super::{BackupCallbacks, no_backups, unusable};
 use crate::resolve::quoted;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::Node;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::{Records, SegmentState, Store, check_segment, last_transaction_before};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,17 @@ pub struct RestoreReport {
     pub kept: Vec<PathBuf>,
     /// Newer generations that have the state and are damaged, with the first problem of each.
     pub skipped: Vec<String>,
+    /// Damaged files beside the log that were left out, with the problem of each.
+    pub left_out: Vec<String>,
+}
+
+/// What to restore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestoreOptions {
+    /// The state.
+    pub point: RestorePoint,
+    /// Whether damaged settings, agents, prompts and runs are left out. Otherwise the generation counts as damaged.
+    pub skip_damaged_files: bool,
 }
 
 /// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which
@@ -64,34 +76,50 @@ pub struct RestoreReport {
 /// damaged. The place is unchanged then.
 pub fn restore(
     place: &Path,
-    point: RestorePoint,
+    options: RestoreOptions,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
     require_no_store(target)?;
     let all = generations(place)?;
-    let Some(archived) = all.first().filter(|_| place.is_file()) else {
-        return restore_of(&all, place, point, target, callbacks);
+    let data = target.store().parent().map(Path::to_owned);
+    let new_folder = data.filter(|data| !data.exists());
+    let restored = match all.first() {
+        Some(archived) if archived.path.is_file() => {
+            restore_archive(archived, &all, place, options, target, callbacks)
+        }
+        _ => restore_of(&all, place, options, target, callbacks),
     };
-    if candidates(&all, place, point)?.is_empty() {
-        return Err(no_such_state(&all, point));
+    if let (Err(_), Some(made)) = (&restored, new_folder) {
+        // Unless something else is in it by now.
+        let _ = fs::remove_dir(made);
+    }
+    restored
+}
+
+/// Restores the generation of an archive, which is unpacked for that.
+fn restore_archive(
+    archived: &BackupGeneration,
+    all: &[BackupGeneration],
+    place: &Path,
+    options: RestoreOptions,
+    target: &Paths,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<RestoreReport> {
+    if candidates(all, place, options.point)?.is_empty() {
+        return Err(no_such_state(all, options.point));
     }
     if let Err(problem) = &archived.manifest {
         return Err(damaged(&format!("`{}`: {problem}", place.display())));
     }
-    let store = target.store();
-    let unpacked = store.with_file_name(UNPACKED);
-    let is_new = !store.parent().is_some_and(Path::exists);
+    let unpacked = target.store().with_file_name(UNPACKED);
     files::remove(&unpacked)?;
     create_private(&unpacked)?;
     let restored = archive::unpack(archived, &unpacked, callbacks)
         .and_then(|()| generations(&unpacked))
-        .and_then(|all| restore_of(&all, place, point, target, callbacks));
+        .and_then(|all| restore_of(&all, place, options, target, callbacks));
     // What cannot be deleted now is deleted by the next restoration.
     let _ = files::remove(&unpacked);
-    if let (Err(_), true, Some(made)) = (&restored, is_new, store.parent()) {
-        let _ = fs::remove_dir(made);
-    }
     restored
 }
 
@@ -105,39 +133,45 @@ pub(super) fn damaged(problem: &str) -> Error {
 fn restore_of(
     all: &[BackupGeneration],
     place: &Path,
-    point: RestorePoint,
+    options: RestoreOptions,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
-    let mut skipped = Vec::new();
-    for generation in candidates(all, place, point)? {
-        match select(generation, point, callbacks)? {
-            Selection::State(seq) => {
-                let report = put_in_place(generation, seq, target, callbacks)?;
+    let (mut skipped, mut is_log_intact) = (Vec::new(), false);
+    for generation in candidates(all, place, options.point)? {
+        match select(generation, options, callbacks)? {
+            Selection::State { seq, damaged } => {
+                let report = put_in_place(generation, seq, &damaged, target, callbacks)?;
                 return Ok(RestoreReport { skipped, ..report });
+            }
+            Selection::DamagedFile(problem) => {
+                is_log_intact |= skipped.is_empty();
+                skipped.push(format!("`{}`: {problem}", generation.name));
             }
             Selection::Damaged(problem) => skipped.push(format!("`{}`: {problem}", generation.name)),
             Selection::Absent => {}
         }
     }
-    match skipped.first() {
-        Some(first) => {
-            let intact = older_intact(all, callbacks)?;
-            let hint = match intact {
-                Some(intact) => format!(
-                    "`poc-memory restore {} --to {}` restores the newest intact generation, of {}",
-                    quoted(&place.display().to_string()),
-                    intact.seq,
-                    intact.at
-                ),
-                None => {
-                    "no generation is intact: `poc-memory backup PATH --verify` lists the damage".to_owned()
-                }
-            };
-            Err(damaged(first).hint(hint))
-        }
-        None => Err(no_such_state(all, point)),
+    let Some(first) = skipped.first() else { return Err(no_such_state(all, options.point)) };
+    let place = quoted(&place.display().to_string());
+    let mut hints = Vec::new();
+    if is_log_intact {
+        hints.push(
+            "all notes are intact: the same command with `--skip-damaged-files` restores them and leaves out the \
+             damaged files, which `poc-memory backup PATH --verify` lists"
+                .to_owned(),
+        );
     }
+    match older_intact(all, callbacks)? {
+        Some(intact) => hints.push(format!(
+            "`poc-memory restore {place} --to {}` restores the newest intact generation, of {}",
+            intact.seq, intact.at
+        )),
+        None if hints.is_empty() => hints
+            .push("no generation is intact: `poc-memory backup PATH --verify` lists the damage".to_owned()),
+        None => {}
+    }
+    Err(damaged(first).hint(hints.join("; ")))
 }
 
 /// Refuses a place that has a store, or something in its way.
@@ -162,9 +196,7 @@ fn candidates<'a>(
     point: RestorePoint,
 ) -> Result<Vec<&'a BackupGeneration>> {
     let Some(newest) = all.first() else {
-        return Err(Error::not_found(format!("`{}` has no backup", place.display()))
-            .hint("name the folder or file that `poc-memory backup` was given")
-            .field("path"));
+        return Err(no_backups(place));
     };
     let has = |generation: &&BackupGeneration| match point {
         RestorePoint::Newest => generation.name == newest.name,
@@ -203,7 +235,7 @@ fn older_intact<'a>(
     let mut checker = Checker::new(callbacks);
     for generation in all {
         if let Ok(manifest) = &generation.manifest
-            && checker.problems(&generation.path, manifest, u64::MAX)?.is_empty()
+            && checker.problems(&generation.path, manifest)?.is_empty()
         {
             return Ok(Some(generation));
         }
@@ -213,35 +245,40 @@ fn older_intact<'a>(
 
 /// Whether a generation has a state.
 enum Selection {
-    /// It ends with this transaction, and everything needed for it is intact.
-    State(u64),
-    /// It may, but it is damaged.
+    /// It ends with this transaction, and everything needed for it is intact, but for damaged files to be left out.
+    State { seq: u64, damaged: BTreeMap<String, String> },
+    /// It may, but its log is damaged.
     Damaged(String),
+    /// It may, but another of its files is damaged.
+    DamagedFile(String),
     /// It does not.
     Absent,
 }
 
 fn select(
     generation: &BackupGeneration,
-    point: RestorePoint,
+    options: RestoreOptions,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<Selection> {
     let manifest = match &generation.manifest {
         Ok(manifest) => manifest,
         Err(problem) => return Ok(Selection::Damaged(problem.clone())),
     };
-    let last = if let RestorePoint::Seq(seq) = point { seq } else { u64::MAX };
-    let problems = Checker::new(callbacks).problems(&generation.path, manifest, last)?;
-    if let Some(problem) = problems.into_iter().next() {
+    let last = if let RestorePoint::Seq(seq) = options.point { seq } else { u64::MAX };
+    let mut checker = Checker::new(callbacks);
+    if let Some(problem) = checker.log_problems(&generation.path, manifest, last)?.into_iter().next() {
         return Ok(Selection::Damaged(problem));
     }
-    Ok(match point {
-        RestorePoint::Newest => Selection::State(manifest.seq),
-        RestorePoint::Seq(seq) => Selection::State(seq),
-        RestorePoint::At(at) => {
-            state_at(generation, manifest, at)?.map_or(Selection::Absent, Selection::State)
-        }
-    })
+    let damaged = checker.file_problems(&generation.path, manifest)?;
+    if let Some(problem) = damaged.values().next().filter(|_| !options.skip_damaged_files) {
+        return Ok(Selection::DamagedFile(problem.clone()));
+    }
+    let seq = match options.point {
+        RestorePoint::Newest => Some(manifest.seq),
+        RestorePoint::Seq(seq) => Some(seq),
+        RestorePoint::At(at) => state_at(generation, manifest, at)?,
+    };
+    Ok(seq.map_or(Selection::Absent, |seq| Selection::State { seq, damaged }))
 }
 
 /// The last transaction of an intact generation that was made at or before a time.
@@ -259,6 +296,7 @@ fn state_at(generation: &BackupGeneration, manifest: &BackupManifest, at: Timest
 fn put_in_place(
     generation: &BackupGeneration,
     seq: u64,
+    damaged: &BTreeMap<String, String>,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
@@ -277,8 +315,9 @@ fn put_in_place(
         restored: Vec::new(),
         kept: Vec::new(),
         skipped: Vec::new(),
+        left_out: damaged.values().cloned().collect(),
     };
-    let placed = copy(generation, manifest, seq, &staging, callbacks)
+    let placed = copy(generation, manifest, seq, damaged, &staging, callbacks)
         .and_then(|()| check_restored(&staging.join("store"), &mut report))
         .and_then(|()| {
             // Again, because copying takes time.
@@ -293,11 +332,12 @@ fn put_in_place(
     placed.map(|()| report)
 }
 
-/// Copies a generation into a folder, with the log up to a transaction.
+/// Copies a generation into a folder, with the log up to a transaction and without damaged files.
 fn copy(
     generation: &BackupGeneration,
     manifest: &BackupManifest,
     seq: u64,
+    damaged: &BTreeMap<String, String>,
     staging: &Path,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<()> {
@@ -316,7 +356,7 @@ fn copy(
             return Err(changed(&source));
         }
     }
-    for file in &manifest.files {
+    for file in manifest.files.iter().filter(|file| !damaged.contains_key(&file.path)) {
         let source = generation.path.join(&file.path);
         let blake3 = files::copy(&source, &staging.join(&file.path), file.bytes, &mut meter)?;
         if blake3 != file.blake3 {

@@ -71,6 +71,11 @@ impl Profile {
         restore_from(&self.folder(), point)
     }
 
+    /// Restores what is not damaged of the newest generation, also from an archive.
+    fn restore_rest(&self, place: &Path) -> Result<(RestoreReport, Paths, TempDir)> {
+        restore_with(place, RestoreOptions { point: RestorePoint::Newest, skip_damaged_files: true })
+    }
+
     fn archive(&self) -> PathBuf {
         self.home.path().join("memory.tar")
     }
@@ -91,9 +96,18 @@ impl Profile {
 
 /// Restores a place into a new home and returns it.
 fn restore_from(place: &Path, point: RestorePoint) -> Result<(RestoreReport, Paths, TempDir)> {
+    restore_with(place, whole(point))
+}
+
+/// Options that leave nothing out.
+fn whole(point: RestorePoint) -> RestoreOptions {
+    RestoreOptions { point, skip_damaged_files: false }
+}
+
+fn restore_with(place: &Path, options: RestoreOptions) -> Result<(RestoreReport, Paths, TempDir)> {
     let home = tempfile::tempdir().unwrap();
     let paths = Paths::in_folder(&home.path().join("restored"));
-    let report = restore(place, point, &paths, &quiet())?;
+    let report = restore(place, options, &paths, &quiet())?;
     Ok((report, paths, home))
 }
 
@@ -239,6 +253,103 @@ fn a_damaged_earlier_file_is_copied_again() {
 }
 
 #[test]
+fn a_missing_file_of_an_unchanged_memory_is_copied_again() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let first = profile.back_up(100, 9).unwrap();
+    let lost = [first.manifest.log[1].file.path.as_str(), "agents/one.toml"];
+    let lost = lost.map(|path| profile.folder().join(&first.name).join(path));
+    lost.iter().for_each(|path| fs::remove_file(path).unwrap());
+    let missing = generations(&profile.folder()).unwrap()[0].missing();
+    assert_eq!(missing.len(), 2, "{missing:?}");
+    let second = profile.back_up(101, 9).unwrap();
+    assert!(!second.unchanged);
+    assert_eq!(second.damaged, lost.map(|path| path.display().to_string()));
+    assert_eq!(profile.check()[0].problems, [""; 0]);
+    assert!(profile.back_up(102, 9).unwrap().unchanged);
+    let (report, ..) = profile.restore(RestorePoint::Newest).unwrap();
+    assert_eq!((report.seq, report.generation), (29, second.name));
+}
+
+#[test]
+fn damaged_generations_do_not_count_as_kept() {
+    let profile = Profile::new();
+    let mut made = Vec::new();
+    for round in 0..4 {
+        profile.put(round * 10 + 1..round * 10 + 11);
+        made.push(profile.back_up(100 + round as i64, 9).unwrap());
+    }
+    let file = |round: usize, path: &str| profile.folder().join(&made[round].name).join(path);
+    // The newest lacks a file, and the one before it has, with the oldest, one whose content has changed.
+    fs::remove_file(file(3, &made[3].manifest.log.last().unwrap().file.path)).unwrap();
+    let shared = file(2, &made[2].manifest.log[0].file.path);
+    let mut bytes = fs::read(&shared).unwrap();
+    bytes[100] ^= 1;
+    fs::remove_file(file(1, &made[1].manifest.log[0].file.path)).unwrap();
+    fs::copy(&shared, file(1, &made[1].manifest.log[0].file.path)).unwrap();
+    fs::write(&shared, bytes).unwrap();
+    let last = profile.back_up(110, 2).unwrap();
+    assert_eq!(last.removed, [made[0].name.as_str()]);
+    let intact = profile.check().into_iter().filter(|check| check.problems.is_empty());
+    let intact: Vec<String> = intact.map(|check| check.name).collect();
+    assert_eq!(intact, [last.name, made[1].name.clone()]);
+    // A smaller number applies to an unchanged memory, too.
+    let same = profile.back_up(111, 1).unwrap();
+    assert!(same.unchanged);
+    assert_eq!(same.removed.len(), 3);
+    assert_eq!(profile.check().len(), 1);
+}
+
+#[test]
+fn damaged_files_beside_the_log_can_be_left_out() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let made = profile.back_up(100, 9).unwrap();
+    profile.archive_at(100).unwrap();
+    let whole = fs::read(profile.archive()).unwrap();
+    let agent = b"query = \"all\"\n";
+    let at = whole.windows(agent.len()).position(|bytes| bytes == agent).unwrap();
+    let mut damaged = whole.clone();
+    damaged[at] ^= 1;
+    fs::write(profile.archive(), damaged).unwrap();
+    fs::write(profile.folder().join(&made.name).join("agents/one.toml"), "query = \"none\"\n").unwrap();
+    for place in [profile.folder(), profile.archive()] {
+        let error = restore_from(&place, RestorePoint::Newest).err().unwrap();
+        assert!(error.hint.as_ref().unwrap().contains("`--skip-damaged-files`"), "{error:?}");
+        let (report, paths, _home) = profile.restore_rest(&place).unwrap();
+        assert_eq!((report.seq, report.notes, report.left_out.len()), (29, 29, 1));
+        assert!(report.left_out[0].starts_with("`agents/one.toml` "), "{:?}", report.left_out);
+        assert!(paths.config_file().exists() && !paths.agents().join("one.toml").exists());
+    }
+    // Damage of the log is never left out.
+    let segment = profile.folder().join(&made.name).join(&made.manifest.log[0].file.path);
+    fs::write(&segment, "").unwrap();
+    assert_eq!(profile.restore_rest(&profile.folder()).err().unwrap().code, Code::Internal);
+}
+
+#[test]
+fn the_folder_of_a_generation_is_a_place_to_restore_from_only() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    let made = profile.back_up(100, 9).unwrap();
+    let folder = profile.folder().join(&made.name);
+    assert_eq!(restore_from(&folder, RestorePoint::Newest).unwrap().0.seq, 2);
+    let paths = profile.paths();
+    let error = create(profile.store(), &paths, &folder, 9, Timestamp(101), &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+}
+
+#[test]
+fn a_failed_restoration_leaves_no_folder() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    profile.back_up(100, 9).unwrap();
+    let paths = Paths::in_folder(&profile.home.path().join("new"));
+    restore(&profile.folder(), whole(RestorePoint::Seq(9)), &paths, &quiet()).unwrap_err();
+    assert!(!profile.home.path().join("new").exists());
+}
+
+#[test]
 fn a_backup_of_another_memory_or_of_an_empty_one_is_refused() {
     let profile = Profile::new();
     assert_eq!(profile.back_up(1, 9).unwrap_err().code, Code::Conflict);
@@ -303,14 +414,14 @@ fn an_occupied_place_is_left_as_it_is() {
     profile.put(1..5);
     profile.back_up(9, 9).unwrap();
     let (_, paths, _home) = profile.restore(RestorePoint::Newest).unwrap();
-    let error = restore(&profile.folder(), RestorePoint::Newest, &paths, &quiet()).unwrap_err();
+    let error = restore(&profile.folder(), whole(RestorePoint::Newest), &paths, &quiet()).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     assert!(error.message.ends_with("` already contains a store"), "{error}");
     // Settings and agents that exist are kept.
     fs::remove_dir_all(paths.store()).unwrap();
     fs::write(paths.config_file(), "[list]\nlimit = 9\n").unwrap();
     fs::remove_dir_all(paths.agents()).unwrap();
-    let report = restore(&profile.folder(), RestorePoint::Newest, &paths, &quiet()).unwrap();
+    let report = restore(&profile.folder(), whole(RestorePoint::Newest), &paths, &quiet()).unwrap();
     assert_eq!((report.kept, report.restored), (vec![paths.config_file()], vec![paths.agents()]));
     assert_eq!(fs::read_to_string(paths.config_file()).unwrap(), "[list]\nlimit = 9\n");
     assert!(paths.agents().join("one.toml").is_file());

@@ -28,7 +28,7 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
             Ok(manifest) if generation.path.is_file() => {
                 archive::problems(&generation.path, manifest, &mut checker.meter)?
             }
-            Ok(manifest) => checker.problems(&generation.path, manifest, u64::MAX)?,
+            Ok(manifest) => checker.problems(&generation.path, manifest)?,
             Err(problem) => vec![problem.clone()],
         };
         Ok(BackupCheck { name: generation.name.clone(), problems })
@@ -48,22 +48,38 @@ impl<'a> Checker<'a> {
         Checker { meter: Meter::new(callbacks, None), known: BTreeMap::new() }
     }
 
-    /// What is damaged or missing of a generation. Segments that begin after `last` are not read.
-    pub(super) fn problems(
+    /// What is damaged or missing of a generation.
+    pub(super) fn problems(&mut self, folder: &Path, manifest: &BackupManifest) -> Result<Vec<String>> {
+        let mut problems = self.log_problems(folder, manifest, u64::MAX)?;
+        problems.extend(self.file_problems(folder, manifest)?.into_values());
+        Ok(problems)
+    }
+
+    /// What is damaged or missing of the log of a generation. Segments that begin after `last` are not read.
+    pub(super) fn log_problems(
         &mut self,
         folder: &Path,
         manifest: &BackupManifest,
         last: u64,
     ) -> Result<Vec<String>> {
-        let mut problems = Vec::new();
-        if let Some(gap) = gap(manifest) {
-            problems.push(gap);
-        }
+        let mut problems: Vec<String> = gap(manifest).into_iter().collect();
         for segment in manifest.log.iter().filter(|segment| segment.first <= last) {
             problems.extend(self.problem(folder, &segment.file, Some(segment))?);
         }
+        Ok(problems)
+    }
+
+    /// What is damaged or missing of the other files of a generation, by their paths.
+    pub(super) fn file_problems(
+        &mut self,
+        folder: &Path,
+        manifest: &BackupManifest,
+    ) -> Result<BTreeMap<String, String>> {
+        let mut problems = BTreeMap::new();
         for file in &manifest.files {
-            problems.extend(self.problem(folder, file, None)?);
+            if let Some(problem) = self.problem(folder, file, None)? {
+                problems.insert(file.path.clone(), problem);
+            }
         }
         Ok(problems)
     }

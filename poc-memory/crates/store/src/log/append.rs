@@ -6,9 +6,33 @@ use super::segment::{HEADER, Header};
 use super::{Log, RecordPosition, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk};
 use crate::quarantine::Quarantine;
+use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The log is not what was written: another program has changed its files.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ChangedLog(String);
+
+impl ChangedLog {
+    /// Whether this is why an operation failed.
+    pub(crate) fn is_cause(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<ChangedLog>())
+    }
+}
+
+/// Identifies a file: its device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+impl FileId {
+    fn of(found: &Metadata) -> FileId {
+        FileId(found.dev(), found.ino())
+    }
+}
 
 /// Limits that tests make small.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +63,8 @@ pub(crate) struct Appender {
 
 struct Open {
     file: Box<dyn AppendFile>,
+    /// The file that the path of the segment named when it was opened.
+    id: FileId,
     first: u64,
     /// Bytes up to the end of the last durable record.
     length: u64,
@@ -76,6 +102,7 @@ impl Appender {
     /// what was moved to the quarantine, as a message for people.
     pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
         let mut moved = None;
+        self.check_identity()?;
         if let Some((end, quarantine)) = &self.cleanup.tail {
             moved = Some(end.move_tail(quarantine, self.disk.as_ref())?);
             self.cleanup.tail = None;
@@ -106,17 +133,44 @@ impl Appender {
         let last = self.log.index.read().segments.last().map(|segment| segment.first);
         let Some(first) = last else { return Ok(None) };
         let path = segment_path(&self.log.directory, first);
-        let length = std::fs::metadata(&path)?.len();
+        let found = std::fs::metadata(&path)?;
+        let (id, length) = (FileId::of(&found), found.len());
         // Readers will see records that a killed process wrote and never synced.
         let mut file = self.disk.append(&path)?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        Ok(Some(Open { file, first, length }))
+        Ok(Some(Open { file, id, first, length }))
+    }
+
+    /// Checks that the open segment is still the file that its path names, and returns its length. Otherwise what is written
+    /// to it would be in no log.
+    fn check_identity(&self) -> io::Result<Option<(&Open, u64)>> {
+        let Some(open) = &self.open else { return Ok(None) };
+        let path = segment_path(&self.log.directory, open.first);
+        let changed = |what: &str| io::Error::other(ChangedLog(format!("`{}` {what}", path.display())));
+        match std::fs::metadata(&path) {
+            Ok(found) if FileId::of(&found) == open.id => Ok(Some((open, found.len()))),
+            Ok(_) => Err(changed("was replaced by another file")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(changed("was deleted or moved")),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that the open segment ends where it was written to.
+    fn check_segment(&self) -> io::Result<()> {
+        let Some((open, length)) = self.check_identity()? else { return Ok(()) };
+        if length == open.length {
+            return Ok(());
+        }
+        let path = segment_path(&self.log.directory, open.first);
+        let what = format!("`{}` has {length} bytes instead of {}", path.display(), open.length);
+        Err(io::Error::other(ChangedLog(what)))
     }
 
     /// Appends records, in order and without gaps, and makes them durable with one sync.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
+        self.check_segment()?;
         // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
         // are cut off, and the next ones begin a segment.
         let full = self.open.as_ref().is_none_or(|open| {
@@ -156,6 +210,7 @@ impl Appender {
         let mut file = self.disk.create(&path)?;
         file.write_all(&Header::new(first).encode())?;
         file.sync()?;
+        let id = FileId::of(&std::fs::metadata(&path)?);
         self.disk.sync_directory(&self.log.directory)?;
         self.cleanup.begun = None;
         let before =
@@ -163,6 +218,6 @@ impl Appender {
         let mut index = self.log.index.write();
         index.complete_segment(before);
         index.start_segment(first);
-        Ok(Open { file, first, length: HEADER as u64 })
+        Ok(Open { file, id, first, length: HEADER as u64 })
     }
 }

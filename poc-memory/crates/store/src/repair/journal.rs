@@ -59,8 +59,15 @@ impl Journal {
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
-    /// Saves the journal, makes its moves, and returns the name of the folder in the quarantine.
-    pub(super) fn run(&self, store: &Path) -> Result<String> {
+    /// Deletes what was derived from the old log, saves the journal, makes its moves, and returns the name of the folder in
+    /// the quarantine.
+    pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
+        for folder in derived.iter().map(|name| store.join(name)).filter(|folder| folder.exists()) {
+            fs::remove_dir_all(&folder).map_err(|error| {
+                Error::internal(format!("`{}` cannot be deleted: {error}", folder.display()))
+                    .hint("nothing was repaired; it is made again from the log")
+            })?;
+        }
         let bytes = serde_json::to_vec_pretty(self).map_err(|error| {
             Error::internal(format!("the journal of a repair cannot be encoded: {error}"))
         })?;

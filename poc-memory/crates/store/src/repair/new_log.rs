@@ -28,8 +28,12 @@ use tempfile::TempDir;
 const OP: &str = "repair";
 /// Bytes of records that are written with one sync.
 const BATCH_BYTES: usize = 4 << 20;
-/// Bytes of changes from which on they are divided among the transactions of a gap.
+/// Bytes of changes that a transaction of a gap gets, if the gap has enough transactions for that.
 const TXN_BYTES: usize = 8 << 20;
+/// Bytes of changes that a transaction of a gap gets at most. The rest is for the transaction itself.
+const MAX_TXN_BYTES: usize = MAX_RECORD - (1 << 20);
+/// Bytes of an encoded write beside its key and its images, at most.
+const WRITE_BYTES: usize = 32;
 
 /// The log to write.
 pub(super) struct NewLog<'a> {
@@ -114,8 +118,11 @@ impl NewLog<'_> {
             })?;
         }
         let at = self.log.time_of_last(first - 1)?.or(self.log.time_of_next(last)?).unwrap_or(self.now);
-        let places = last - first + 1;
+        let (places, range) = (last - first + 1, format!("{first} to {last}"));
         let divided = divide(writes, places)?;
+        if divided.len() as u64 > places {
+            return Err(failed("a gap in the log changed more than its transactions can hold", &range));
+        }
         // At the end of the gap: an index that was saved in the middle of it reads them all.
         let empty = places - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
@@ -124,7 +131,7 @@ impl NewLog<'_> {
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes };
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
-                return Err(failed("a gap in the log changed more than one transaction can hold", &seq));
+                return Err(failed("a gap in the log changed more than its transactions can hold", &range));
             }
             writer.add(&txn, &payload, None)?;
         }
@@ -132,7 +139,7 @@ impl NewLog<'_> {
     }
 }
 
-/// Divides writes into at most `places` transactions, each of one tenant, nodes first.
+/// Divides writes into transactions, each of one tenant, nodes first; at most `places` of them if that is possible.
 fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
     let mut by_tenant: BTreeMap<Tenant, Vec<Write>> = BTreeMap::new();
     let (shared, own): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, write)| write.table.is_shared());
@@ -150,22 +157,35 @@ fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<
     for writes in by_tenant.values_mut() {
         writes.sort_by(|a, b| (u8::from(a.table), &a.key).cmp(&(u8::from(b.table), &b.key)));
     }
+    let mut limit = TXN_BYTES;
+    loop {
+        let parts = parts_of(&by_tenant, limit);
+        if parts.len() as u64 <= places || limit >= MAX_TXN_BYTES {
+            return Ok(parts);
+        }
+        limit = (limit * 2).min(MAX_TXN_BYTES);
+    }
+}
+
+/// Divides the writes of each tenant into parts of at most `limit` bytes, or of one larger write.
+fn parts_of(by_tenant: &BTreeMap<Tenant, Vec<Write>>, limit: usize) -> Vec<(Tenant, Vec<Write>)> {
     let mut parts = Vec::new();
-    for (tenant, writes) in &by_tenant {
-        let mut bytes = TXN_BYTES;
+    for (tenant, writes) in by_tenant {
+        let mut bytes = limit;
         for write in writes {
-            let length = [&write.before, &write.after].into_iter().flatten().map(Vec::len).sum::<usize>();
-            if bytes + length > TXN_BYTES {
+            let images = [&write.before, &write.after].into_iter().flatten().map(Vec::len).sum::<usize>();
+            let length = WRITE_BYTES + write.key.len() + images;
+            if bytes + length > limit {
                 parts.push((*tenant, Vec::new()));
                 bytes = 0;
             }
-            bytes += write.key.len() + length;
+            bytes += length;
             if let Some((_, part)) = parts.last_mut() {
                 part.push(write.clone());
             }
         }
     }
-    Ok(if parts.len() as u64 <= places { parts } else { by_tenant.into_iter().collect() })
+    parts
 }
 
 /// Whether two engines hold the same records, except those that are derived from the numbers of transactions.
@@ -238,5 +258,8 @@ impl Writer {
 }
 
 fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("the new log cannot be used: {what} ({why})"))
+    Error::internal(format!("the new log cannot be used: {what} ({why})")).hint(
+        "the store is as before; another choice of `poc-memory repair` may work, and `poc-memory doctor quarantine` \
+         restores what it leaves out",
+    )
 }

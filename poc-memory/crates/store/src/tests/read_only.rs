@@ -209,7 +209,7 @@ fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 fn repaired(folder: &TempDir, source: RepairSource) -> String {
-    Repair::of(folder.path()).unwrap().run(source, Timestamp(9)).unwrap()
+    Repair::of(folder.path()).unwrap().run(source, Timestamp(9), &["index"]).unwrap()
 }
 
 proptest! {
@@ -254,9 +254,9 @@ proptest! {
                 prop_assert_eq!(&kept, &(1..=option.last_seq).collect::<Vec<_>>());
             }
             prop_assert!(kept.iter().all(|number| shown.contains(number)));
-            undo_repair(copy.path()).unwrap();
+            undo_repair(copy.path(), &["index"]).unwrap();
             prop_assert!(parts(copy.path()) == before, "{:?}: {:?}", option, harms);
-            prop_assert_eq!(undo_repair(copy.path()).unwrap_err().code, Code::NotFound);
+            prop_assert_eq!(undo_repair(copy.path(), &["index"]).unwrap_err().code, Code::NotFound);
         }
     }
 
@@ -360,7 +360,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
         assert_eq!((store.damage(), numbers(&store).len() as u64), (None, COUNT), "{done} moves");
         assert!(!folder.path().join("repair.json").exists());
         drop(store);
-        undo_repair(folder.path()).unwrap();
+        undo_repair(folder.path(), &["index"]).unwrap();
         assert!(open_in(&folder, Parts::default()).unwrap().damage().is_some());
     }
 }
@@ -373,7 +373,7 @@ fn a_whole_store_is_not_repaired() {
     let store = open_in(&made.folder, Parts::default()).unwrap();
     assert_eq!(Repair::of(made.folder.path()).err().unwrap().code, Code::Locked);
     drop(store);
-    assert_eq!(undo_repair(made.folder.path()).unwrap_err().code, Code::NotFound);
+    assert_eq!(undo_repair(made.folder.path(), &["index"]).unwrap_err().code, Code::NotFound);
     let nothing = tempfile::tempdir().unwrap();
     assert_eq!(Repair::of(nothing.path()).err().unwrap().code, Code::NotFound);
 }
@@ -427,4 +427,134 @@ fn nothing_changes_on_disk_when_the_number_of_the_last_transaction_is_lost() {
         drop(store);
         assert!(bytes_of_files(made.folder.path()) == before, "checkpoint {checkpoint}");
     }
+}
+
+/// How another program changes the log of an open store.
+fn changed_logs() -> [fn(&Path); 4] {
+    [
+        |segment| fs::remove_file(segment).unwrap(),
+        |segment| fs::remove_dir_all(segment.parent().unwrap()).unwrap(),
+        |segment| fs::OpenOptions::new().write(true).open(segment).unwrap().set_len(40).unwrap(),
+        |segment| {
+            let bytes = fs::read(segment).unwrap();
+            fs::remove_file(segment).unwrap();
+            fs::write(segment, bytes).unwrap();
+        },
+    ]
+}
+
+#[test]
+fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() {
+    for (at, change) in changed_logs().into_iter().enumerate() {
+        for notice_first in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = open_in(&folder, Parts::default()).unwrap();
+            (1..=5).for_each(|number| drop(put(&store, number)));
+            change(&segment_files(&folder)[0]);
+            if notice_first {
+                store.check_log_files();
+            }
+            // A file of the same length is only another one for the writer.
+            let is_noticed = notice_first && at != 3;
+            assert_eq!(store.read_only().is_some(), is_noticed, "{at}");
+            let cause = Cause::new(Timestamp(6), "manual", "test");
+            let error = store.transact(cause, |tx| tx.put_node(&node(6))).unwrap_err();
+            assert_eq!(error.code, Code::ReadOnly, "{error}");
+            assert!(error.message.contains("another program has changed its log"), "{error}");
+            assert_eq!(numbers(&store), [1, 2, 3, 4, 5]);
+            drop(store);
+            let store = open_in(&folder, Parts::default()).unwrap();
+            assert_eq!(numbers(&store), [1, 2, 3, 4, 5], "{at}");
+            let is_damaged = store.damage().is_some();
+            drop(store);
+            assert_eq!(is_damaged, at != 3);
+            if is_damaged {
+                repaired(&folder, RepairSource::Records);
+                let store = open_in(&folder, Parts::default()).unwrap();
+                assert_eq!((store.damage(), numbers(&store)), (None, vec![1, 2, 3, 4, 5]));
+                put(&store, 6);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_moved_away_and_back_takes_writes_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    put(&store, 1);
+    let segment = segment_files(&folder).remove(0);
+    let elsewhere = segment.with_extension("away");
+    fs::rename(&segment, &elsewhere).unwrap();
+    store.check_log_files();
+    assert_eq!(store.read_only().unwrap().name(), "changed-log");
+    fs::rename(&elsewhere, &segment).unwrap();
+    put(&store, 2);
+    assert_eq!(store.read_only(), None);
+    drop(store);
+    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), [1, 2]);
+}
+
+#[test]
+fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    (1..=5).for_each(|number| drop(put(&store, number)));
+    fs::remove_dir_all(folder.path().join("log")).unwrap();
+    drop(store);
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert!(store.damage().unwrap().starts_with("the log is lost"), "{:?}", store.damage());
+    assert_eq!(numbers(&store), [1, 2, 3, 4, 5]);
+}
+
+/// Notes of a lost segment that are too large for as many transactions of the usual size.
+#[test]
+fn a_gap_of_large_notes_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { segment: 1 << 20, ..Limits::default() };
+    let store = open_in(&folder, Parts { limits, ..Parts::default() }).unwrap();
+    put(&store, 1);
+    for txn in 0..2 {
+        let cause = Cause::new(Timestamp(2), "manual", "test");
+        let large = |number: u64| {
+            // It cannot be compressed, and is different in each.
+            let mut state = number;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                char::from(b'!' + (state >> 33) as u8 % 94)
+            };
+            Node { body: (0..800_000).map(|_| next()).collect(), ..node(number) }
+        };
+        let numbers = 10 + 20 * txn..30 + 20 * txn;
+        let put_all =
+            |tx: &mut Transaction<'_>| numbers.clone().try_for_each(|number| tx.put_node(&large(number)));
+        store.transact(cause, put_all).unwrap();
+    }
+    put(&store, 2);
+    store.checkpoint().unwrap();
+    let all = numbers(&store);
+    drop(store);
+    let segments = segment_files(&folder);
+    assert!(segments.len() >= 3, "{segments:?}");
+    segments[1..segments.len() - 1].iter().for_each(|path| fs::remove_file(path).unwrap());
+    repaired(&folder, RepairSource::Records);
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!((store.damage(), numbers(&store)), (None, all));
+}
+
+#[test]
+fn a_repair_deletes_what_was_derived_from_the_old_log() {
+    let made = made(COUNT);
+    fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+    let index = made.folder.path().join("index");
+    let write = || {
+        fs::create_dir_all(&index).unwrap();
+        fs::write(index.join("snapshot"), "of the old log").unwrap();
+    };
+    write();
+    repaired(&made.folder, RepairSource::SoundLog);
+    assert!(!index.exists());
+    write();
+    undo_repair(made.folder.path(), &["index"]).unwrap();
+    assert!(!index.exists());
 }
