@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::INDEX_FOLDERS;
-use poc_store::{Repair, RepairOption, RepairSource, undo_repair};
+use poc_store::{Repair, RepairOption, RepairSource, atomic_file, undo_repair};
 use serde::Serialize;
 
 /// Repair a damaged store
@@ -119,7 +119,9 @@ impl LocalCommand for RepairStore {
                     .hint("repeat the command with `--yes`: changes since the repair are put into `quarantine/`")
                     .field("yes"));
             }
-            return Ok(RepairOutput::Undone { replaced: undo_repair(&directory, &INDEX_FOLDERS)? });
+            let replaced = undo_repair(&directory, &INDEX_FOLDERS)?;
+            forget_verification(session);
+            return Ok(RepairOutput::Undone { replaced });
         }
         if self.yes && self.from.is_none() {
             return Err(Error::invalid("nothing was chosen")
@@ -167,6 +169,13 @@ impl LocalCommand for RepairStore {
                 format!("the repair was undone; what it had made is in `quarantine/{replaced}`\n")
             }
         }
+    }
+}
+
+/// Forgets what the last verification found in the files that were replaced. The daemon verifies again soon.
+fn forget_verification(session: &Session) {
+    if let Err(error) = atomic_file::remove(&session.paths.verification()) {
+        tracing::warn!("the problems of the last verification stay listed until the next one: {error}");
     }
 }
 

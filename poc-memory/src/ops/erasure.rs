@@ -5,7 +5,7 @@ use super::text::{plural, second};
 use super::{Actor, Ctx};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_notes::erase::{self, ErasedTexts, ErasureReport};
+use poc_notes::erase::{self, ErasedTexts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -23,8 +23,11 @@ pub(super) struct ErasureOutput {
     quarantine: Vec<String>,
     /// Notes, by key, and messages, by id, that contain the text too. They stay.
     elsewhere: Vec<String>,
-    /// Generations of backups that still have the text.
+    /// Generations and archives of backups that still have the text.
     backups: Vec<PathBuf>,
+    /// Places and generations of backups that cannot be read now, or not completely, and may have it.
+    #[serde(default)]
+    unread_backups: Vec<PathBuf>,
 }
 
 /// Refuses an erasure for a model: it drops history of the whole memory.
@@ -50,9 +53,16 @@ pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<Erasur
         Error::new(Code::Unavailable, "the daemon is stopping: the text is deleted but not erased")
             .hint("`poc-memory compact --keep 0s` completes the erasure")
     };
-    let ErasureReport { history_since, rows, run_files, quarantine, elsewhere, backups } =
-        with_callbacks(ctx, &stopped, |callbacks| erase::erase(ctx.memory, texts, op, callbacks))?;
-    Ok(ErasureOutput { history_since, rows, run_files, quarantine, elsewhere, backups })
+    let report = with_callbacks(ctx, &stopped, |callbacks| erase::erase(ctx.memory, texts, op, callbacks))?;
+    Ok(ErasureOutput {
+        history_since: report.history_since,
+        rows: report.rows,
+        run_files: report.run_files,
+        quarantine: report.quarantine,
+        elsewhere: report.elsewhere,
+        backups: report.backups,
+        unread_backups: report.unread_backups,
+    })
 }
 
 impl ErasureOutput {
@@ -77,6 +87,9 @@ impl ErasureOutput {
         }
         for backup in &self.backups {
             text.push_str(&format!("a backup still has it: {}\n", backup.display()));
+        }
+        for backup in &self.unread_backups {
+            text.push_str(&format!("a backup that cannot be read now may have it: {}\n", backup.display()));
         }
         text
     }

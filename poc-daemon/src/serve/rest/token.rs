@@ -6,7 +6,7 @@ use axum::http::header::AUTHORIZATION;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::Access;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -115,6 +115,10 @@ fn load(path: &Path) -> Result<String> {
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(failed)?;
     let token = text.trim();
+    if token.is_empty() {
+        // A full disk or a power cut has left it so.
+        return create(path);
+    }
     if token.len() < MIN_CHARS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(unusable(
             format!("a token has at least {MIN_CHARS} visible characters of ASCII and nothing else"),
@@ -131,16 +135,27 @@ fn create(path: &Path) -> Result<String> {
         Error::internal(format!("the operating system returned no random bytes for a token: {error}"))
     })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(format!("{token}\n").as_bytes()));
-    written.map_err(|error| {
+    write(path, &format!("{token}\n")).map_err(|error| {
         Error::unavailable(format!("the token cannot be written: {error}")).file(path.display().to_string())
     })?;
     Ok(token)
+}
+
+/// Writes a file that only its owner can read, so that it is complete or absent after any interruption.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let partial = path.with_extension("partial");
+    match fs::remove_file(&partial) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&partial, path))
+        .and_then(|()| File::open(path.parent().unwrap_or(path))?.sync_all());
+    // On a full disk the leftover would take the space that the next attempt needs.
+    written.inspect_err(|_| drop(fs::remove_file(&partial)))
 }
 
 #[cfg(test)]
@@ -165,6 +180,20 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_token_is_made_again() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(home.path());
+        Tokens::load(&paths).unwrap();
+        fs::write(paths.read_token(), "\n").unwrap();
+        // What a killed start has left.
+        fs::write(paths.read_token().with_extension("partial"), "half").unwrap();
+        let tokens = Tokens::load(&paths).unwrap();
+        assert_eq!(tokens.read.len(), 2 * TOKEN_BYTES);
+        assert_eq!(fs::metadata(paths.read_token()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 3);
+    }
+
+    #[test]
     fn a_weak_token_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
@@ -174,7 +203,6 @@ mod tests {
             let message = Tokens::load(&paths).err().map(|error| error.message).unwrap_or_default();
             assert!(message.starts_with(expected) && message.is_empty() == expected.is_empty(), "{message}");
         };
-        check("", 0o600, "a token has at least 32");
         check("secret", 0o600, "a token has at least 32");
         check(&format!("{} {}", "a".repeat(32), "b".repeat(32)), 0o600, "a token has at least 32");
         check(&"a".repeat(64), 0o644, "others can read the token");

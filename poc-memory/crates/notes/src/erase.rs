@@ -3,11 +3,12 @@
 //! A deletion keeps what it deleted in the log, so that it can be undone. An erasure drops the history up to the deletion,
 //! of the whole memory: there is no log that lacks one text only, because every later transaction has images of others.
 
-use super::{Memory, backup};
+use super::Memory;
+use super::backup::{self, BackupPart};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, NodeId};
-use poc_store::{CompactionCallbacks, LoggedChangeKind, Record, Records, Table};
+use poc_store::{CompactionCallbacks, LoggedChangeKind, LoggedTransaction, Record, Records, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
@@ -67,6 +68,29 @@ impl ErasedTexts {
         self.0.iter().any(|known| text.contains(known.as_str()))
     }
 
+    fn are_in_note(&self, node: &Node) -> bool {
+        self.are_in(&node.title) || self.are_in(&node.body)
+    }
+
+    fn are_in_transaction(&self, txn: &LoggedTransaction) -> bool {
+        let has = |table: Table, bytes: &[u8]| match table {
+            Table::Nodes => Node::decode(bytes).is_ok_and(|node| self.are_in_note(&node)),
+            Table::Messages => Message::decode(bytes).is_ok_and(|message| self.are_in(&message.text)),
+            _ => self.are_in_bytes(bytes),
+        };
+        txn.writes.iter().any(|write| {
+            [&write.before, &write.after].into_iter().flatten().any(|image| has(write.table, image))
+        })
+    }
+
+    /// For the content of a file of a run, which is JSON.
+    fn are_in_file(&self, bytes: &[u8]) -> bool {
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => self.are_in_json(&value),
+            Err(_) => self.are_in_bytes(bytes),
+        }
+    }
+
     fn are_in_bytes(&self, bytes: &[u8]) -> bool {
         self.are_in(&String::from_utf8_lossy(bytes))
     }
@@ -100,8 +124,10 @@ pub struct ErasureReport {
     pub quarantine: Vec<String>,
     /// Notes, by key, and messages, by id, that contain the texts too. They stay.
     pub elsewhere: Vec<String>,
-    /// Generations of backups that still have the texts.
+    /// Generations and archives of backups that still have the texts.
     pub backups: Vec<PathBuf>,
+    /// Places and generations of backups that cannot be read now, or not completely, and may have them.
+    pub unread_backups: Vec<PathBuf>,
 }
 
 /// When texts were erased last. Written after the deletion, because compaction always keeps the newest
@@ -151,13 +177,19 @@ pub fn erase(
         Error::internal("the text is deleted, but the history that has it could not be dropped")
             .hint("write something and erase again")
     })?;
+    let in_part = |part: BackupPart<'_>| match part {
+        BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
+        BackupPart::File(bytes) => texts.are_in_file(bytes),
+    };
+    let backups = backup::search(&memory.paths, &in_part, callbacks.check_cancelled)?;
     Ok(ErasureReport {
         history_since: base.at,
         rows,
         run_files: remove_run_files(&memory.paths.runs(), texts)?,
         quarantine: clear_quarantine(&memory.paths.store().join("quarantine"), texts)?,
         elsewhere: elsewhere(memory, texts)?,
-        backups: backup::known_generations(&memory.paths),
+        backups: backups.found,
+        unread_backups: backups.unread,
     })
 }
 
@@ -166,11 +198,7 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
     let mut removed = 0;
     for file in backup::files_below(folder)? {
         let Ok(bytes) = fs::read(&file) else { continue };
-        let has_them = match serde_json::from_slice::<Value>(&bytes) {
-            Ok(value) => texts.are_in_json(&value),
-            Err(_) => texts.are_in_bytes(&bytes),
-        };
-        if has_them {
+        if texts.are_in_file(&bytes) {
             fs::remove_file(&file).map_err(|error| unremovable(&file, &error))?;
             removed += 1;
         }
@@ -211,7 +239,7 @@ fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
     for (tuple, _) in memory.store.tenants()? {
         let own = memory.store.for_tenant(&tuple);
         for (_, node) in own.range::<Node>(&[])? {
-            if texts.are_in(&node.title) || texts.are_in(&node.body) {
+            if texts.are_in_note(&node) {
                 found.push(node.key);
             }
         }
@@ -231,6 +259,7 @@ fn unremovable(path: &Path, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backup::BackupCallbacks;
     use crate::delete;
     use crate::testing::TestMemory;
 
@@ -275,5 +304,45 @@ mod tests {
         assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
         assert!(runs.join("linker/2.json").exists() && store.join("quarantine/other").exists());
         assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());
+    }
+
+    #[test]
+    fn the_backups_with_an_erased_text_are_named() {
+        let memory = TestMemory::new();
+        let away = tempfile::tempdir().unwrap();
+        let (folder, file) = (away.path().join("folder"), away.path().join("memory.tar"));
+        let gone = away.path().join("gone.tar");
+        let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+        let back_up = |at: i64| {
+            let (store, paths) = (&memory.store, &memory.paths);
+            backup::create(store, paths, &folder, 9, Timestamp(at), &callbacks).unwrap()
+        };
+        memory.note("kept", "The gate opens at noon.");
+        let before = back_up(1000);
+        let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+        let with = back_up(2000);
+        for archive in [&file, &gone] {
+            backup::create_archive(&memory.store, &memory.paths, archive, Timestamp(3000), &callbacks)
+                .unwrap();
+        }
+        fs::remove_file(&gone).unwrap();
+        let run = memory.paths.runs().join("linker/1.json");
+        fs::create_dir_all(run.parent().unwrap()).unwrap();
+        fs::write(run, serde_json::json!({ "prompt": SECRET }).to_string()).unwrap();
+        let deleted =
+            memory.store.transact(memory.cause("manual", "delete"), |tx| delete::apply(tx, id, memory.now()));
+        let after = back_up(4000);
+        let mut texts = ErasedTexts::default();
+        texts.add_note(&deleted.unwrap().value.node);
+        let compaction = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+        let report = erase(&memory, &texts, "delete", &compaction).unwrap();
+        // After the deletion, the log still has the text.
+        assert_eq!(report.backups, [folder.join(&after.name), folder.join(&with.name), file]);
+        assert_eq!(report.unread_backups, std::slice::from_ref(&gone));
+        let erased = back_up(5000);
+        fs::remove_file(folder.join(&before.name).join("manifest.json")).unwrap();
+        let report = erase(&memory, &texts, "delete", &compaction).unwrap();
+        assert!(!report.backups.contains(&folder.join(&erased.name)), "{:?}", report.backups);
+        assert_eq!(report.unread_backups, [folder.join(&before.name), gone]);
     }
 }

@@ -58,7 +58,9 @@ mod writer_state;
 
 pub use compact::{Compaction, CompactionCallbacks};
 pub use follower::{Follower, NoteDigests};
-pub use log::{LogSnapshot, SegmentExtent, SegmentState, check_segment, last_transaction_before};
+pub use log::{
+    LogSnapshot, SegmentExtent, SegmentState, check_segment, each_logged_transaction, last_transaction_before,
+};
 pub use log_copy::copy_log;
 pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write};

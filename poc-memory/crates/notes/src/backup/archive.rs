@@ -265,6 +265,26 @@ pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter
     Ok(problems)
 }
 
+/// Calls `each` with the path and the content of each file that the manifest of an archive lists.
+///
+/// # Errors
+/// Those of `each`, and as [`unpack`].
+pub(super) fn each_file(path: &Path, each: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+    let archived = generation(path)?;
+    let manifest = archived.readable()?;
+    let mut archive = open(path)?;
+    let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
+    while let Some(file) = files.next()? {
+        let (mut file, listed) = file.map_err(|problem| damaged(&problem))?;
+        if listed.is_some() {
+            let mut bytes = Vec::new();
+            file.content.read_to_end(&mut bytes).map_err(|error| unusable(path, "read", &error))?;
+            each(&file.path, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
 /// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. Damaged content is found
 /// when that is checked.
 ///

@@ -3,7 +3,6 @@
 //!
 //! They are in a file beside the log, one a line, because a backup does not write to the log.
 
-use super::generations::generations;
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
 use poc_store::atomic_file;
@@ -13,7 +12,8 @@ fn file(paths: &Paths) -> PathBuf {
     paths.store().join("backups")
 }
 
-fn places(paths: &Paths) -> Vec<PathBuf> {
+/// The folders and archives.
+pub(super) fn places(paths: &Paths) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(file(paths)).unwrap_or_default();
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }
@@ -33,13 +33,4 @@ fn add(paths: &Paths, place: &Path) -> Result<()> {
     known.push(place.to_owned());
     let text: String = known.iter().map(|place| format!("{}\n", place.display())).collect();
     atomic_file::write_plain(&file(paths), &[text.as_bytes()])
-}
-
-/// The generations in the places that the memory was backed up into, and the places that cannot be read now.
-pub fn known_generations(paths: &Paths) -> Vec<PathBuf> {
-    let in_place = |place: PathBuf| match generations(&place) {
-        Ok(found) => found.into_iter().map(|generation| generation.path).collect(),
-        Err(_) => vec![place],
-    };
-    places(paths).into_iter().flat_map(in_place).collect()
 }

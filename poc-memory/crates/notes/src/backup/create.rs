@@ -1,6 +1,6 @@
 //! Writes a generation.
 
-use super::files::{self, BackupFile, Meter};
+use super::files::{self, BackupFile, FileId, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, backup_places, unusable};
@@ -10,7 +10,6 @@ use poc_graph::time::Timestamp;
 use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What a backup did.
@@ -140,16 +139,6 @@ fn remove_old(folder: &Path, keep: usize, damaged: &BTreeSet<FileId>) -> Result<
         }
     }
     Ok(removed)
-}
-
-/// What several names of one file have in common: its device and inode.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct FileId(u64, u64);
-
-impl FileId {
-    fn of(path: &Path) -> Option<FileId> {
-        fs::symlink_metadata(path).ok().map(|found| FileId(found.dev(), found.ino()))
-    }
 }
 
 /// What identifies the memory of a store: 32 hexadecimal digits.

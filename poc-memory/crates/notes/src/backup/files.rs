@@ -6,7 +6,7 @@ use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes that are copied or hashed between two calls of the callbacks.
@@ -24,6 +24,20 @@ pub struct BackupFile {
     pub bytes: u64,
     /// BLAKE3 of the content: 64 hexadecimal digits.
     pub blake3: String,
+}
+
+/// What several names of one file have in common: its device and inode.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileId(u64, u64);
+
+impl FileId {
+    pub(super) fn of(path: &Path) -> Option<FileId> {
+        fs::symlink_metadata(path).ok().as_ref().map(FileId::of_metadata)
+    }
+
+    pub(super) fn of_metadata(found: &fs::Metadata) -> FileId {
+        FileId(found.dev(), found.ino())
+    }
 }
 
 /// Counts bytes for the callbacks.

@@ -13,17 +13,18 @@ mod files;
 mod generations;
 mod manifest;
 mod restore;
+mod search;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 pub use archive::{create_archive, is_archive};
-pub use backup_places::known_generations;
 pub use create::{BackupReport, create};
 pub use files::BackupFile;
 pub use generations::{BackupGeneration, generations};
 pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestoreOptions, RestorePoint, RestoreReport, restore};
+pub(crate) use search::{BackupPart, search};
 pub use verify::{BackupCheck, verify};
 
 use poc_graph::error::{Error, Result};

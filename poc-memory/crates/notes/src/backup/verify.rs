@@ -1,14 +1,13 @@
 //! Checks generations: every file against the manifest, and in folders also the log against its own checksums.
 
 use super::archive;
-use super::files::{self, BackupFile, Meter};
+use super::files::{self, BackupFile, FileId, Meter};
 use super::generations::BackupGeneration;
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, unusable};
 use poc_graph::error::Result;
 use poc_store::{SegmentState, check_segment};
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The result of checking a generation.
@@ -39,8 +38,8 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
 /// Checks files, and remembers those with several names.
 pub(super) struct Checker<'a> {
     meter: Meter<'a>,
-    /// By device and inode: what is expected, and the problem.
-    known: BTreeMap<(u64, u64), (String, Option<String>)>,
+    /// What is expected of a file, and the problem.
+    known: BTreeMap<FileId, (String, Option<String>)>,
 }
 
 impl<'a> Checker<'a> {
@@ -100,7 +99,7 @@ impl<'a> Checker<'a> {
             }
             Err(error) => return Err(unusable(&path, "read", &error)),
         };
-        let inode = (found.dev(), found.ino());
+        let inode = FileId::of_metadata(&found);
         let expected =
             format!("{} {} {:?}", file.bytes, file.blake3, segment.map(|segment| segment.checksum));
         if let Some((known, problem)) = self.known.get(&inode)

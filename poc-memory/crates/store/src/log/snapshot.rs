@@ -3,13 +3,22 @@
 //! Records are only appended, and the index knows only records that are synced. A copy of every segment up to the
 //! length in the index is therefore the log at one transaction, whatever is appended meanwhile.
 
-use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader};
+use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, intact_records};
 use super::{Log, LogError, segment_path, unreadable};
 use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Calls `each` with the intact transactions in the bytes of a segment, or of a piece of one.
+pub fn each_logged_transaction(bytes: &[u8], each: &mut dyn FnMut(LoggedTransaction)) {
+    for record in intact_records(bytes, 0) {
+        if let Ok(txn) = LoggedTransaction::decode(record.payload) {
+            each(txn);
+        }
+    }
+}
 
 /// The log up to one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -449,7 +449,9 @@ fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() 
         for notice_first in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let store = open_in(&folder, Parts::default()).unwrap();
-            (1..=5).for_each(|number| drop(put(&store, number)));
+            for number in 1..=5 {
+                put(&store, number);
+            }
             change(&segment_files(&folder)[0]);
             if notice_first {
                 store.check_log_files();
@@ -499,7 +501,9 @@ fn a_log_that_was_moved_away_and_back_takes_writes_again() {
 fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
-    (1..=5).for_each(|number| drop(put(&store, number)));
+    for number in 1..=5 {
+        put(&store, number);
+    }
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     drop(store);
     let store = open_in(&folder, Parts::default()).unwrap();
