@@ -10,15 +10,14 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-/// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose.
-///
-/// # Errors
-/// `unavailable` when the log file cannot be written.
+/// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose. If the file cannot be written,
+/// for example on a disk that is mounted for reading only, the log goes to standard error alone.
 pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig) -> Result<()> {
     let path = paths.daemon_log();
-    let file = LogFile::open(&path, config).map_err(|error| {
-        Error::unavailable(format!("the log `{}` cannot be written: {error}", path.display()))
-    })?;
+    let (file, problem) = match LogFile::open(&path, config) {
+        Ok(file) => (Some(file), None),
+        Err(error) => (None, Some(format!("the log `{}` cannot be written: {error}", path.display()))),
+    };
     // A target is a prefix: `poc_` is every crate of the workspace.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match arguments.verbose {
@@ -28,20 +27,23 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig)
         })
     });
     let terminal = std::io::stderr().is_terminal();
-    let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = if arguments.log_json {
-        vec![
-            fmt::layer().json().with_writer(std::io::stderr).boxed(),
-            fmt::layer().json().with_writer(file).boxed(),
-        ]
+    let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
+    if arguments.log_json {
+        layers.push(fmt::layer().json().with_writer(std::io::stderr).boxed());
+        layers.extend(file.map(|file| fmt::layer().json().with_writer(file).boxed()));
     } else {
-        vec![
-            fmt::layer().with_target(false).with_ansi(terminal).with_writer(std::io::stderr).boxed(),
-            fmt::layer().with_target(false).with_ansi(false).with_writer(file).boxed(),
-        ]
-    };
+        let plain = fmt::layer().with_target(false);
+        layers.push(plain.with_ansi(terminal).with_writer(std::io::stderr).boxed());
+        let plain = |file| fmt::layer().with_target(false).with_ansi(false).with_writer(file);
+        layers.extend(file.map(|file| plain(file).boxed()));
+    }
     tracing_subscriber::registry()
         .with(layers)
         .with(filter)
         .try_init()
-        .map_err(|error| Error::internal(format!("logging cannot start: {error}")))
+        .map_err(|error| Error::internal(format!("logging cannot start: {error}")))?;
+    if let Some(problem) = problem {
+        tracing::warn!("{problem}");
+    }
+    Ok(())
 }

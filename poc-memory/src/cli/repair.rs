@@ -161,10 +161,18 @@ impl LocalCommand for RepairStore {
                 };
                 format!("{damage}\n\n{lines}\n{rest}")
             }
-            RepairOutput::Repaired { choice, replaced } => format!(
-                "the store is whole again:\n{}what was replaced is in `quarantine/{replaced}`\n",
-                line(choice)
-            ),
+            RepairOutput::Repaired { choice, replaced } => {
+                let rest = match choice.lost_changes.as_slice() {
+                    [] => String::new(),
+                    _ => format!(
+                        "notes and links that only it has come back with `poc-memory doctor quarantine restore {replaced}`\n"
+                    ),
+                };
+                format!(
+                    "the store is whole again:\n{}what was replaced is in `quarantine/{replaced}`\n{rest}",
+                    line(choice)
+                )
+            }
             RepairOutput::Undone { replaced } => {
                 format!("the repair was undone; what it had made is in `quarantine/{replaced}`\n")
             }

@@ -12,7 +12,7 @@ use poc_notes::backup::{self, BackupCallbacks, RestoreOptions, RestorePoint};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Restore a backup, or an earlier state of it, where there is no store
+/// Restore a backup, or an earlier state of it, where there is no store or an empty one
 ///
 /// The newest generation that contains the state is checked, copied and opened once before it is put in place; a damaged
 /// generation is not restored. Settings, agents, prompts, and the prompts and replies of runs are restored only where

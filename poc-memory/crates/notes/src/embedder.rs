@@ -146,21 +146,73 @@ pub(super) fn file(directory: &Path) -> PathBuf {
     directory.join(FILE)
 }
 
+/// What precedes the checksum, the last field of the file: the BLAKE3 of all text before this, as 64 hexadecimal digits.
+/// Files of earlier releases have none.
+const CHECKSUM: &str = ",\n  \"checksum\": \"";
+
 /// Records the embedder that the store uses from its next opening on.
 pub(super) fn write(directory: &Path, record: &EmbedderRecord) -> Result<()> {
     let text = serde_json::to_string_pretty(record)
         .map_err(|error| Error::internal(format!("the embedder cannot be recorded: {error}")))?;
-    atomic_file::write_plain(&file(directory), &[text.as_bytes(), b"\n"])
+    let fields = text.strip_suffix("\n}").unwrap_or(&text);
+    let checksum = blake3::hash(fields.as_bytes()).to_hex();
+    let text = format!("{fields}{CHECKSUM}{checksum}\"\n}}\n");
+    atomic_file::write_plain(&file(directory), &[text.as_bytes()])
+}
+
+/// The record in the content of the file, or what is wrong with it.
+fn parse(text: &[u8]) -> Result<EmbedderRecord, String> {
+    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+    if let Some((fields, rest)) = text.rsplit_once(CHECKSUM)
+        && rest.get(..64) != Some(blake3::hash(fields.as_bytes()).to_hex().as_str())
+    {
+        return Err("its content is not what was written".to_owned());
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Reads the file; `None` if it is missing or damaged, in which case it is rebuilt from the vectors.
 pub(super) fn read(directory: &Path) -> Result<Option<EmbedderRecord>> {
     let path = file(directory);
     match std::fs::read(&path) {
-        Ok(text) => Ok(serde_json::from_slice(&text)
+        Ok(text) => Ok(parse(&text)
             .inspect_err(|error| tracing::warn!("`{}` is created again: {error}", path.display()))
             .ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::unavailable(format!("`{}` cannot be read: {error}", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record() -> EmbedderRecord {
+        let settings = poc_config::Config::defaults().unwrap().embedder;
+        EmbedderRecord { name: "hash-384".to_owned(), dimensions: 384, settings, incomplete: true }
+    }
+
+    #[test]
+    fn a_file_without_a_checksum_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(file(folder.path()), serde_json::to_string_pretty(&record()).unwrap()).unwrap();
+        assert_eq!(read(folder.path()).unwrap(), Some(record()));
+    }
+
+    proptest! {
+        /// A changed byte is found, unless it is outside of what the file says.
+        #[test]
+        fn a_damaged_file_is_not_believed(at: prop::sample::Index, flip in 1u8..) {
+            let folder = tempfile::tempdir().unwrap();
+            write(folder.path(), &record()).unwrap();
+            prop_assert_eq!(read(folder.path()).unwrap(), Some(record()));
+            let mut bytes = std::fs::read(file(folder.path())).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            std::fs::write(file(folder.path()), bytes).unwrap();
+            let found = read(folder.path()).unwrap();
+            prop_assert!(found.is_none() || found == Some(record()), "{:?}", found);
+        }
     }
 }

@@ -14,6 +14,7 @@ mod creation;
 mod delta;
 mod disk;
 mod disk_reserve;
+mod empty_store;
 mod engine;
 mod follower;
 #[cfg(any(fuzzing, test))]
@@ -57,6 +58,7 @@ mod write_path;
 mod writer_state;
 
 pub use compact::{Compaction, CompactionCallbacks};
+pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, NoteDigests};
 pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_logged_transaction, last_transaction_before,

@@ -5,6 +5,12 @@ use poc_graph::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a lock that this process has released is tried, and the pause between. A child that the process starts
+/// meanwhile holds all open files until it executes its program.
+const OWN_ATTEMPTS: u32 = 25;
+const OWN_PAUSE: Duration = Duration::from_millis(4);
 
 /// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -61,10 +67,19 @@ impl Lock {
             }
             Err(error) => return Err(failed(error).into()),
         };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(&mut file).into()),
-            Err(TryLockError::Error(error)) => return Err(failed(error).into()),
+        for attempt in 1.. {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if attempt < OWN_ATTEMPTS && is_own(&mut file) => {
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "nothing tells when a child executes its program"
+                    )]
+                    std::thread::sleep(OWN_PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => return Err(held(&mut file).into()),
+                Err(TryLockError::Error(error)) => return Err(failed(error).into()),
+            }
         }
         let write = |file: &mut File| {
             file.set_len(0)?;
@@ -101,8 +116,12 @@ impl Lock {
 /// The process id that the holder has written, as text.
 fn pid(file: &mut File) -> String {
     let mut text = String::new();
-    let read = file.take(32).read_to_string(&mut text);
+    let read = file.rewind().and_then(|()| file.take(32).read_to_string(&mut text));
     read.map_or_else(|_| String::new(), |_| text.trim().to_owned())
+}
+
+fn is_own(file: &mut File) -> bool {
+    pid(file) == std::process::id().to_string()
 }
 
 fn held(file: &mut File) -> LockError {

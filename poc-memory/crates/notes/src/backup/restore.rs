@@ -12,7 +12,9 @@ use poc_config::paths::{Paths, create_private};
 use poc_graph::Node;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{Records, SegmentState, Store, check_segment, last_transaction_before};
+use poc_store::{
+    Records, SegmentState, Store, check_segment, delete_empty_store, is_empty_store, last_transaction_before,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -68,11 +70,11 @@ pub struct RestoreOptions {
 }
 
 /// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which
-/// have no store. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where
+/// have no store or an empty one. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where
 /// there are none.
 ///
 /// # Errors
-/// `conflict` when there is a store; `not_found` when no generation has the state; `internal` when those that have it are
+/// `conflict` when there is a store with content, `locked` when a process has it open; `not_found` when no generation has the state; `internal` when those that have it are
 /// damaged. The place is unchanged then.
 pub fn restore(
     place: &Path,
@@ -174,7 +176,7 @@ fn restore_of(
     Err(damaged(first).hint(hints.join("; ")))
 }
 
-/// Refuses a place that has a store, or something in its way.
+/// Refuses a place that has a store with content, or something in its way.
 fn require_no_store(target: &Paths) -> Result<()> {
     let store = target.store();
     let is_empty = match fs::read_dir(&store) {
@@ -182,7 +184,7 @@ fn require_no_store(target: &Paths) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => true,
         Err(error) => return Err(unusable(&store, "read", &error)),
     };
-    if is_empty {
+    if is_empty || is_empty_store(&store)? {
         return Ok(());
     }
     Err(Error::conflict(format!("`{}` already contains a store", store.display()))
@@ -325,6 +327,7 @@ fn put_in_place(
             for (part, path) in parts(target) {
                 put(&staging.join(part), &path, &mut report)?;
             }
+            delete_empty_store(&store)?;
             rename(&staging.join("store"), &store)
         });
     // What cannot be deleted now is deleted by the next restoration.

@@ -429,6 +429,21 @@ fn an_occupied_place_is_left_as_it_is() {
 }
 
 #[test]
+fn a_store_that_was_only_read_is_replaced() {
+    let profile = Profile::new();
+    profile.put(1..5);
+    profile.back_up(9, 9).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let paths = Paths::in_folder(home.path());
+    let reader = reopened(&paths);
+    let error = restore(&profile.folder(), whole(RestorePoint::Newest), &paths, &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::Locked);
+    drop(reader);
+    let report = restore(&profile.folder(), whole(RestorePoint::Newest), &paths, &quiet()).unwrap();
+    assert_eq!((report.seq, content(&reopened(&paths))), (4, content(profile.store())));
+}
+
+#[test]
 fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     let profile = Profile::new();
     profile.put(1..30);

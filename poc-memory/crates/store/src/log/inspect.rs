@@ -136,6 +136,9 @@ pub(crate) struct PrefixEnd {
 
 impl std::fmt::Display for PrefixEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.offset == 0 && self.number > self.last + 1 {
+            return write!(f, "the log is interrupted before segment `{:020}.log`", self.number);
+        }
         write!(f, "log segment `{:020}.log` is damaged at byte {}", self.number, self.offset)
     }
 }

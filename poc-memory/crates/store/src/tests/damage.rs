@@ -104,7 +104,7 @@ fn a_missing_segment_is_damage() {
     fs::remove_file(&files[1]).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(numbers(&store), [1, 2, 3, 4, 9]);
-    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000009.log` is damaged at byte 0 and lacks changes 5 to 8, which no other intact part of the store has; answers show the log up to change 4 and what the log holds after it, up to 9");
+    insta::assert_snapshot!(store.damage().unwrap(), @"the log is interrupted before segment `00000000000000000009.log` and lacks changes 5 to 8, which no other intact part of the store has; answers show the log up to change 4 and what the log holds after it, up to 9");
     assert_eq!(segment_files(&folder).len(), 2);
 }
 
