@@ -29,9 +29,14 @@ fn filled(count: usize) -> World {
 
 /// Changes a byte of one of the first records of the log.
 fn damage(world: &World) {
+    damage_at(world, 2000);
+}
+
+/// Changes a byte of the first segment of the log. The first record begins at byte 24.
+fn damage_at(world: &World, offset: usize) {
     let path = world.home().join("store/log/00000000000000000001.log");
     let mut bytes = fs::read(&path).unwrap();
-    bytes[2000] ^= 0x10;
+    bytes[offset] ^= 0x10;
     fs::write(path, bytes).unwrap();
 }
 
@@ -207,4 +212,70 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     world.json(&["undo"]);
     assert_eq!(world.run(&["get", "new"]).status, 1);
     world.stop_daemon();
+}
+
+/// The keys of all notes, sorted.
+fn keys(world: &World) -> Vec<String> {
+    let export = world.run(&["export"]);
+    let key = |line: &str| serde_json::from_str::<Value>(line).unwrap()["key"].as_str().unwrap().to_owned();
+    let mut keys: Vec<String> = export.stdout.lines().map(key).collect();
+    keys.sort();
+    keys
+}
+
+#[test]
+fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
+    let mut world = filled(6);
+    let log = world.home().join("store/log");
+    let problem = |world: &World| {
+        let status = world.json(&["daemon", "status"]);
+        status["problems"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).next()
+    };
+    world.start_daemon();
+    assert_eq!(problem(&world), None);
+    world.json(&["insert", "--key", "late", "--title", "Late", "--body", "Written by the daemon"]);
+    let away = world.home().join("away");
+    fs::rename(&log, &away).unwrap();
+    let told = problem(&world).unwrap();
+    assert!(told.starts_with("read-only, the log was changed: another program has changed its log"), "{told}");
+    let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
+    assert_ne!(refused.status, 0);
+    assert!(refused.stderr.contains("put the files back; or stop the daemon"), "{}", refused.stderr);
+    // With its files back it takes writes again.
+    fs::rename(&away, &log).unwrap();
+    world.json(&["insert", "--key", "back", "--title", "Back", "--body", "Written after that"]);
+    assert_eq!(problem(&world), None);
+    let expected = keys(&world);
+    assert_eq!(expected.len(), 8);
+    // Otherwise what the log had is in the records.
+    fs::remove_dir_all(&log).unwrap();
+    world.stop_daemon();
+    assert_eq!(keys(&world), expected);
+    world.json(&["repair", "--from", "records", "--yes"]);
+    assert_eq!(keys(&world), expected);
+    world.json(&["insert", "--title", "New", "--body", "Taken"]);
+    world.json_with_status(&["doctor", "--deep"], 0);
+}
+
+#[test]
+fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
+    let mut world = filled(6);
+    // The daemon saves the indexes when it stops.
+    world.start_daemon();
+    world.stop_daemon();
+    assert!(world.home().join("store/text").exists());
+    damage_at(&world, 200);
+    let repaired = world.run(&["repair", "--from", "sound-log", "--yes"]);
+    assert!(repaired.stdout.contains("`poc-memory doctor quarantine restore repair-1`"), "{repaired:?}");
+    assert_eq!(keys(&world), ["note-2", "note-3", "note-4", "note-5", "note-6"]);
+    world.json_with_status(&["doctor", "--deep"], 0);
+    let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
+    assert_eq!(restored["restored"], serde_json::json!(["note-1"]), "{restored}");
+    world.json_with_status(&["doctor", "--deep"], 0);
+    world.start_daemon();
+    world.stop_daemon();
+    world.json(&["repair", "--undo", "--yes"]);
+    world.json(&["repair", "--from", "records", "--yes"]);
+    assert_eq!(keys(&world).len(), 6);
+    world.json_with_status(&["doctor", "--deep"], 0);
 }

@@ -109,7 +109,8 @@ fn commented(defaults: &str) -> String {
     let mut text = String::from(
         "# Settings of poc-memory. Every line is commented out and shows the default. To change one,\n\
          # uncomment it and the `[section]` above it. `poc-memory config show` lists what is in force\n\
-         # and where it comes from. A daemon reads this file when it starts, `[pipelines]` whenever it changes.\n\n",
+         # and where it comes from. A running daemon applies a change at once, or names the settings that wait for\n\
+         # its next start.\n\n",
     );
     for line in defaults.lines().skip_while(|line| !line.starts_with('[')) {
         let prose = line.is_empty() || line.starts_with('#');

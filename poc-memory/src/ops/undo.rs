@@ -6,7 +6,7 @@ use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, argument, changes};
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
-use poc_graph::error::{Error, Exit, Result};
+use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Moment;
 use poc_notes::history;
 use schemars::JsonSchema;
@@ -85,7 +85,11 @@ impl Op for Undo {
         };
         let items = match (what, self.since) {
             (Some(what), None) => {
-                let at = |error: Error| error.field("what");
+                // What keeps the store from being written to is not about the argument.
+                let at = |error: Error| match error.code {
+                    Code::ReadOnly => error,
+                    _ => error.field("what"),
+                };
                 if self.agent.is_some() {
                     return Err(Error::invalid("`agent` is for the runs since a time")
                         .hint("leave it out, or give `since` instead of `what`")
