@@ -1,8 +1,8 @@
 //! A store with damage in the middle of its log: every answer says so, nothing is written, and no file changes.
 
-use crate::support::World;
 use crate::support::http::{Http, ON};
 use crate::support::world::files_below;
+use crate::support::{World, incompressible};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -237,7 +237,10 @@ fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
     let away = world.home().join("away");
     fs::rename(&log, &away).unwrap();
     let told = problem(&world).unwrap();
-    assert!(told.starts_with("read-only, the log was changed: another program has changed its log"), "{told}");
+    assert!(
+        told.starts_with("read-only, the log was changed: another program has changed its log"),
+        "{told}"
+    );
     let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
     assert_ne!(refused.status, 0);
     assert!(refused.stderr.contains("put the files back; or stop the daemon"), "{}", refused.stderr);
@@ -259,7 +262,15 @@ fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
 
 #[test]
 fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
-    let mut world = filled(6);
+    let mut world = World::new();
+    // So much that the records become a table, of which the quarantine can be read.
+    for number in 1..=6 {
+        let text = format!("Ships at anchor {}", incompressible(400 << 10, number));
+        world.write("text", &text);
+        let text = world.home().join("text");
+        let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
+        world.json(&["insert", "--key", &key, "--title", &title, "--body-file", text.to_str().unwrap()]);
+    }
     // The daemon saves the indexes when it stops.
     world.start_daemon();
     world.stop_daemon();

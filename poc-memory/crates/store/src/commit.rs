@@ -33,6 +33,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How long a check of the files waits for the committer, which may wait for a slow disk.
+const CHECK_PATIENCE: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 struct Queue {
     waiting: Vec<PendingTransaction>,
@@ -41,6 +44,8 @@ struct Queue {
     has_news: bool,
     /// How many attempts to write again were asked for.
     attempts_wanted: u64,
+    /// How many checks of the files of the log were asked for.
+    checks_wanted: u64,
 }
 
 /// Whether the store takes writes.
@@ -49,6 +54,8 @@ struct Writability {
     cause: Option<ReadOnlyCause>,
     /// How many of the attempts that were asked for have been made.
     attempts_made: u64,
+    /// The same for checks of the files of the log.
+    checks_made: u64,
 }
 
 /// What the committer does next.
@@ -58,6 +65,8 @@ enum Work {
     Follow,
     /// Tries to write again, for all attempts that were asked for so far.
     Resume(u64),
+    /// Checks the files of the log, for all checks that were asked for so far.
+    Check(u64),
     End,
 }
 
@@ -89,7 +98,7 @@ impl CommitQueue {
         CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
-            writability: Mutex::new(Writability { cause, attempts_made: 0 }),
+            writability: Mutex::new(Writability { cause, attempts_made: 0, checks_made: 0 }),
             attempted: Condvar::new(),
             published: RwLock::new(PublishedState { seq, views }),
             newest: Mutex::new(seq),
@@ -147,6 +156,21 @@ impl CommitQueue {
         self.check_writable()
     }
 
+    /// Lets the committer check the files of the log, and waits for the result unless it is busy.
+    pub(super) fn check_files(&self) {
+        let check = {
+            let mut queue = self.queue.lock();
+            queue.checks_wanted += 1;
+            queue.checks_wanted
+        };
+        self.work.notify_one();
+        let is_pending = |writability: &mut Writability| {
+            let has_ended = matches!(writability.cause, Some(ReadOnlyCause::Failure(_)));
+            writability.checks_made < check && !has_ended
+        };
+        self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_PATIENCE);
+    }
+
     /// Queues a transaction. Callers must submit in order of sequence numbers, with the writer lock.
     pub(super) fn submit(&self, pending: PendingTransaction) {
         self.queue.lock().waiting.push(pending);
@@ -162,8 +186,10 @@ impl CommitQueue {
 
     /// Waits for work. While the store is read-only because of its disk, there is some after `pause`.
     fn next(&self, pause: Duration) -> Work {
-        let attempts_made = self.writability.lock().attempts_made;
-        let is_waiting = self.read_only().is_some();
+        let (attempts_made, checks_made, is_waiting) = {
+            let writability = self.writability.lock();
+            (writability.attempts_made, writability.checks_made, writability.cause.is_some())
+        };
         let mut queue = self.queue.lock();
         loop {
             if !queue.waiting.is_empty() {
@@ -177,6 +203,9 @@ impl CommitQueue {
             }
             if queue.attempts_wanted > attempts_made {
                 return Work::Resume(queue.attempts_wanted);
+            }
+            if queue.checks_wanted > checks_made {
+                return Work::Check(queue.checks_wanted);
             }
             if !is_waiting {
                 self.work.wait(&mut queue);
@@ -259,6 +288,7 @@ impl Committer {
                     },
                     Work::Follow => self.follow_news()?,
                     Work::Resume(attempt) => self.resume(attempt)?,
+                    Work::Check(check) => self.check_files(check)?,
                     Work::End => return Ok(()),
                 }
             }
@@ -275,9 +305,6 @@ impl Committer {
         match self.append(&batch) {
             Ok(()) => self.apply(batch),
             Err(cause) => {
-                if matches!(cause, ReadOnlyCause::ChangedLog(_)) {
-                    save_records(&self.engine);
-                }
                 self.refuse(cause, batch);
                 Ok(())
             }
@@ -334,7 +361,7 @@ impl Committer {
         }
         let cause = match self.try_to_resume() {
             Ok(()) => self.follow()?,
-            Err(cause) => Some(cause),
+            Err(found) => Some(self.saved(found, cause.as_ref())),
         };
         match &cause {
             Some(cause) => tracing::debug!("the store still takes no writes: {}", cause.message()),
@@ -353,8 +380,47 @@ impl Committer {
         held.map_err(|error| ReadOnlyCause::Disk(format!("there is not enough space on its disk: {error}")))
     }
 
+    /// Checks the files of the log. Takes no further transactions if they were changed, and takes them again if they are
+    /// back.
+    fn check_files(&mut self, check: u64) -> Result<(), String> {
+        match self.commits.read_only() {
+            None => {
+                let checked = self.appender.lock().check_files();
+                if let Err(error) = checked.as_ref()
+                    && ChangedLog::is_cause(error)
+                {
+                    self.refuse(log_failure(error), Vec::new());
+                }
+            }
+            Some(ReadOnlyCause::ChangedLog(_)) => {
+                let attempts_made = self.commits.writability.lock().attempts_made;
+                self.resume(attempts_made)?;
+            }
+            Some(_) => {}
+        }
+        self.commits.writability.lock().checks_made = check;
+        self.commits.attempted.notify_all();
+        Ok(())
+    }
+
     fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
-        refuse(&self.commits, &self.writer, cause, batch);
+        refuse(&self.commits, &self.writer, self.saved(cause, None), batch);
+    }
+
+    /// Saves the records if the log has lost what was written to it, unless that was the cause before.
+    fn saved(&self, cause: ReadOnlyCause, before: Option<&ReadOnlyCause>) -> ReadOnlyCause {
+        let (ReadOnlyCause::ChangedLog(message), false) =
+            (&cause, matches!(before, Some(ReadOnlyCause::ChangedLog(_))))
+        else {
+            return cause;
+        };
+        match self.engine.flush() {
+            Ok(()) => cause,
+            Err(error) => ReadOnlyCause::ChangedLog(format!(
+                "{message}; the records cannot be saved: {}",
+                error.message
+            )),
+        }
     }
 }
 
@@ -374,18 +440,6 @@ fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: V
     taken.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
 }
 
-/// Takes no further transactions because the log has lost what was written to it. What it has lost is in the records.
-pub(super) fn refuse_changed_log(commits: &CommitQueue, writer: &Writer, engine: &LazyEngine, problem: &str) {
-    save_records(engine);
-    refuse(commits, writer, changed_log(problem), Vec::new());
-}
-
-fn save_records(engine: &LazyEngine) {
-    if let Err(error) = engine.flush() {
-        tracing::error!("the records could not be saved: {error}");
-    }
-}
-
 /// Takes back the transactions that are queued or in `batch`: the next one is built on what is published.
 fn take_back(
     commits: &CommitQueue,
@@ -403,13 +457,9 @@ fn take_back(
 
 fn log_failure(error: &io::Error) -> ReadOnlyCause {
     match ChangedLog::is_cause(error) {
-        true => changed_log(&error.to_string()),
+        true => ReadOnlyCause::changed_log(error),
         false => ReadOnlyCause::Disk(format!("its log cannot be written: {error}")),
     }
-}
-
-fn changed_log(problem: &str) -> ReadOnlyCause {
-    ReadOnlyCause::ChangedLog(format!("another program has changed its log: {problem}"))
 }
 
 fn records_failure(error: &Error) -> ReadOnlyCause {

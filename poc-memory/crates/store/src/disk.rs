@@ -2,8 +2,9 @@
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Append-only files and the directories that name them.
@@ -31,6 +32,19 @@ pub(super) trait AppendFile: Send {
 
     /// Makes everything written so far durable.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// What identifies the file, whatever its path names by now.
+    fn id(&self) -> io::Result<FileId>;
+}
+
+/// Identifies a file: its device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId(u64, u64);
+
+impl FileId {
+    pub(super) fn of(found: &Metadata) -> FileId {
+        FileId(found.dev(), found.ino())
+    }
 }
 
 /// The operating system's files.
@@ -109,5 +123,9 @@ impl AppendFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        Ok(FileId::of(&self.metadata()?))
     }
 }

@@ -1,14 +1,14 @@
 //! One process per store: an advisory lock that the system releases when its holder dies.
 
-use super::disk;
+use super::disk::{self, FileId};
 use poc_graph::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a lock that this process has released is tried, and the pause between. A child that the process starts
-/// meanwhile holds all open files until it executes its program.
+/// Attempts to take a lock that this process holds, and the pause between them. A child that the process starts holds all
+/// open files until it executes its program, also a lock that was released meanwhile.
 const OWN_ATTEMPTS: u32 = 25;
 const OWN_PAUSE: Duration = Duration::from_millis(4);
 
@@ -80,6 +80,13 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => return Err(held(&mut file).into()),
                 Err(TryLockError::Error(error)) => return Err(failed(error).into()),
             }
+        }
+        // Whoever deleted an empty store has released the lock of a file that is gone.
+        let is_current = |found: std::fs::Metadata| {
+            file.metadata().is_ok_and(|own| FileId::of(&own) == FileId::of(&found))
+        };
+        if !std::fs::metadata(path).is_ok_and(is_current) {
+            return Err(LockError::Held("another process".to_owned()).into());
         }
         let write = |file: &mut File| {
             file.set_len(0)?;

@@ -36,6 +36,7 @@ use super::logged_transaction::LogBase;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use segment::{NextRecord, SegmentReader};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -202,26 +203,19 @@ impl Log {
     /// The first segment that is missing or has lost bytes since it was read or written, as a sentence; `None` if there is
     /// none. Only the lengths of the files are read.
     pub(super) fn lost_bytes(&self) -> Option<String> {
-        let segments = || self.index.read().segments.clone();
-        let problem = |segment: &Segment| {
+        // A compaction exchanges files with the lock for writing.
+        let index = self.index.read();
+        index.segments.iter().find_map(|segment| {
             let path = segment_path(&self.directory, segment.first);
             match std::fs::metadata(&path) {
                 Ok(found) if found.len() >= segment.bytes => None,
-                Ok(found) => {
-                    let bytes = segment.bytes;
-                    Some(format!("`{}` has {} bytes instead of {bytes}", path.display(), found.len()))
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    Some(format!("`{}` was deleted or moved", path.display()))
+                Ok(found) => Some(changed_length(&path, found.len(), segment.bytes)),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    Some(missing_file(&path))
                 }
                 Err(_) => None,
             }
-        };
-        let suspects: Vec<Segment> =
-            segments().into_iter().filter(|segment| problem(segment).is_some()).collect();
-        // A compaction may have replaced one meanwhile.
-        let is_listed = |suspect: &Segment| segments().iter().any(|segment| segment.first == suspect.first);
-        suspects.iter().filter(|suspect| is_listed(suspect)).find_map(problem)
+        })
     }
 
     /// An estimate of the bytes that the records after `seq` take. It assumes that all records after the last
@@ -376,6 +370,16 @@ fn modified_at(path: &Path) -> Option<SystemTime> {
 
 fn segment_path(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("{first:020}.log"))
+}
+
+/// A file that is not where the store has made it, as a sentence.
+fn missing_file(path: &Path) -> String {
+    format!("`{}` was deleted or moved", path.display())
+}
+
+/// A file that does not have the length that the store has given it, as a sentence.
+fn changed_length(path: &Path, found: u64, expected: u64) -> String {
+    format!("`{}` has {found} bytes instead of {expected}", path.display())
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> LogError {

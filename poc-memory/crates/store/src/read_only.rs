@@ -67,6 +67,11 @@ impl ReadOnlyCause {
         Error::new(code, format!("the store takes no writes: {}", self.message())).hint(self.hint())
     }
 
+    /// The cause for a log that has lost what was written to it.
+    pub(super) fn changed_log(problem: &dyn std::fmt::Display) -> ReadOnlyCause {
+        ReadOnlyCause::ChangedLog(format!("another program has changed its log: {problem}"))
+    }
+
     /// Whether the committer can bring the store back to taking writes.
     pub(super) fn may_end(&self) -> bool {
         matches!(self, ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_) | ReadOnlyCause::SharedLog(_))

@@ -194,7 +194,8 @@ impl Repair {
     /// the store's, have what was made from the old log and are deleted.
     ///
     /// # Errors
-    /// `invalid_argument` when the source is none of the [`Repair::options`].
+    /// `invalid_argument` when the source is none of the [`Repair::options`]; `unavailable` when what was derived cannot be
+    /// deleted; `internal` when the new log cannot be written or does not lead to the state. The store is as before then.
     pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<String> {
         if !self.is_possible(source) {
             return Err(Error::invalid("the store cannot be repaired from this source"));
@@ -237,7 +238,8 @@ fn check_exists(directory: &Path) -> Result<()> {
 /// quarantine that now has what the repair made. The folders of `derived` are deleted, as by [`Repair::run`].
 ///
 /// # Errors
-/// `locked` when a process has the store open, `not_found` when there is no repair to undo.
+/// `locked` when a process has the store open, `not_found` when there is no repair to undo, `unavailable` when what was
+/// derived cannot be deleted.
 pub fn undo_repair(directory: &Path, derived: &[&str]) -> Result<String> {
     check_exists(directory)?;
     let _lock = Lock::take(&directory.join("lock"))?;

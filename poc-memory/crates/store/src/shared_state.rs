@@ -8,6 +8,7 @@ use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::Log;
 use super::open::recovery_report::RecoveryReport;
+use super::read_only::ReadOnlyCause;
 use super::shared_log_copy::SharedLogCopy;
 use super::view_file;
 use super::writer_state::Writer;
@@ -70,9 +71,10 @@ impl Shared {
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
         let followers = self.index_workers.checkpoint();
         let (seq, views) = self.commits.views();
-        let viewed = match seq == *saved_seq {
-            true => Ok(()),
-            false => view_file::write(&self.directory, seq, &views, &self.log).map(|()| *saved_seq = seq),
+        let viewed = match self.log.lost_bytes() {
+            Some(problem) => Err(ReadOnlyCause::changed_log(&problem).error()),
+            None if seq == *saved_seq => Ok(()),
+            None => view_file::write(&self.directory, seq, &views, &self.log).map(|()| *saved_seq = seq),
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         if let Some(compactor) = &self.compactor {

@@ -1,6 +1,6 @@
 //! Tests of the open store: acknowledged transactions survive every fault.
 
-use super::disk::{AppendFile, Disk, SystemDisk};
+use super::disk::{AppendFile, Disk, FileId, SystemDisk};
 use super::engine::Engine;
 use super::engine::lsm::{self, LsmEngine};
 use super::engine::memory::MemoryEngine;
@@ -157,6 +157,9 @@ impl AppendFile for FaultyFile {
             return Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
         }
         self.0.write_all(bytes)
+    }
+    fn id(&self) -> std::io::Result<FileId> {
+        self.0.id()
     }
     fn sync(&mut self) -> std::io::Result<()> {
         if let Some(gate) = &*self.1.gate.lock() {

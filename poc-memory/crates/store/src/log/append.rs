@@ -3,12 +3,12 @@
 
 use super::inspect::PrefixEnd;
 use super::segment::{HEADER, Header};
-use super::{Log, RecordPosition, modified_at, segment_path};
-use crate::disk::{AppendFile, Disk};
+use super::snapshot::{SegmentState, check_segment};
+use super::{Log, RecordPosition, changed_length, missing_file, modified_at, segment_path};
+use crate::disk::{AppendFile, Disk, FileId};
 use crate::quarantine::Quarantine;
 use std::fs::Metadata;
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,14 +24,8 @@ impl ChangedLog {
     }
 }
 
-/// Identifies a file: its device and inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileId(u64, u64);
-
-impl FileId {
-    fn of(found: &Metadata) -> FileId {
-        FileId(found.dev(), found.ino())
-    }
+fn changed(problem: String) -> io::Error {
+    io::Error::other(ChangedLog(problem))
 }
 
 /// Limits that tests make small.
@@ -63,8 +57,6 @@ pub(crate) struct Appender {
 
 struct Open {
     file: Box<dyn AppendFile>,
-    /// The file that the path of the segment named when it was opened.
-    id: FileId,
     first: u64,
     /// Bytes up to the end of the last durable record.
     length: u64,
@@ -102,7 +94,11 @@ impl Appender {
     /// what was moved to the quarantine, as a message for people.
     pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
         let mut moved = None;
-        self.check_identity()?;
+        if let Err(error) = self.check_files()
+            && !(ChangedLog::is_cause(&error) && self.reopen_copy()?)
+        {
+            return Err(error);
+        }
         if let Some((end, quarantine)) = &self.cleanup.tail {
             moved = Some(end.move_tail(quarantine, self.disk.as_ref())?);
             self.cleanup.tail = None;
@@ -113,7 +109,7 @@ impl Appender {
         }
         if let Some(path) = &self.cleanup.begun {
             match std::fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => self.disk.sync_directory(&self.log.directory)?,
             }
             self.cleanup.begun = None;
@@ -133,44 +129,72 @@ impl Appender {
         let last = self.log.index.read().segments.last().map(|segment| segment.first);
         let Some(first) = last else { return Ok(None) };
         let path = segment_path(&self.log.directory, first);
-        let found = std::fs::metadata(&path)?;
-        let (id, length) = (FileId::of(&found), found.len());
+        let length = std::fs::metadata(&path)?.len();
         // Readers will see records that a killed process wrote and never synced.
         let mut file = self.disk.append(&path)?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        Ok(Some(Open { file, id, first, length }))
+        Ok(Some(Open { file, first, length }))
     }
 
-    /// Checks that the open segment is still the file that its path names, and returns its length. Otherwise what is written
-    /// to it would be in no log.
-    fn check_identity(&self) -> io::Result<Option<(&Open, u64)>> {
-        let Some(open) = &self.open else { return Ok(None) };
-        let path = segment_path(&self.log.directory, open.first);
-        let changed = |what: &str| io::Error::other(ChangedLog(format!("`{}` {what}", path.display())));
-        match std::fs::metadata(&path) {
-            Ok(found) if FileId::of(&found) == open.id => Ok(Some((open, found.len()))),
-            Ok(_) => Err(changed("was replaced by another file")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(changed("was deleted or moved")),
-            Err(error) => Err(error),
-        }
+    /// Checks that the files of the log are there and have what was written to them, by their lengths.
+    ///
+    /// # Errors
+    /// [`ChangedLog`] otherwise.
+    pub(crate) fn check_files(&self) -> io::Result<()> {
+        self.check_open_segment()?;
+        self.log.lost_bytes().map_or(Ok(()), |problem| Err(changed(problem)))
     }
 
-    /// Checks that the open segment ends where it was written to.
-    fn check_segment(&self) -> io::Result<()> {
-        let Some((open, length)) = self.check_identity()? else { return Ok(()) };
-        if length == open.length {
-            return Ok(());
-        }
+    /// Checks that the open segment is the file that its path names, and ends where it was written to. What is written to
+    /// another file would be in no log.
+    fn check_open_segment(&self) -> io::Result<()> {
+        let Some(open) = &self.open else { return Ok(()) };
         let path = segment_path(&self.log.directory, open.first);
-        let what = format!("`{}` has {length} bytes instead of {}", path.display(), open.length);
-        Err(io::Error::other(ChangedLog(what)))
+        let found = match std::fs::metadata(&path) {
+            Ok(found) => found,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(changed(missing_file(&path)));
+            }
+            Err(error) => return Err(error),
+        };
+        if FileId::of(&found) != open.file.id()? {
+            return Err(changed(format!("`{}` was replaced by another file", path.display())));
+        }
+        // A write that failed may have left bytes after the end, which are cut off.
+        let is_longer = found.len() > open.length && !self.cleanup.is_torn;
+        if found.len() < open.length || is_longer {
+            return Err(changed(changed_length(&path, found.len(), open.length)));
+        }
+        Ok(())
+    }
+
+    /// Opens the last segment again if its path names a copy of what was written, such as a file that was restored. Returns
+    /// whether the whole log is there then.
+    fn reopen_copy(&mut self) -> io::Result<bool> {
+        let Some(open) = &mut self.open else { return Ok(false) };
+        let path = segment_path(&self.log.directory, open.first);
+        let is_copy = |found: Metadata| {
+            found.len() == open.length
+                && matches!(
+                    check_segment(&path, open.first, u64::MAX),
+                    Ok(SegmentState::Whole { last, bytes, .. }) if (last, bytes) == (self.log.last(), open.length)
+                )
+        };
+        if !std::fs::metadata(&path).is_ok_and(is_copy) {
+            return Ok(false);
+        }
+        let mut file = self.disk.append(&path)?;
+        file.sync()?;
+        open.file = file;
+        self.cleanup.is_torn = false;
+        Ok(self.check_files().is_ok())
     }
 
     /// Appends records, in order and without gaps, and makes them durable with one sync.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
-        self.check_segment()?;
+        self.check_open_segment()?;
         // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
         // are cut off, and the next ones begin a segment.
         let full = self.open.as_ref().is_none_or(|open| {
@@ -210,7 +234,6 @@ impl Appender {
         let mut file = self.disk.create(&path)?;
         file.write_all(&Header::new(first).encode())?;
         file.sync()?;
-        let id = FileId::of(&std::fs::metadata(&path)?);
         self.disk.sync_directory(&self.log.directory)?;
         self.cleanup.begun = None;
         let before =
@@ -218,6 +241,6 @@ impl Appender {
         let mut index = self.log.index.write();
         index.complete_segment(before);
         index.start_segment(first);
-        Ok(Open { file, id, first, length: HEADER as u64 })
+        Ok(Open { file, first, length: HEADER as u64 })
     }
 }

@@ -64,8 +64,8 @@ impl Journal {
     pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
         for folder in derived.iter().map(|name| store.join(name)).filter(|folder| folder.exists()) {
             fs::remove_dir_all(&folder).map_err(|error| {
-                Error::internal(format!("`{}` cannot be deleted: {error}", folder.display()))
-                    .hint("nothing was repaired; it is made again from the log")
+                Error::unavailable(format!("`{}` cannot be deleted: {error}", folder.display()))
+                    .hint("nothing else was changed")
             })?;
         }
         let bytes = serde_json::to_vec_pretty(self).map_err(|error| {

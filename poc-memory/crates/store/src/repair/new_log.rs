@@ -32,8 +32,8 @@ const BATCH_BYTES: usize = 4 << 20;
 const TXN_BYTES: usize = 8 << 20;
 /// Bytes of changes that a transaction of a gap gets at most. The rest is for the transaction itself.
 const MAX_TXN_BYTES: usize = MAX_RECORD - (1 << 20);
-/// Bytes of an encoded write beside its key and its images, at most.
-const WRITE_BYTES: usize = 32;
+/// Bytes of an encoded write beside its key and its images, at most: the names of its fields and of its table.
+const WRITE_BYTES: usize = 64;
 
 /// The log to write.
 pub(super) struct NewLog<'a> {
@@ -118,10 +118,11 @@ impl NewLog<'_> {
             })?;
         }
         let at = self.log.time_of_last(first - 1)?.or(self.log.time_of_next(last)?).unwrap_or(self.now);
-        let (places, range) = (last - first + 1, format!("{first} to {last}"));
+        let places = last - first + 1;
+        let gap = format!("{first} to {last}");
         let divided = divide(writes, places)?;
         if divided.len() as u64 > places {
-            return Err(failed("a gap in the log changed more than its transactions can hold", &range));
+            return Err(failed("a gap in the log changed more than its transactions can hold", &gap));
         }
         // At the end of the gap: an index that was saved in the middle of it reads them all.
         let empty = places - divided.len() as u64;
@@ -131,7 +132,7 @@ impl NewLog<'_> {
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes };
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
-                return Err(failed("a gap in the log changed more than its transactions can hold", &range));
+                return Err(failed("a gap in the log changed more than its transactions can hold", &gap));
             }
             writer.add(&txn, &payload, None)?;
         }
@@ -160,8 +161,12 @@ fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<
     let mut limit = TXN_BYTES;
     loop {
         let parts = parts_of(&by_tenant, limit);
-        if parts.len() as u64 <= places || limit >= MAX_TXN_BYTES {
+        if parts.len() as u64 <= places {
             return Ok(parts);
+        }
+        if limit >= MAX_TXN_BYTES {
+            // A last attempt: the lengths above are upper bounds.
+            return Ok(by_tenant.into_iter().collect());
         }
         limit = (limit * 2).min(MAX_TXN_BYTES);
     }

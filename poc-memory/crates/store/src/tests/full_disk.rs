@@ -107,6 +107,9 @@ impl AppendFile for FailingFile {
             }
         }
     }
+    fn id(&self) -> std::io::Result<FileId> {
+        self.0.id()
+    }
     fn sync(&mut self) -> io::Result<()> {
         let length = fs::metadata(&self.2)?.len();
         let synced = self.1.synced.lock().insert(self.2.clone(), length).unwrap_or(0);

@@ -87,6 +87,9 @@ impl AppendFile for PoweredFile {
         self.0.files.lock().get_mut(&self.1).unwrap().written += taken.len() as u64;
         powered
     }
+    fn id(&self) -> std::io::Result<FileId> {
+        self.2.id()
+    }
     fn sync(&mut self) -> std::io::Result<()> {
         self.0.spend()?;
         let mut files = self.0.files.lock();
