@@ -265,11 +265,11 @@ fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     let mut world = World::new();
     // So much that the records become a table, of which the quarantine can be read.
     for number in 1..=6 {
-        let text = format!("Ships at anchor {}", incompressible(400 << 10, number));
-        world.write("text", &text);
-        let text = world.home().join("text");
         let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
-        world.json(&["insert", "--key", &key, "--title", &title, "--body-file", text.to_str().unwrap()]);
+        let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));
+        let note = serde_json::json!({ "key": key, "title": title, "body": body });
+        world.write("note.jsonl", &note.to_string());
+        world.json(&["import", world.home().join("note.jsonl").to_str().unwrap()]);
     }
     // The daemon saves the indexes when it stops.
     world.start_daemon();

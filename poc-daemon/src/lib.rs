@@ -10,6 +10,7 @@ mod host;
 mod lifecycle;
 mod log;
 mod log_file;
+mod log_files;
 mod metrics;
 mod notifications;
 mod opening;

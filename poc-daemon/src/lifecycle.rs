@@ -7,7 +7,7 @@ use crate::serve::{rest, socket};
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{
-    checkpoint, compaction, log, notifications, opening, pools, recall_updates, refresh, schedule,
+    checkpoint, compaction, log, log_files, notifications, opening, pools, recall_updates, refresh, schedule,
     service_manager, transcripts, vaults, verification, watch,
 };
 use poc_agent::Catalog;
@@ -104,6 +104,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             saved,
             compacted,
             verified,
+            checked,
             notifications_sent,
             notified,
             served,
@@ -118,6 +119,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             task(&shared, "checkpoint", checkpoint::run(shared.clone())),
             task(&shared, "compaction", compaction::run(shared.clone())),
             task(&shared, "verification", verification::run(shared.clone())),
+            task(&shared, "log files", log_files::run(shared.clone())),
             task(&shared, "notifications", notifications::run(shared.clone())),
             task(&shared, "service manager", service_manager::run(shared.clone())),
             task(&shared, "rest", rest::run(shared.clone(), over_http)),
@@ -132,6 +134,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(saved)
             .and(compacted)
             .and(verified)
+            .and(checked)
             .and(notifications_sent)
             .and(notified)
             .and(served)

@@ -12,6 +12,9 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 /// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose. If the file cannot be written,
 /// for example on a disk that is mounted for reading only, the log goes to standard error alone.
+///
+/// # Errors
+/// `internal` when logging was started before.
 pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig) -> Result<()> {
     let path = paths.daemon_log();
     let (file, problem) = match LogFile::open(&path, config) {

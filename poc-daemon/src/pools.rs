@@ -18,9 +18,9 @@ const MIN_REQUESTS: usize = 16;
 const MAX_REQUESTS: usize = 1024;
 
 /// Slots for the daemon's own tasks. Each task waits for its work before it starts more, so one slot
-/// for each is enough: schedule, watch, refresh, checkpoint, compaction, verification, transcripts, vaults, notifications,
-/// and reload by signal.
-const BACKGROUND: usize = 10;
+/// for each is enough: schedule, watch, refresh, checkpoint, compaction, verification, transcripts, vaults, updates of
+/// recalls, log files, notifications, and reload by signal.
+const BACKGROUND: usize = 12;
 
 /// Blocking threads for libraries that use the runtime directly.
 const RESERVED: usize = 8;

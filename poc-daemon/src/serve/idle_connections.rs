@@ -29,7 +29,7 @@ pub(super) struct IdleConnection {
     connections: Arc<IdleConnections>,
     number: u64,
     closing: Arc<Notify>,
-    is_told: AtomicBool,
+    is_notified: AtomicBool,
 }
 
 impl IdleConnections {
@@ -42,7 +42,7 @@ impl IdleConnections {
         idle.closing.insert(number, closing.clone());
         drop(idle);
         self.changed.notify_one();
-        IdleConnection { connections: self.clone(), number, closing, is_told: AtomicBool::new(false) }
+        IdleConnection { connections: self.clone(), number, closing, is_notified: AtomicBool::new(false) }
     }
 
     /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the next one if
@@ -90,7 +90,7 @@ impl IdleConnection {
     /// Waits until the connection is to be closed. A caller that goes on with it calls [`IdleConnections::keep`].
     pub(super) async fn closed(&self) {
         self.closing.notified().await;
-        self.is_told.store(true, Ordering::Relaxed);
+        self.is_notified.store(true, Ordering::Relaxed);
     }
 }
 
@@ -106,7 +106,7 @@ impl Drop for IdleConnection {
     fn drop(&mut self) {
         let was_listed = self.connections.idle.lock().closing.remove(&self.number).is_some();
         // It was chosen and stopped being idle before it knew.
-        if !was_listed && !self.is_told.load(Ordering::Relaxed) {
+        if !was_listed && !self.is_notified.load(Ordering::Relaxed) {
             self.connections.keep();
         }
     }

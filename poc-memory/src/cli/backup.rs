@@ -27,7 +27,8 @@ use std::path::Path;
 pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
-    /// List the generations of the folder or file, without reading them: `complete` has all files with their lengths
+    /// List the generations of the folder or file. Only manifests are read: `complete` has all files with their lengths,
+    /// `unread` is an archive
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation
@@ -61,6 +62,8 @@ pub(super) struct GenerationOutput {
     total_bytes: Option<u64>,
     /// Whether every file was read.
     verified: bool,
+    #[serde(skip)]
+    is_archive: bool,
     /// What is damaged or missing.
     problems: Vec<String>,
 }
@@ -68,7 +71,7 @@ pub(super) struct GenerationOutput {
 impl GenerationOutput {
     fn of(generation: &BackupGeneration) -> GenerationOutput {
         let manifest = generation.manifest.as_ref();
-        let mut problems = generation.missing();
+        let mut problems = generation.incomplete_files();
         problems.extend(manifest.err().cloned());
         GenerationOutput {
             generation: generation.name.clone(),
@@ -77,6 +80,7 @@ impl GenerationOutput {
             notes: manifest.ok().map(|manifest| manifest.notes),
             total_bytes: manifest.ok().map(|manifest| manifest.bytes()),
             verified: false,
+            is_archive: generation.path.is_file(),
             problems,
         }
     }
@@ -85,6 +89,7 @@ impl GenerationOutput {
         match (self.problems.is_empty(), self.verified) {
             (false, _) => "damaged",
             (true, true) => "ok",
+            (true, false) if self.is_archive => "unread",
             (true, false) => "complete",
         }
     }

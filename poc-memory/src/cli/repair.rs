@@ -143,10 +143,9 @@ impl LocalCommand for RepairStore {
         if !self.yes {
             return Ok(RepairOutput::Choices { damage: repair.damage().to_owned(), choices: vec![choice] });
         }
-        Ok(RepairOutput::Repaired {
-            replaced: repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?,
-            choice,
-        })
+        let replaced = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
+        forget_verification(session);
+        Ok(RepairOutput::Repaired { replaced, choice })
     }
 
     fn show(output: &RepairOutput) -> String {
@@ -165,7 +164,7 @@ impl LocalCommand for RepairStore {
                 let rest = match choice.lost_changes.as_slice() {
                     [] => String::new(),
                     _ => format!(
-                        "notes and links that only it has come back with `poc-memory doctor quarantine restore {replaced}`\n"
+                        "`poc-memory doctor quarantine restore {replaced}` restores notes and links that only it has\n"
                     ),
                 };
                 format!(

@@ -46,7 +46,7 @@ pub(crate) struct BackupOutput {
     /// Files that an earlier generation already had.
     linked_files: u64,
     linked_bytes: u64,
-    /// Damaged files of earlier generations, which were copied again.
+    /// Damaged or missing files of earlier generations, which were copied again.
     #[serde(default)]
     damaged: Vec<String>,
     /// Generations that were deleted.
@@ -115,7 +115,7 @@ impl Op for Backup {
         }
         Some(format!(
             "earlier backups had {}, written again in this one: `--verify` lists what is still damaged",
-            plural(output.damaged.len() as u64, "damaged file")
+            plural(output.damaged.len() as u64, "damaged or missing file")
         ))
     }
 

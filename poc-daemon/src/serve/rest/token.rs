@@ -116,7 +116,7 @@ fn load(path: &Path) -> Result<String> {
     file.read_to_string(&mut text).map_err(failed)?;
     let token = text.trim();
     if token.is_empty() {
-        // A full disk or a power cut has left it so.
+        // An earlier release was interrupted while it wrote the file.
         return create(path);
     }
     if token.len() < MIN_CHARS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         /// A changed byte is found, unless it is outside of what the file says.
         #[test]
-        fn a_damaged_file_is_not_believed(at: prop::sample::Index, flip in 1u8..) {
+        fn a_damaged_file_is_rejected(at: prop::sample::Index, flip in 1u8..) {
             let folder = tempfile::tempdir().unwrap();
             write(folder.path(), &record()).unwrap();
             prop_assert_eq!(read(folder.path()).unwrap(), Some(record()));

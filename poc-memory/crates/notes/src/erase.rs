@@ -4,7 +4,7 @@
 //! of the whole memory: there is no log that lacks one text only, because every later transaction has images of others.
 
 use super::Memory;
-use super::backup::{self, BackupPart};
+use super::backup::{self, BackupCallbacks, BackupPart, FoundBackups};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, NodeId};
@@ -74,10 +74,11 @@ impl ErasedTexts {
 
     fn are_in_transaction(&self, txn: &LoggedTransaction) -> bool {
         let has = |table: Table, bytes: &[u8]| match table {
-            Table::Nodes => Node::decode(bytes).is_ok_and(|node| self.are_in_note(&node)),
-            Table::Messages => Message::decode(bytes).is_ok_and(|message| self.are_in(&message.text)),
-            _ => self.are_in_bytes(bytes),
+            Table::Nodes => Node::decode(bytes).ok().map(|node| self.are_in_note(&node)),
+            Table::Messages => Message::decode(bytes).ok().map(|message| self.are_in(&message.text)),
+            _ => None,
         };
+        let has = |table: Table, bytes: &[u8]| has(table, bytes).unwrap_or_else(|| self.are_in_bytes(bytes));
         txn.writes.iter().any(|write| {
             [&write.before, &write.after].into_iter().flatten().any(|image| has(write.table, image))
         })
@@ -177,19 +178,32 @@ pub fn erase(
         Error::internal("the text is deleted, but the history that has it could not be dropped")
             .hint("write something and erase again")
     })?;
-    let in_part = |part: BackupPart<'_>| match part {
-        BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
-        BackupPart::File(bytes) => texts.are_in_file(bytes),
-    };
-    let backups = backup::search(&memory.paths, &in_part, callbacks.check_cancelled)?;
+    let run_files = remove_run_files(&memory.paths.runs(), texts)?;
+    let quarantine = clear_quarantine(&memory.paths.store().join("quarantine"), texts)?;
+    let elsewhere = elsewhere(memory, texts)?;
+    let backups = search_backups(memory, texts, callbacks);
     Ok(ErasureReport {
         history_since: base.at,
         rows,
-        run_files: remove_run_files(&memory.paths.runs(), texts)?,
-        quarantine: clear_quarantine(&memory.paths.store().join("quarantine"), texts)?,
-        elsewhere: elsewhere(memory, texts)?,
+        run_files,
+        quarantine,
+        elsewhere,
         backups: backups.found,
         unread_backups: backups.unread,
+    })
+}
+
+/// The backups that have the texts. The erasure is complete before, so a search that is cancelled is no error: then all
+/// places count as unread.
+fn search_backups(memory: &Memory, texts: &ErasedTexts, callbacks: &CompactionCallbacks<'_>) -> FoundBackups {
+    let has = |part: BackupPart<'_>| match part {
+        BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
+        BackupPart::File(bytes) => texts.are_in_file(bytes),
+    };
+    let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: callbacks.check_cancelled };
+    backup::search(&memory.paths, &has, &callbacks).unwrap_or_else(|_| FoundBackups {
+        found: Vec::new(),
+        unread: backup::searched_places(&memory.paths),
     })
 }
 
@@ -259,7 +273,6 @@ fn unremovable(path: &Path, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::BackupCallbacks;
     use crate::delete;
     use crate::testing::TestMemory;
 
@@ -343,6 +356,22 @@ mod tests {
         fs::remove_file(folder.join(&before.name).join("manifest.json")).unwrap();
         let report = erase(&memory, &texts, "delete", &compaction).unwrap();
         assert!(!report.backups.contains(&folder.join(&erased.name)), "{:?}", report.backups);
-        assert_eq!(report.unread_backups, [folder.join(&before.name), gone]);
+        assert_eq!(report.unread_backups, [folder.join(&before.name), gone.clone()]);
+        // A part that is damaged may have it, and so may a disk that is not there.
+        let path = folder.join(&erased.name).join(&erased.manifest.log[0].file.path);
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(path, bytes).unwrap();
+        let report = erase(&memory, &texts, "delete", &compaction).unwrap();
+        assert!(report.unread_backups.contains(&folder.join(&erased.name)), "{report:?}");
+        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
+        let report = erase(&memory, &texts, "delete", &compaction).unwrap();
+        assert_eq!(report.unread_backups, [folder, gone.clone()]);
+        // A search that is cancelled is no error.
+        let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+        assert_eq!(search_backups(&memory, &texts, &callbacks).unread.len(), 3);
     }
 }

@@ -3,7 +3,7 @@
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_key, normal_key};
 use poc_search::retrieve::key::notes_of_name;
-use poc_store::{DAMAGED_HINT, Records, Transaction};
+use poc_store::{Records, Transaction};
 
 /// The minimum number of characters of an id that name a node.
 const MIN_ID_CHARS: usize = 8;
@@ -100,12 +100,8 @@ pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
 
 /// The error for an unknown name, with the most similar key as a hint.
 pub fn unknown(name: &str, view: &View) -> Error {
-    let near = closest_key(view, name);
-    if near == Some(&*normal_key(name)) {
-        // Of a damaged store, the saved view may have the names and links of notes that the records have lost.
-        return Error::not_found(format!("the text of the note `{name}` is lost: the store is damaged"))
-            .hint(DAMAGED_HINT);
-    }
+    // The view may have the name of a note that the records have lost, or that was just deleted.
+    let near = closest_key(view, name).filter(|near| *near != &*normal_key(name));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("`poc-memory search {}` looks for it", quoted(name)),

@@ -61,7 +61,8 @@ pub use compact::{Compaction, CompactionCallbacks};
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, NoteDigests};
 pub use log::{
-    LogSnapshot, SegmentExtent, SegmentState, check_segment, each_logged_transaction, last_transaction_before,
+    LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
+    last_transaction_before,
 };
 pub use log_copy::copy_log;
 pub use logged_change::{LoggedChange, LoggedChangeKind};

@@ -23,12 +23,11 @@ pub(super) use compacted_segment::{
 pub(super) use error::LogError;
 pub(super) use inspect::{PrefixEnd, check_format, inspect};
 pub(super) use salvage::salvage;
-pub(super) use segment::frame;
-#[cfg(any(fuzzing, test))]
-pub(super) use segment::intact_records;
+pub(super) use segment::{frame, intact_records};
 pub(super) use snapshot::check_segment_with;
 pub use snapshot::{
-    LogSnapshot, SegmentExtent, SegmentState, check_segment, each_logged_transaction, last_transaction_before,
+    LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
+    last_transaction_before,
 };
 
 use super::LoggedTransaction;

@@ -265,22 +265,25 @@ pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter
     Ok(problems)
 }
 
-/// Calls `each` with the path and the content of each file that the manifest of an archive lists.
+/// Calls `each` with each file that the manifest of an archive lists, and a temporary copy of it.
 ///
 /// # Errors
 /// Those of `each`, and as [`unpack`].
-pub(super) fn each_file(path: &Path, each: &mut dyn FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
-    let archived = generation(path)?;
-    let manifest = archived.readable()?;
+pub(super) fn each_file(
+    generation: &BackupGeneration,
+    each: &mut dyn FnMut(&BackupFile, &Path) -> Result<()>,
+) -> Result<()> {
+    let path = &generation.path;
+    let manifest = generation.readable()?;
     let mut archive = open(path)?;
     let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     while let Some(file) = files.next()? {
         let (mut file, listed) = file.map_err(|problem| damaged(&problem))?;
-        if listed.is_some() {
-            let mut bytes = Vec::new();
-            file.content.read_to_end(&mut bytes).map_err(|error| unusable(path, "read", &error))?;
-            each(&file.path, &bytes)?;
-        }
+        let Some(listed) = listed else { continue };
+        let temporary = |error: io::Error| unusable(&std::env::temp_dir(), "written", &error);
+        let mut copy = tempfile::NamedTempFile::new().map_err(temporary)?;
+        io::copy(&mut file.content, &mut copy).map_err(|error| unusable(path, "copied", &error))?;
+        each(listed, copy.path())?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub struct BackupReport {
     pub copied: (u64, u64),
     /// Files that an earlier generation already had, and their bytes.
     pub linked: (u64, u64),
-    /// Files of earlier generations that are damaged. They were copied again.
+    /// Files of earlier generations that are damaged or missing. They were copied again.
     pub damaged: Vec<String>,
     /// Generations that were deleted because there are newer ones.
     pub removed: Vec<String>,
@@ -125,7 +125,7 @@ pub(super) fn write_generation(
 fn remove_old(folder: &Path, keep: usize, damaged: &BTreeSet<FileId>) -> Result<Vec<String>> {
     let is_complete = |generation: &BackupGeneration, manifest: &BackupManifest| {
         let mut files = manifest.all_files().map(|file| generation.path.join(&file.path));
-        generation.missing().is_empty()
+        generation.incomplete_files().is_empty()
             && !files.any(|path| FileId::of(&path).is_some_and(|id| damaged.contains(&id)))
     };
     let (mut complete, mut removed) = (0, Vec::new());

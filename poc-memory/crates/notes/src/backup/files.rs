@@ -157,7 +157,7 @@ impl Digest {
     pub(super) fn difference(&self, file: &BackupFile) -> Option<String> {
         let is_changed = self.blake3 != file.blake3;
         wrong_length(self.bytes, file)
-            .or_else(|| is_changed.then(|| "is damaged: its checksum is another".to_owned()))
+            .or_else(|| is_changed.then(|| "is damaged: its checksum differs".to_owned()))
     }
 }
 

@@ -48,7 +48,7 @@ impl BackupGeneration {
 
     /// The files that are missing or have another length, one line each, without reading them; empty in an archive, whose
     /// files have no lengths of their own.
-    pub fn missing(&self) -> Vec<String> {
+    pub fn incomplete_files(&self) -> Vec<String> {
         let Some(manifest) = self.manifest.as_ref().ok().filter(|_| !self.path.is_file()) else {
             return Vec::new();
         };

@@ -147,7 +147,7 @@ fn restore_of(
                 return Ok(RestoreReport { skipped, ..report });
             }
             Selection::DamagedFile(problem) => {
-                is_log_intact |= skipped.is_empty();
+                is_log_intact = true;
                 skipped.push(format!("`{}`: {problem}", generation.name));
             }
             Selection::Damaged(problem) => skipped.push(format!("`{}`: {problem}", generation.name)),
@@ -271,16 +271,19 @@ fn select(
     if let Some(problem) = checker.log_problems(&generation.path, manifest, last)?.into_iter().next() {
         return Ok(Selection::Damaged(problem));
     }
-    let damaged = checker.file_problems(&generation.path, manifest)?;
-    if let Some(problem) = damaged.values().next().filter(|_| !options.skip_damaged_files) {
-        return Ok(Selection::DamagedFile(problem.clone()));
-    }
     let seq = match options.point {
-        RestorePoint::Newest => Some(manifest.seq),
-        RestorePoint::Seq(seq) => Some(seq),
-        RestorePoint::At(at) => state_at(generation, manifest, at)?,
+        RestorePoint::Newest => manifest.seq,
+        RestorePoint::Seq(seq) => seq,
+        RestorePoint::At(at) => match state_at(generation, manifest, at)? {
+            Some(seq) => seq,
+            None => return Ok(Selection::Absent),
+        },
     };
-    Ok(seq.map_or(Selection::Absent, |seq| Selection::State { seq, damaged }))
+    let damaged = checker.file_problems(&generation.path, manifest)?;
+    Ok(match damaged.values().next() {
+        Some(problem) if !options.skip_damaged_files => Selection::DamagedFile(problem.clone()),
+        _ => Selection::State { seq, damaged },
+    })
 }
 
 /// The last transaction of an intact generation that was made at or before a time.
@@ -324,10 +327,10 @@ fn put_in_place(
         .and_then(|()| {
             // Again, because copying takes time.
             require_no_store(target)?;
+            delete_empty_store(&store)?;
             for (part, path) in parts(target) {
                 put(&staging.join(part), &path, &mut report)?;
             }
-            delete_empty_store(&store)?;
             rename(&staging.join("store"), &store)
         });
     // What cannot be deleted now is deleted by the next restoration.

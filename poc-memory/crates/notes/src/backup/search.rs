@@ -1,14 +1,15 @@
 //! Finds the backups of a memory that contain something.
 
-use super::files::FileId;
+use super::files::{self, FileId, Meter};
 use super::generations::{BackupGeneration, generations};
-use super::{archive, backup_places};
+use super::manifest::BackupManifest;
+use super::{BackupCallbacks, BackupFile, archive, backup_places, unusable};
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
-use poc_store::LoggedTransaction;
+use poc_store::{LoggedTransaction, each_transaction_of_segment};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A part of a backup.
 pub(crate) enum BackupPart<'a> {
@@ -21,33 +22,31 @@ pub(crate) enum BackupPart<'a> {
 /// The backups of a memory that were searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundBackups {
-    /// Generations and archives with a part that fits.
+    /// Generations and archives with a part that matches.
     pub(crate) found: Vec<PathBuf>,
-    /// Generations, archives and folders that cannot be read, or not completely.
+    /// Others that cannot be read completely, and places without a backup, whose disk may not be there.
     pub(crate) unread: Vec<PathBuf>,
 }
 
 /// Searches the places that the memory was backed up into. A file that several generations share is read once.
 ///
 /// # Errors
-/// Those of `check_cancelled`, which is called before each file.
+/// Those of `check_cancelled`.
 pub(crate) fn search(
     paths: &Paths,
-    fits: &dyn Fn(BackupPart<'_>) -> bool,
-    check_cancelled: &dyn Fn() -> Result<()>,
+    matches: &dyn Fn(BackupPart<'_>) -> bool,
+    callbacks: &BackupCallbacks<'_>,
 ) -> Result<FoundBackups> {
-    let (mut result, mut known) = (FoundBackups::default(), BTreeMap::new());
+    let mut searcher = Searcher { matches, meter: Meter::new(callbacks, None), known: BTreeMap::new() };
+    let mut result = FoundBackups::default();
     for place in backup_places::places(paths) {
-        let Ok(all) = generations(&place) else {
+        let all = generations(&place).unwrap_or_default();
+        if all.is_empty() {
             result.unread.push(place);
             continue;
-        };
+        }
         for generation in all {
-            let found = match generation.path.is_file() {
-                true => in_archive(&generation, fits, check_cancelled)?,
-                false => in_folder(&generation, fits, check_cancelled, &mut known)?,
-            };
-            match found {
+            match searcher.in_generation(&generation)? {
                 Some(true) => result.found.push(generation.path),
                 Some(false) => {}
                 None => result.unread.push(generation.path),
@@ -57,57 +56,74 @@ pub(crate) fn search(
     Ok(result)
 }
 
-/// Whether a generation has a part that fits; `None` if none was found and not all of it can be read.
-fn in_folder(
-    generation: &BackupGeneration,
-    fits: &dyn Fn(BackupPart<'_>) -> bool,
-    check_cancelled: &dyn Fn() -> Result<()>,
-    known: &mut BTreeMap<FileId, Option<bool>>,
-) -> Result<Option<bool>> {
-    let Ok(manifest) = &generation.manifest else { return Ok(None) };
-    let mut all_read = true;
-    for file in manifest.all_files() {
-        check_cancelled()?;
-        let path = generation.path.join(&file.path);
-        let id = FileId::of(&path);
-        let found = match id.as_ref().and_then(|id| known.get(id)) {
-            Some(found) => *found,
-            None => fs::read(&path).ok().map(|bytes| in_file(&file.path, &bytes, fits)),
+/// The places that [`search`] reads.
+pub(crate) fn searched_places(paths: &Paths) -> Vec<PathBuf> {
+    backup_places::places(paths)
+}
+
+struct Searcher<'a> {
+    matches: &'a dyn Fn(BackupPart<'_>) -> bool,
+    meter: Meter<'a>,
+    /// Whether a file has a part that matches; `None` if none was found and it is damaged.
+    known: BTreeMap<FileId, Option<bool>>,
+}
+
+impl Searcher<'_> {
+    /// Whether a generation has a part that matches; `None` if none was found and not all of it can be read.
+    fn in_generation(&mut self, generation: &BackupGeneration) -> Result<Option<bool>> {
+        let Ok(manifest) = &generation.manifest else { return Ok(None) };
+        let mut found = Some(false);
+        let mut add = |in_file: Option<bool>| {
+            found = match (found, in_file) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (None, _) | (_, None) => None,
+                _ => Some(false),
+            };
         };
-        known.extend(id.map(|id| (id, found)));
-        match found {
-            Some(true) => return Ok(Some(true)),
-            Some(false) => {}
-            None => all_read = false,
+        if generation.path.is_file() {
+            let read = archive::each_file(generation, &mut |file, path| {
+                add(self.in_file(path, file, manifest)?);
+                Ok(())
+            });
+            self.meter.add(0)?;
+            if read.is_err() {
+                add(None);
+            }
+            return Ok(found);
         }
+        for file in manifest.all_files() {
+            let path = generation.path.join(&file.path);
+            let id = FileId::of(&path);
+            let in_file = match id.as_ref().and_then(|id| self.known.get(id)) {
+                Some(known) => *known,
+                None => self.in_file(&path, file, manifest)?,
+            };
+            self.known.extend(id.map(|id| (id, in_file)));
+            add(in_file);
+        }
+        Ok(found)
     }
-    Ok(all_read.then_some(false))
-}
 
-/// The same for the generation of an archive.
-fn in_archive(
-    generation: &BackupGeneration,
-    fits: &dyn Fn(BackupPart<'_>) -> bool,
-    check_cancelled: &dyn Fn() -> Result<()>,
-) -> Result<Option<bool>> {
-    let mut found = false;
-    let read = archive::each_file(&generation.path, &mut |path, bytes| {
-        check_cancelled()?;
-        found = found || in_file(path, bytes, fits);
-        Ok(())
-    });
-    check_cancelled()?;
-    Ok(if found { Some(true) } else { read.ok().map(|()| false) })
-}
-
-/// Whether a file of a generation has a part that fits.
-fn in_file(path: &str, bytes: &[u8], fits: &dyn Fn(BackupPart<'_>) -> bool) -> bool {
-    if !path.starts_with("log/") {
-        return fits(BackupPart::File(bytes));
+    /// Whether a file of a generation has a part that matches; `None` if none was found and the file is not as it was
+    /// written.
+    fn in_file(&mut self, path: &Path, file: &BackupFile, manifest: &BackupManifest) -> Result<Option<bool>> {
+        let digest = files::digest(path, &mut self.meter);
+        // A file that cannot be read counts as damaged; an operation that ends does not.
+        self.meter.add(0)?;
+        let is_intact = digest.is_ok_and(|digest| digest.is(file));
+        let segment = manifest.log.iter().find(|segment| segment.file.path == file.path);
+        let mut found = false;
+        let read = match segment {
+            Some(segment) => each_transaction_of_segment(path, segment.first, &mut |txn| {
+                found = found || (self.matches)(BackupPart::Transaction(&txn));
+                self.meter.add(0)
+            })
+            .map(drop),
+            None => fs::read(path)
+                .map(|bytes| found = (self.matches)(BackupPart::File(&bytes)))
+                .map_err(|error| unusable(path, "read", &error)),
+        };
+        self.meter.add(0)?;
+        Ok(if found { Some(true) } else { (is_intact && read.is_ok()).then_some(false) })
     }
-    let mut found = false;
-    poc_store::each_logged_transaction(bytes, &mut |txn| {
-        found = found || fits(BackupPart::Transaction(&txn));
-    });
-    found
 }

@@ -260,7 +260,7 @@ fn a_missing_file_of_an_unchanged_memory_is_copied_again() {
     let lost = [first.manifest.log[1].file.path.as_str(), "agents/one.toml"];
     let lost = lost.map(|path| profile.folder().join(&first.name).join(path));
     lost.iter().for_each(|path| fs::remove_file(path).unwrap());
-    let missing = generations(&profile.folder()).unwrap()[0].missing();
+    let missing = generations(&profile.folder()).unwrap()[0].incomplete_files();
     assert_eq!(missing.len(), 2, "{missing:?}");
     let second = profile.back_up(101, 9).unwrap();
     assert!(!second.unchanged);

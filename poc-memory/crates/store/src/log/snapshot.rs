@@ -3,22 +3,13 @@
 //! Records are only appended, and the index knows only records that are synced. A copy of every segment up to the
 //! length in the index is therefore the log at one transaction, whatever is appended meanwhile.
 
-use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, intact_records};
+use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader};
 use super::{Log, LogError, segment_path, unreadable};
 use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Calls `each` with the intact transactions in the bytes of a segment, or of a piece of one.
-pub fn each_logged_transaction(bytes: &[u8], each: &mut dyn FnMut(LoggedTransaction)) {
-    for record in intact_records(bytes, 0) {
-        if let Ok(txn) = LoggedTransaction::decode(record.payload) {
-            each(txn);
-        }
-    }
-}
 
 /// The log up to one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +94,19 @@ pub(crate) fn check_segment_with(
         each(record.seq)
     })?;
     Ok(damaged.map_or(state, |offset| SegmentState::Damaged { offset }))
+}
+
+/// Calls `each` with the transactions of a segment, in order. Returns the byte offset of the first damage, if any; nothing
+/// after it is read.
+///
+/// # Errors
+/// As [`check_segment`], and those of `each`.
+pub fn each_transaction_of_segment(
+    path: &Path,
+    first: u64,
+    each: &mut dyn FnMut(LoggedTransaction) -> Result<()>,
+) -> Result<Option<u64>> {
+    each_record(path, first, u64::MAX, &mut |record| each(LoggedTransaction::decode(&record.payload)?))
 }
 
 /// The last transaction of a segment that was made at or before a time; `None` when it has none.

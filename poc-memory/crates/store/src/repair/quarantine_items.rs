@@ -2,7 +2,7 @@
 
 use crate::engine::lsm;
 use crate::keys;
-use crate::log::each_logged_transaction;
+use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
 use crate::record_encoding::Record as _;
 use crate::table::Table;
@@ -149,7 +149,11 @@ fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<(
         return Ok(());
     }
     let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
-    each_logged_transaction(&bytes, each);
+    for record in intact_records(&bytes, 0) {
+        if let Ok(txn) = LoggedTransaction::decode(record.payload) {
+            each(txn);
+        }
+    }
     Ok(())
 }
 
