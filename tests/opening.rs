@@ -91,3 +91,14 @@ fn files_are_private_whatever_the_umask() {
         assert_eq!(mode & 0o077, 0, "{} has the mode {mode:o}", path.display());
     }
 }
+
+/// As on a disk that is mounted for reading only.
+#[test]
+fn a_daemon_without_its_log_file_starts_and_serves() {
+    let mut world = World::new();
+    world.json(&["insert", "--key", "note", "--title", "Note", "--body", "A note"]);
+    std::fs::create_dir(world.home().join("daemon.log")).unwrap();
+    world.start_daemon();
+    assert_eq!(world.json(&["get", "note"])["title"], "Note");
+    world.stop_daemon();
+}

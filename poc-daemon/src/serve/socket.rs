@@ -11,6 +11,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+/// How long the path of a socket may be on Linux.
+const MAX_PATH_BYTES: usize = 107;
+
 /// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
 /// this process holds the lock of the store, so no other daemon serves the socket.
 ///
@@ -19,9 +22,13 @@ use tokio::task::JoinSet;
 pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     let path = paths.socket();
     let failed = |error: std::io::Error| {
-        Error::unavailable(format!("the socket `{}` cannot be created: {error}", path.display())).hint(
-            "the path of a socket has at most 107 bytes: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
-        )
+        let hint = match path.as_os_str().len() > MAX_PATH_BYTES {
+            true => "its path is too long: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
+            false => {
+                "its folder must be writable: set `XDG_RUNTIME_DIR`, or `POC_MEMORY_HOME` if that is in use"
+            }
+        };
+        Error::unavailable(format!("the socket `{}` cannot be created: {error}", path.display())).hint(hint)
     };
     remove(paths)?;
     let listener = UnixListener::bind(&path).map_err(failed)?;
