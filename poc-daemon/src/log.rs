@@ -30,14 +30,19 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig)
         })
     });
     let terminal = std::io::stderr().is_terminal();
+    // An internal error is printed to standard error, which panics if nobody reads it any more.
     let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
     if arguments.log_json {
-        layers.push(fmt::layer().json().with_writer(std::io::stderr).boxed());
-        layers.extend(file.map(|file| fmt::layer().json().with_writer(file).boxed()));
+        layers.push(fmt::layer().json().log_internal_errors(false).with_writer(std::io::stderr).boxed());
+        layers.extend(
+            file.map(|file| fmt::layer().json().log_internal_errors(false).with_writer(file).boxed()),
+        );
     } else {
-        let plain = fmt::layer().with_target(false);
+        let plain = fmt::layer().with_target(false).log_internal_errors(false);
         layers.push(plain.with_ansi(terminal).with_writer(std::io::stderr).boxed());
-        let plain = |file| fmt::layer().with_target(false).with_ansi(false).with_writer(file);
+        let plain = |file| {
+            fmt::layer().with_target(false).log_internal_errors(false).with_ansi(false).with_writer(file)
+        };
         layers.extend(file.map(|file| plain(file).boxed()));
     }
     tracing_subscriber::registry()

@@ -80,6 +80,8 @@ pub(super) struct RepairChoice {
     last_change: u64,
     /// When the last change was made whose time is known.
     until: Option<Timestamp>,
+    /// Whether that is the last change.
+    until_is_exact: bool,
     /// First and last numbers of the changes that are lost.
     lost_changes: Vec<(u64, u64)>,
 }
@@ -92,6 +94,8 @@ pub(super) enum RepairOutput {
     Choices {
         /// What is damaged.
         damage: String,
+        /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
+        lost_after: Option<u64>,
         choices: Vec<RepairChoice>,
     },
     /// The store was repaired.
@@ -131,7 +135,7 @@ impl LocalCommand for RepairStore {
         let repair = Repair::of(&directory)?;
         let mut choices = choices(&repair.options()?);
         let Some(from) = self.from else {
-            return Ok(RepairOutput::Choices { damage: repair.damage().to_owned(), choices });
+            return Ok(shown(&repair, choices));
         };
         choices.retain(|choice| choice.from == from);
         let source = Source::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
@@ -141,7 +145,7 @@ impl LocalCommand for RepairStore {
                 .field("from"));
         };
         if !self.yes {
-            return Ok(RepairOutput::Choices { damage: repair.damage().to_owned(), choices: vec![choice] });
+            return Ok(shown(&repair, vec![choice]));
         }
         let replaced = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
         forget_verification(session);
@@ -150,7 +154,12 @@ impl LocalCommand for RepairStore {
 
     fn show(output: &RepairOutput) -> String {
         match output {
-            RepairOutput::Choices { damage, choices } => {
+            RepairOutput::Choices { damage, lost_after, choices } => {
+                let end = lost_after.map_or_else(String::new, |last| {
+                    format!(
+                        "the end of the log is lost: if there were changes after {last}, only a backup can have them\n\n"
+                    )
+                });
                 let lines: String = choices.iter().map(line).collect();
                 let rest = if choices.is_empty() {
                     "nothing of the log or the records can be read: restore a backup\n"
@@ -158,7 +167,7 @@ impl LocalCommand for RepairStore {
                     "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
                      `poc-memory repair --undo --yes` takes that back\n"
                 };
-                format!("{damage}\n\n{lines}\n{rest}")
+                format!("{damage}\n\n{end}{lines}\n{rest}")
             }
             RepairOutput::Repaired { choice, replaced } => {
                 let rest = match choice.lost_changes.as_slice() {
@@ -177,6 +186,10 @@ impl LocalCommand for RepairStore {
             }
         }
     }
+}
+
+fn shown(repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
+    RepairOutput::Choices { damage: repair.damage().to_owned(), lost_after: repair.lost_end(), choices }
 }
 
 /// Forgets what the last verification found in the files that were replaced. The daemon verifies again soon.
@@ -199,6 +212,7 @@ fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {
             fewer_links: links - option.links,
             last_change: option.last_seq,
             until: option.until,
+            until_is_exact: option.until_is_exact,
             lost_changes: option.lost.clone(),
         })
     };
@@ -211,7 +225,10 @@ fn line(choice: &RepairChoice) -> String {
         plural(choice.notes, "note"),
         plural(choice.links, "link"),
         choice.last_change,
-        choice.until.map_or_else(String::new, |until| format!(" of {until}")),
+        choice.until.map_or_else(String::new, |until| match choice.until_is_exact {
+            true => format!(" of {until}"),
+            false => format!(" of {until} or later"),
+        }),
     );
     let ranges: Vec<String> = choice
         .lost_changes

@@ -66,8 +66,10 @@ pub(super) fn start_logging(globals: &Globals) {
             (false, _) => "trace,sled=info",
         })
     });
-    // Fails if logging was already started in this process, which is fine.
+    // Fails if logging was already started in this process, which is fine. An internal error is printed to standard
+    // error, which panics if nobody reads it any more.
     let _ = tracing_subscriber::fmt()
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_target(false)
         .without_time()

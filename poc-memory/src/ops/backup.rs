@@ -52,6 +52,9 @@ pub(crate) struct BackupOutput {
     /// Generations that were deleted.
     #[serde(default)]
     removed: Vec<String>,
+    /// Generations with changes that this memory lacks, such as those of another copy of it. They are not deleted.
+    #[serde(default)]
+    diverged: Vec<String>,
     /// What was left out because it is not a file.
     #[serde(default)]
     left_out: Vec<PathBuf>,
@@ -104,19 +107,28 @@ impl Op for Backup {
             linked_bytes: report.linked.1,
             damaged: report.damaged,
             removed: report.removed,
+            diverged: report.diverged,
             left_out: report.left_out,
             generation: report.name,
         })
     }
 
     fn notice(output: &BackupOutput) -> Option<String> {
-        if output.damaged.is_empty() {
-            return None;
+        let mut notices = Vec::new();
+        if !output.damaged.is_empty() {
+            notices.push(format!(
+                "earlier backups had {}, written again in this one: `--verify` lists what is still damaged",
+                plural(output.damaged.len() as u64, "damaged or missing file")
+            ));
         }
-        Some(format!(
-            "earlier backups had {}, written again in this one: `--verify` lists what is still damaged",
-            plural(output.damaged.len() as u64, "damaged or missing file")
-        ))
+        if let Some(first) = output.diverged.first() {
+            notices.push(format!(
+                "{} with changes that this memory lacks, such as `{first}`: back up each copy of a memory into a folder \
+                 of its own",
+                plural(output.diverged.len() as u64, "generation")
+            ));
+        }
+        (!notices.is_empty()).then(|| notices.join("; "))
     }
 
     fn show(output: &BackupOutput) -> String {

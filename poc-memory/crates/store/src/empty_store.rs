@@ -1,17 +1,21 @@
-//! Stores in which nothing was ever written, as commands that only read leave them.
+//! Stores in which nobody has stored anything, as a daemon and commands that only read leave them.
 
-use crate::Store;
+use crate::engine::lsm;
 use crate::lock::Lock;
+use crate::table::Table;
+use crate::{Store, log, view_file};
 use poc_graph::error::{Error, Result};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
-/// What a store has before anything was written to it, and what is made again when it is missing.
-const NAMES_OF_EMPTY: [&str; 9] = [
+/// What a store has before anything was stored, and what is made again when it is missing.
+const NAMES_OF_EMPTY: [&str; 10] = [
     "lock",
     "log",
     "records",
+    "view",
     "reserve",
     "embedder.json",
     "verification.json",
@@ -20,10 +24,20 @@ const NAMES_OF_EMPTY: [&str; 9] = [
     "mentions",
 ];
 
+/// What a daemon, and commands that only read, write by themselves.
+const INCIDENTAL: [Table; 5] =
+    [Table::Meta, Table::Agents, Table::AgentStates, Table::Occurrences, Table::Samples];
+
+/// A longer log is not read: it has more than these.
+const MAX_LOG_BYTES: u64 = 4 << 20;
+
+/// How long the record engine may go without a heartbeat.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The only file that records without a transaction have.
 const LAST_MARK: &str = "last";
 
-/// Whether a directory has a store without any transaction, and nothing else.
+/// Whether a directory has a store in which nobody has stored anything, and nothing else.
 ///
 /// # Errors
 /// `locked` when a process has an empty store open; `unavailable` when the directory cannot be read.
@@ -35,7 +49,7 @@ pub fn is_empty_store(directory: &Path) -> Result<bool> {
     is_empty(directory)
 }
 
-/// Deletes a store without any transaction, and returns whether there was one.
+/// Deletes a store in which nobody has stored anything, and returns whether there was one.
 ///
 /// # Errors
 /// As [`is_empty_store`]; `unavailable` also when it cannot be deleted.
@@ -53,11 +67,28 @@ pub fn delete_empty_store(directory: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// By the names of files only, so that nothing that cannot be read counts as empty.
+/// Nothing that cannot be read counts as empty.
 fn is_empty(directory: &Path) -> Result<bool> {
-    let known = names(directory)?.iter().all(|name| NAMES_OF_EMPTY.contains(&name.as_str()));
-    let without_records = names(&directory.join("records"))?.iter().all(|name| name == LAST_MARK);
-    Ok(known && without_records && names(&directory.join("log"))?.is_empty())
+    if !names(directory)?.iter().all(|name| NAMES_OF_EMPTY.contains(&name.as_str())) {
+        return Ok(false);
+    }
+    if names(&directory.join("log"))?.is_empty() {
+        let without_records = names(&directory.join("records"))?.iter().all(|name| name == LAST_MARK);
+        return Ok(without_records && !directory.join("view").exists());
+    }
+    let (log, end) = log::inspect(&directory.join("log"), true)?;
+    let newest =
+        lsm::newest_seq(&directory.join("records"), PATIENCE)?.max(view_file::claimed_seq(directory));
+    let is_whole = end.is_none() && log.first() == 1 && newest <= log.last();
+    if !is_whole || log.bytes() > MAX_LOG_BYTES {
+        return Ok(false);
+    }
+    let mut is_incidental = true;
+    log.replay(1, log.last(), &mut |txn, _| {
+        is_incidental &= txn.writes.iter().all(|write| INCIDENTAL.contains(&write.table));
+        Ok(())
+    })?;
+    Ok(is_incidental)
 }
 
 /// The names in a folder; none if it is missing.
@@ -91,6 +122,12 @@ mod tests {
         assert_eq!(delete_empty_store(&directory).unwrap_err().code, Code::Locked);
         drop(store);
         assert!(is_empty_store(&directory).unwrap());
+        // What commands write by themselves does not count.
+        let store = open_with_segments(&directory, 1500).unwrap();
+        let cause = Cause::new(Timestamp(1), "manual", "test");
+        store.transact(cause, |tx| tx.put_raw(Table::Meta, b"identity", Some(vec![1]))).unwrap();
+        store.checkpoint().unwrap();
+        drop(store);
         assert!(delete_empty_store(&directory).unwrap() && !directory.exists());
         let store = open_with_segments(&directory, 1500).unwrap();
         store.transact(Cause::new(Timestamp(1), "manual", "test"), |tx| tx.put_node(&node(1))).unwrap();

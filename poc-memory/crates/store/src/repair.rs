@@ -56,6 +56,8 @@ pub struct RepairOption {
     pub last_seq: u64,
     /// When the last change was made whose time is known.
     pub until: Option<Timestamp>,
+    /// Whether that is the last change.
+    pub until_is_exact: bool,
     /// The first and last sequence numbers of changes whose content is lost.
     pub lost: Vec<(u64, u64)>,
 }
@@ -130,6 +132,12 @@ impl Repair {
         &self.damage
     }
 
+    /// The last change that any part of the store knows of, if the log has lost its end. Later changes may have been made,
+    /// of which nothing is left.
+    pub fn lost_end(&self) -> Option<u64> {
+        (self.log.last_held(u64::MAX) < self.known).then_some(self.known)
+    }
+
     /// What can be chosen, the most complete first.
     pub fn options(&self) -> Result<Vec<RepairOption>> {
         let sources = [RepairSource::Records, RepairSource::SoundLog, RepairSource::Log];
@@ -185,6 +193,7 @@ impl Repair {
             links: views.values().map(|view| view.edge_count() as u64).sum(),
             last_seq: last,
             until: self.log.time_of_last(last)?,
+            until_is_exact: self.log.holds_all(last, last),
             lost,
         })
     }

@@ -5,8 +5,10 @@ use crate::cli::session::Session;
 use crate::{dispatch, ops};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
+use poc_store::Store;
 use serde_json::{Map, Value};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Stop the daemon: it finishes what runs, closes the store and exits before this returns
 #[derive(Debug, clap::Args)]
@@ -26,6 +28,20 @@ impl LocalCommand for DaemonStop {
     }
 }
 
+/// How long a daemon that has closed its connections may take to close its store, and how often that is checked.
+const STORE_PATIENCE: Duration = Duration::from_secs(30);
+const STORE_POLL: Duration = Duration::from_millis(20);
+
+/// Waits until the process that holds a store has let go of it.
+#[expect(clippy::disallowed_methods, reason = "a store that becomes free sends no signal")]
+fn wait_for_store(store: &Path) {
+    let holder = || Store::holder(store).ok().flatten();
+    let (first, started) = (holder(), Instant::now());
+    while first.is_some() && holder() == first && started.elapsed() < STORE_PATIENCE {
+        std::thread::sleep(STORE_POLL);
+    }
+}
+
 /// Stops the daemon of a profile and returns its answer once it has exited.
 ///
 /// # Errors
@@ -36,6 +52,7 @@ pub(super) fn stop(session: &Session) -> Result<Value> {
     let mut client = dispatch::connect_daemon(&session.paths, &config)?;
     let stopping = client.call(DaemonStop::NAME, Value::Object(Map::new()), &|_| {})?;
     client.wait_for_end();
+    wait_for_store(&session.paths.store());
     if Path::exists(&session.paths.socket()) {
         return Err(Error::unavailable("the daemon closed the connection but its socket is still there")
             .hint("`poc-memory daemon log` shows why"));

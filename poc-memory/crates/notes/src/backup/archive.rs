@@ -5,7 +5,9 @@
 //! listed in its manifest.
 
 use super::backup_places;
-use super::create::{BackupReport, origin, require_outside, require_own, write_generation};
+use super::create::{
+    BackupReport, has_other_changes, origin, require_outside, require_own, write_generation,
+};
 use super::files::{self, BackupFile, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{self, BackupManifest};
@@ -78,12 +80,7 @@ fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> 
         Ok(manifest) => manifest,
         Err(problem) => return refused(problem.clone()),
     };
-    let last = manifest.log.last().map(|segment| segment.checksum);
-    // A compaction has written the transactions up to its base anew.
-    let is_written_anew = store.history_base().is_some_and(|base| manifest.seq <= base.seq);
-    let is_other =
-        !is_written_anew && store.checksum(manifest.seq)?.is_some_and(|checksum| Some(checksum) != last);
-    if is_other || manifest.seq > store.last_seq() {
+    if has_other_changes(manifest, store)? {
         return refused("it has changes that this memory lacks".to_owned());
     }
     Ok(())
@@ -320,7 +317,7 @@ fn open(path: &Path) -> Result<Archive<BufReader<File>>> {
 /// The error for a file that is something else.
 fn no_backup(path: &Path) -> Error {
     Error::invalid(format!("`{}` is not a backup, or its beginning is damaged", path.display()))
-        .hint("name a folder or a file that `poc-memory backup` wrote; a new archive is named `….tar`")
+        .hint("name a folder or a file that `poc-memory backup` wrote, or a new one, whose name ends in `.tar` if it is to be a file; or move this file away")
         .field("path")
 }
 

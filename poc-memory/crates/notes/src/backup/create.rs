@@ -29,6 +29,8 @@ pub struct BackupReport {
     pub damaged: Vec<String>,
     /// Generations that were deleted because there are newer ones.
     pub removed: Vec<String>,
+    /// Generations with changes that the store lacks, such as those of another copy of the memory. They are not deleted.
+    pub diverged: Vec<String>,
     /// What lies beside agents, prompts or runs and is not a file with a readable name.
     pub left_out: Vec<PathBuf>,
 }
@@ -106,6 +108,7 @@ pub(super) fn write_generation(
             linked: (0, 0),
             damaged: Vec::new(),
             removed: Vec::new(),
+            diverged: Vec::new(),
             left_out: Vec::new(),
         },
     };
@@ -117,28 +120,46 @@ pub(super) fn write_generation(
     }
     written?;
     remember();
-    report.removed = remove_old(folder, keep, &damaged_files)?;
+    (report.removed, report.diverged) = remove_old(store, folder, keep, &damaged_files)?;
     Ok(report)
 }
 
-/// Deletes the generations that are older than the newest `keep` complete ones, and returns their names.
-fn remove_old(folder: &Path, keep: usize, damaged: &BTreeSet<FileId>) -> Result<Vec<String>> {
+/// Deletes the generations that are older than the newest `keep` complete ones, and returns their names. Those with changes
+/// that the store lacks do not count and are not deleted; their names are returned, too.
+fn remove_old(
+    store: &Store,
+    folder: &Path,
+    keep: usize,
+    damaged: &BTreeSet<FileId>,
+) -> Result<(Vec<String>, Vec<String>)> {
     let is_complete = |generation: &BackupGeneration, manifest: &BackupManifest| {
         let mut files = manifest.all_files().map(|file| generation.path.join(&file.path));
         generation.incomplete_files().is_empty()
             && !files.any(|path| FileId::of(&path).is_some_and(|id| damaged.contains(&id)))
     };
-    let (mut complete, mut removed) = (0, Vec::new());
+    let (mut complete, mut removed, mut diverged) = (0, Vec::new(), Vec::new());
     for generation in generations::in_folder(folder)? {
         let Ok(manifest) = &generation.manifest else { continue };
-        if complete == keep {
+        if has_other_changes(manifest, store)? {
+            diverged.push(generation.name);
+        } else if complete == keep {
             generations::remove(folder, &generation)?;
             removed.push(generation.name);
         } else if is_complete(&generation, manifest) {
             complete += 1;
         }
     }
-    Ok(removed)
+    Ok((removed, diverged))
+}
+
+/// Whether a generation has changes that the store lacks.
+pub(super) fn has_other_changes(manifest: &BackupManifest, store: &Store) -> Result<bool> {
+    let last = manifest.log.last().map(|segment| segment.checksum);
+    // A compaction has written the transactions up to its base anew.
+    let is_written_anew = store.history_base().is_some_and(|base| manifest.seq <= base.seq);
+    let is_other =
+        !is_written_anew && store.checksum(manifest.seq)?.is_some_and(|checksum| Some(checksum) != last);
+    Ok(is_other || manifest.seq > store.last_seq())
 }
 
 /// What identifies the memory of a store: 32 hexadecimal digits.
@@ -165,15 +186,17 @@ pub(super) fn require_own(place: &Path, earlier: &[BackupGeneration], origin: &s
     }
 }
 
+/// The path behind symbolic links, also of what does not exist yet.
+pub(super) fn real(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    known.map_or_else(
+        || path.to_owned(),
+        |(above, real)| path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest)),
+    )
+}
+
 /// Refuses a place inside of what is copied: it would contain itself.
 pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
-    let real = |path: &Path| {
-        let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-        known.map_or_else(
-            || path.to_owned(),
-            |(above, real)| path.strip_prefix(above).map_or_else(|_| path.to_owned(), |rest| real.join(rest)),
-        )
-    };
     let place_path = real(place);
     let copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
     match copied.into_iter().find(|path| place_path.starts_with(real(path))) {

@@ -94,8 +94,17 @@ pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
 pub(super) fn in_generation(folder: &Path) -> Option<BackupGeneration> {
     // A path such as `.` has no name.
     let folder = folder.canonicalize().ok().filter(|folder| folder.join(manifest::FILE).is_file())?;
-    let name = folder.file_name()?.to_str()?.to_owned();
-    BackupGeneration::new(name, folder.clone(), || BackupManifest::read(&folder))
+    of_folder(&folder)
+}
+
+/// The generation in a folder; `None` if it has none. A folder that was renamed has the name that its manifest implies.
+fn of_folder(folder: &Path) -> Option<BackupGeneration> {
+    let name = folder.file_name()?.to_string_lossy().into_owned();
+    if parse(&name).is_some() {
+        return BackupGeneration::new(name, folder.to_owned(), || BackupManifest::read(folder));
+    }
+    let manifest = BackupManifest::read(folder).ok().filter(|_| !name.starts_with(PARTIAL))?;
+    BackupGeneration::new(self::name(manifest.seq, manifest.at), folder.to_owned(), || Ok(manifest))
 }
 
 /// The generations of a folder, newest first.
@@ -109,9 +118,7 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let folder = path.clone();
-        found.extend(BackupGeneration::new(name, path, || BackupManifest::read(&folder)));
+        found.extend(of_folder(&path));
     }
     found.sort_by_key(|generation| std::cmp::Reverse((generation.at, generation.seq)));
     Ok(found)

@@ -1,13 +1,13 @@
 //! Restores a generation, or an earlier transaction of it, into an empty place.
 
 use super::archive;
-use super::create::parts;
+use super::backup_places;
+use super::create::{parts, real};
 use super::files::{self, Meter};
 use super::generations::{BackupGeneration, generations};
 use super::manifest::BackupManifest;
 use super::verify::Checker;
 use super::{BackupCallbacks, no_backups, unusable};
-use crate::resolve::quoted;
 use poc_config::paths::{Paths, create_private};
 use poc_graph::Node;
 use poc_graph::error::{Error, Result};
@@ -82,6 +82,7 @@ pub fn restore(
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
+    require_elsewhere(place, target)?;
     require_no_store(target)?;
     let all = generations(place)?;
     let data = target.store().parent().map(Path::to_owned);
@@ -92,9 +93,12 @@ pub fn restore(
         }
         _ => restore_of(&all, place, options, target, callbacks),
     };
-    if let (Err(_), Some(made)) = (&restored, new_folder) {
+    match (&restored, new_folder) {
+        // An erasure searches the backup, which has the texts.
+        (Ok(_), _) => backup_places::remember(target, place),
         // Unless something else is in it by now.
-        let _ = fs::remove_dir(made);
+        (Err(_), Some(made)) => drop(fs::remove_dir(made)),
+        (Err(_), None) => {}
     }
     restored
 }
@@ -155,7 +159,6 @@ fn restore_of(
         }
     }
     let Some(first) = skipped.first() else { return Err(no_such_state(all, options.point)) };
-    let place = quoted(&place.display().to_string());
     let mut hints = Vec::new();
     if is_log_intact {
         hints.push(
@@ -166,14 +169,28 @@ fn restore_of(
     }
     match older_intact(all, callbacks)? {
         Some(intact) => hints.push(format!(
-            "`poc-memory restore {place} --to {}` restores the newest intact generation, of {}",
+            "the same command with `--to {}` restores the newest intact generation, of {}",
             intact.seq, intact.at
         )),
         None if hints.is_empty() => hints
-            .push("no generation is intact: `poc-memory backup PATH --verify` lists the damage".to_owned()),
+            .push(
+                "no generation is intact: `poc-memory backup PATH --verify` lists the damage; copy the folder `log` of a \
+                 generation to `store/log` of an empty home, and `poc-memory repair` shows what can be saved"
+                    .to_owned(),
+            ),
         None => {}
     }
     Err(damaged(first).hint(hints.join("; ")))
+}
+
+/// Refuses to restore into the backup itself, which is not changed.
+fn require_elsewhere(place: &Path, target: &Paths) -> Result<()> {
+    let store = real(&target.store());
+    if place.is_dir() && store.starts_with(real(place)) {
+        let message = format!("`{}` is inside the backup", store.display());
+        return Err(Error::invalid(message).hint("name a folder elsewhere").field("into"));
+    }
+    Ok(())
 }
 
 /// Refuses a place that has a store with content, or something in its way.

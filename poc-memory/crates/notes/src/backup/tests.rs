@@ -340,6 +340,48 @@ fn the_folder_of_a_generation_is_a_place_to_restore_from_only() {
 }
 
 #[test]
+fn a_generation_that_was_renamed_is_found() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    profile.back_up(100, 9).unwrap();
+    profile.put(3..5);
+    let newest = profile.back_up(101, 9).unwrap();
+    fs::rename(profile.folder().join(&newest.name), profile.folder().join("renamed")).unwrap();
+    for place in [profile.folder(), profile.folder().join("renamed")] {
+        let (report, ..) = restore_from(&place, RestorePoint::Newest).unwrap();
+        assert_eq!((report.seq, report.generation), (4, newest.name.clone()));
+    }
+}
+
+#[test]
+fn generations_with_changes_that_the_memory_lacks_are_not_deleted() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    profile.back_up(100, 9).unwrap();
+    let (_, paths, _home) = profile.restore(RestorePoint::Newest).unwrap();
+    let copy = reopened(&paths);
+    copy.transact(Cause::new(Timestamp(1), "manual", "test"), |tx| tx.put_node(&node(900))).unwrap();
+    let of_copy = create(&copy, &paths, &profile.folder(), 1, Timestamp(101 * HOUR), &quiet()).unwrap();
+    assert_eq!((of_copy.removed.len(), of_copy.diverged.len()), (1, 0));
+    profile.put(3..4);
+    let own = profile.back_up(102, 1).unwrap();
+    assert_eq!((own.removed.len(), own.diverged), (0, vec![of_copy.name]));
+    // The copy knows where it came from, for an erasure.
+    let found = search(&paths, &|_| true, &quiet()).unwrap();
+    assert!(found.found.len() == 2 && found.unread.is_empty(), "{found:?}");
+}
+
+#[test]
+fn nothing_is_restored_into_the_backup() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    let made = profile.back_up(100, 9).unwrap();
+    let paths = Paths::in_folder(&profile.folder().join(&made.name).join("inside"));
+    let error = restore(&profile.folder(), whole(RestorePoint::Newest), &paths, &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+}
+
+#[test]
 fn a_failed_restoration_leaves_no_folder() {
     let profile = Profile::new();
     profile.put(1..3);

@@ -94,11 +94,7 @@ impl Appender {
     /// what was moved to the quarantine, as a message for people.
     pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
         let mut moved = None;
-        if let Err(error) = self.check_files()
-            && !(ChangedLog::is_cause(&error) && self.reopen_copy()?)
-        {
-            return Err(error);
-        }
+        self.or_reopened(self.check_files())?;
         if let Some((end, quarantine)) = &self.cleanup.tail {
             moved = Some(end.move_tail(quarantine, self.disk.as_ref())?);
             self.cleanup.tail = None;
@@ -169,6 +165,14 @@ impl Appender {
         Ok(())
     }
 
+    /// The result of a check; if it says that the log was changed, of opening a copy of the last segment.
+    fn or_reopened(&mut self, checked: io::Result<()>) -> io::Result<()> {
+        match checked {
+            Err(error) if !(ChangedLog::is_cause(&error) && self.reopen_copy()?) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens the last segment again if its path names a copy of what was written, such as a file that was restored. Returns
     /// whether the whole log is there then.
     fn reopen_copy(&mut self) -> io::Result<bool> {
@@ -194,7 +198,7 @@ impl Appender {
     /// Appends records, in order and without gaps, and makes them durable with one sync.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
-        self.check_open_segment()?;
+        self.or_reopened(self.check_open_segment())?;
         // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
         // are cut off, and the next ones begin a segment.
         let full = self.open.as_ref().is_none_or(|open| {

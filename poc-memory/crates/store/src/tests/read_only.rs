@@ -520,8 +520,13 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
     put_is_refused(&store);
     fs::write(&segment, bytes).unwrap();
     put(&store, 2);
+    // Before it is noticed.
+    let bytes = fs::read(&segment).unwrap();
+    fs::remove_file(&segment).unwrap();
+    fs::write(&segment, bytes).unwrap();
+    put(&store, 3);
     drop(store);
-    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), [1, 2]);
+    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), [1, 2, 3]);
 }
 
 /// A write that failed is cut off; what another program has cut off more is not filled with zeros.
