@@ -6,6 +6,7 @@ use poc_config::DaemonConfig;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use std::io::IsTerminal;
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
@@ -30,21 +31,8 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig)
         })
     });
     let terminal = std::io::stderr().is_terminal();
-    // An internal error is printed to standard error, which panics if nobody reads it any more.
-    let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
-    if arguments.log_json {
-        layers.push(fmt::layer().json().log_internal_errors(false).with_writer(std::io::stderr).boxed());
-        layers.extend(
-            file.map(|file| fmt::layer().json().log_internal_errors(false).with_writer(file).boxed()),
-        );
-    } else {
-        let plain = fmt::layer().with_target(false).log_internal_errors(false);
-        layers.push(plain.with_ansi(terminal).with_writer(std::io::stderr).boxed());
-        let plain = |file| {
-            fmt::layer().with_target(false).log_internal_errors(false).with_ansi(false).with_writer(file)
-        };
-        layers.extend(file.map(|file| plain(file).boxed()));
-    }
+    let mut layers = vec![layer(arguments.log_json, terminal, std::io::stderr)];
+    layers.extend(file.map(|file| layer(arguments.log_json, false, file)));
     tracing_subscriber::registry()
         .with(layers)
         .with(filter)
@@ -54,4 +42,15 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig)
         tracing::warn!("{problem}");
     }
     Ok(())
+}
+
+/// What writes messages: as JSON, or as text with or without colours.
+fn layer(
+    json: bool,
+    ansi: bool,
+    writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
+) -> Box<dyn Layer<Registry> + Send + Sync> {
+    // An internal error is printed to standard error, which panics if nobody reads it any more.
+    let layer = fmt::layer().log_internal_errors(false).with_writer(writer);
+    if json { layer.json().boxed() } else { layer.with_target(false).with_ansi(ansi).boxed() }
 }

@@ -4,7 +4,7 @@
 //! of the whole memory: there is no log that lacks one text only, because every later transaction has images of others.
 
 use super::Memory;
-use super::backup::{self, BackupCallbacks, BackupPart, FoundBackups};
+use super::backup::{self, BackupCallbacks, BackupPart};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, NodeId};
@@ -73,14 +73,17 @@ impl ErasedTexts {
     }
 
     fn are_in_transaction(&self, txn: &LoggedTransaction) -> bool {
-        let has = |table: Table, bytes: &[u8]| match table {
-            Table::Nodes => Node::decode(bytes).ok().map(|node| self.are_in_note(&node)),
-            Table::Messages => Message::decode(bytes).ok().map(|message| self.are_in(&message.text)),
-            _ => None,
+        let are_in_image = |table: Table, bytes: &[u8]| {
+            let decoded = match table {
+                Table::Nodes => Node::decode(bytes).ok().map(|node| self.are_in_note(&node)),
+                Table::Messages => Message::decode(bytes).ok().map(|message| self.are_in(&message.text)),
+                _ => None,
+            };
+            decoded.unwrap_or_else(|| self.are_in_bytes(bytes))
         };
-        let has = |table: Table, bytes: &[u8]| has(table, bytes).unwrap_or_else(|| self.are_in_bytes(bytes));
         txn.writes.iter().any(|write| {
-            [&write.before, &write.after].into_iter().flatten().any(|image| has(write.table, image))
+            let mut images = [&write.before, &write.after].into_iter().flatten();
+            images.any(|image| are_in_image(write.table, image))
         })
     }
 
@@ -181,7 +184,13 @@ pub fn erase(
     let run_files = remove_run_files(&memory.paths.runs(), texts)?;
     let quarantine = clear_quarantine(&memory.paths.store().join("quarantine"), texts)?;
     let elsewhere = elsewhere(memory, texts)?;
-    let backups = search_backups(memory, texts, callbacks);
+    let in_part = |part: BackupPart<'_>| match part {
+        BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
+        BackupPart::File(bytes) => texts.are_in_file(bytes),
+    };
+    // Last: the erasure is complete, and a search that is cancelled is no error.
+    let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: callbacks.check_cancelled };
+    let backups = backup::search(&memory.paths, &in_part, &callbacks);
     Ok(ErasureReport {
         history_since: base.at,
         rows,
@@ -190,20 +199,6 @@ pub fn erase(
         elsewhere,
         backups: backups.found,
         unread_backups: backups.unread,
-    })
-}
-
-/// The backups that have the texts. The erasure is complete before, so a search that is cancelled is no error: then all
-/// places count as unread.
-fn search_backups(memory: &Memory, texts: &ErasedTexts, callbacks: &CompactionCallbacks<'_>) -> FoundBackups {
-    let has = |part: BackupPart<'_>| match part {
-        BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
-        BackupPart::File(bytes) => texts.are_in_file(bytes),
-    };
-    let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: callbacks.check_cancelled };
-    backup::search(&memory.paths, &has, &callbacks).unwrap_or_else(|_| FoundBackups {
-        found: Vec::new(),
-        unread: backup::searched_places(&memory.paths),
     })
 }
 
@@ -371,7 +366,7 @@ mod tests {
         assert_eq!(report.unread_backups, [folder, gone.clone()]);
         // A search that is cancelled is no error.
         let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
-        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
-        assert_eq!(search_backups(&memory, &texts, &callbacks).unread.len(), 3);
+        let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+        assert_eq!(backup::search(&memory.paths, &|_| true, &callbacks).unread.len(), 3);
     }
 }

@@ -37,12 +37,13 @@ pub(super) trait AppendFile: Send {
     fn id(&self) -> io::Result<FileId>;
 }
 
-/// Identifies a file: its device and inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileId(u64, u64);
+/// Identifies a file, whatever its names: its device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId(u64, u64);
 
 impl FileId {
-    pub(super) fn of(found: &Metadata) -> FileId {
+    /// The id of the file that was found.
+    pub fn of(found: &Metadata) -> FileId {
         FileId(found.dev(), found.ino())
     }
 }

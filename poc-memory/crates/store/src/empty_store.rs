@@ -1,14 +1,14 @@
-//! Stores in which nobody has stored anything, as a daemon and commands that only read leave them.
+//! Empty stores: they contain only what a daemon, and commands that only read, write by themselves.
 
 use crate::engine::lsm;
 use crate::lock::Lock;
 use crate::table::Table;
+use crate::watchdog::PATIENCE;
 use crate::{Store, log, view_file};
 use poc_graph::error::{Error, Result};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 /// What a store has before anything was stored, and what is made again when it is missing.
 const NAMES_OF_EMPTY: [&str; 10] = [
@@ -31,40 +31,37 @@ const INCIDENTAL: [Table; 5] =
 /// A longer log is not read: it has more than these.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
-/// How long the record engine may go without a heartbeat.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The only file that records without a transaction have.
 const LAST_MARK: &str = "last";
 
-/// Whether a directory has a store in which nobody has stored anything, and nothing else.
+/// Whether a directory contains an empty store, and nothing else.
 ///
 /// # Errors
 /// `locked` when a process has an empty store open; `unavailable` when the directory cannot be read.
 pub fn is_empty_store(directory: &Path) -> Result<bool> {
-    if !Store::exists(directory) || !is_empty(directory)? {
-        return Ok(false);
-    }
-    let _lock = Lock::take(&directory.join("lock"))?;
-    is_empty(directory)
+    Ok(locked_if_empty(directory)?.is_some())
 }
 
-/// Deletes a store in which nobody has stored anything, and returns whether there was one.
+/// Deletes an empty store, and returns whether there was one.
 ///
 /// # Errors
 /// As [`is_empty_store`]; `unavailable` also when it cannot be deleted.
 pub fn delete_empty_store(directory: &Path) -> Result<bool> {
-    if !Store::exists(directory) || !is_empty(directory)? {
-        return Ok(false);
-    }
-    let _lock = Lock::take(&directory.join("lock"))?;
-    if !is_empty(directory)? {
-        return Ok(false);
-    }
+    let Some(_lock) = locked_if_empty(directory)? else { return Ok(false) };
     fs::remove_dir_all(directory).map_err(|error| {
         Error::unavailable(format!("`{}` cannot be deleted: {error}", directory.display()))
     })?;
     Ok(true)
+}
+
+/// The lock of an empty store; `None` if the directory does not contain one.
+fn locked_if_empty(directory: &Path) -> Result<Option<Lock>> {
+    // Without the lock first: a store with notes is not empty, whoever has it open.
+    if !Store::exists(directory) || !is_empty(directory)? {
+        return Ok(None);
+    }
+    let lock = Lock::take(&directory.join("lock"))?;
+    Ok(is_empty(directory)?.then_some(lock))
 }
 
 /// Nothing that cannot be read counts as empty.
@@ -113,7 +110,7 @@ mod tests {
     use poc_graph::time::Timestamp;
 
     #[test]
-    fn only_a_store_without_transactions_is_deleted() {
+    fn only_an_empty_store_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("store");
         assert!(!is_empty_store(&directory).unwrap() && !directory.exists());

@@ -58,6 +58,7 @@ mod write_path;
 mod writer_state;
 
 pub use compact::{Compaction, CompactionCallbacks};
+pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, NoteDigests};
 pub use log::{

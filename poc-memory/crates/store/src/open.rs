@@ -68,7 +68,7 @@ impl Default for Parts {
             limits: Limits::default(),
             engine: |directory| Ok(Arc::new(LsmEngine::open(directory)?)),
             buffer: BUFFER_BYTES,
-            patience: Duration::from_secs(60),
+            patience: watchdog::PATIENCE,
             pause: Duration::from_secs(1),
             shared_log: None,
         }

@@ -20,6 +20,7 @@ use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::open::damaged::{SalvagedRecords, SuspectLog};
 use crate::view_file;
+use crate::watchdog::PATIENCE;
 use journal::Journal;
 use new_log::NewLog;
 use poc_graph::error::{Error, Result};
@@ -27,10 +28,6 @@ use poc_graph::time::Timestamp;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long the record engine may go without a heartbeat.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a repaired store is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

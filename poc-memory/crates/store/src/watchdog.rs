@@ -6,6 +6,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// How long the record engine may go without a heartbeat.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What kept work on another thread from a result.
 #[derive(Debug, thiserror::Error)]
 enum WatchdogError {

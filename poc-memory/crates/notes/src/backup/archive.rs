@@ -317,7 +317,10 @@ fn open(path: &Path) -> Result<Archive<BufReader<File>>> {
 /// The error for a file that is something else.
 fn no_backup(path: &Path) -> Error {
     Error::invalid(format!("`{}` is not a backup, or its beginning is damaged", path.display()))
-        .hint("name a folder or a file that `poc-memory backup` wrote, or a new one, whose name ends in `.tar` if it is to be a file; or move this file away")
+        .hint(
+            "name a folder or a file that `poc-memory backup` wrote, or a new one, whose name ends in `.tar` if it is to be \
+             a file; or move this file away",
+        )
         .field("path")
 }
 

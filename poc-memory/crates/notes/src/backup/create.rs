@@ -1,13 +1,13 @@
 //! Writes a generation.
 
-use super::files::{self, BackupFile, FileId, Meter};
+use super::files::{self, BackupFile, Meter};
 use super::generations::{self, BackupGeneration};
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, backup_places, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{DAMAGED_HINT, SegmentExtent, SegmentState, Store, check_segment};
+use poc_store::{DAMAGED_HINT, FileId, SegmentExtent, SegmentState, Store, check_segment};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
-/// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged; `internal` when the
-/// log or the new copy is damaged. Nothing is left behind then.
+/// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
+/// `internal` when the log or the new copy is damaged. Nothing is left behind then.
 pub fn create(
     store: &Store,
     paths: &Paths,
@@ -135,7 +135,7 @@ fn remove_old(
     let is_complete = |generation: &BackupGeneration, manifest: &BackupManifest| {
         let mut files = manifest.all_files().map(|file| generation.path.join(&file.path));
         generation.incomplete_files().is_empty()
-            && !files.any(|path| FileId::of(&path).is_some_and(|id| damaged.contains(&id)))
+            && !files.any(|path| files::id(&path).is_some_and(|id| damaged.contains(&id)))
     };
     let (mut complete, mut removed, mut diverged) = (0, Vec::new(), Vec::new());
     for generation in generations::in_folder(folder)? {
@@ -349,7 +349,7 @@ impl Writer<'_> {
     }
 
     fn add_damaged(&mut self, file: &Path) {
-        self.damaged_files.extend(FileId::of(file));
+        self.damaged_files.extend(files::id(file));
         self.report.damaged.push(file.display().to_string());
     }
 

@@ -3,10 +3,11 @@
 use super::{BackupCallbacks, unusable};
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
+use poc_store::FileId;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes that are copied or hashed between two calls of the callbacks.
@@ -26,18 +27,9 @@ pub struct BackupFile {
     pub blake3: String,
 }
 
-/// What several names of one file have in common: its device and inode.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FileId(u64, u64);
-
-impl FileId {
-    pub(super) fn of(path: &Path) -> Option<FileId> {
-        fs::symlink_metadata(path).ok().as_ref().map(FileId::of_metadata)
-    }
-
-    pub(super) fn of_metadata(found: &fs::Metadata) -> FileId {
-        FileId(found.dev(), found.ino())
-    }
+/// Identifies the file at a path itself; `None` if there is none.
+pub(super) fn id(path: &Path) -> Option<FileId> {
+    fs::symlink_metadata(path).ok().as_ref().map(FileId::of)
 }
 
 /// Counts bytes for the callbacks.

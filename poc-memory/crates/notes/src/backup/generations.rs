@@ -5,9 +5,9 @@ use super::manifest::{self, BackupManifest};
 use super::{archive, unusable};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
+use poc_store::FileId;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the file by which a folder is locked.
@@ -174,9 +174,9 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| unusable(&path, "written", &error))?;
-    let inode = |found: fs::Metadata| (found.dev(), found.ino());
     // One that ended meanwhile may have deleted the file, and a third may have made another.
-    let is_current = || file.metadata().map(inode).ok() == fs::metadata(&path).map(inode).ok();
+    let id = |found: fs::Metadata| FileId::of(&found);
+    let is_current = || file.metadata().map(id).ok() == fs::metadata(&path).map(id).ok();
     match file.try_lock() {
         Ok(()) if is_current() => Ok(file),
         Ok(()) | Err(TryLockError::WouldBlock) => {

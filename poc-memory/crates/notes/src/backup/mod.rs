@@ -24,7 +24,7 @@ pub use files::BackupFile;
 pub use generations::{BackupGeneration, generations};
 pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestoreOptions, RestorePoint, RestoreReport, restore};
-pub(crate) use search::{BackupPart, FoundBackups, search, searched_places};
+pub(crate) use search::{BackupPart, search};
 pub use verify::{BackupCheck, verify};
 
 use poc_graph::error::{Error, Result};

@@ -1,12 +1,12 @@
 //! Finds the backups of a memory that contain something.
 
-use super::files::{self, FileId, Meter};
+use super::files::{self, Meter};
 use super::generations::{BackupGeneration, generations};
-use super::manifest::BackupManifest;
+use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, BackupFile, archive, backup_places, unusable};
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
-use poc_store::{LoggedTransaction, each_transaction_of_segment};
+use poc_store::{FileId, LoggedTransaction, each_transaction_of_segment};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,37 +28,17 @@ pub(crate) struct FoundBackups {
     pub(crate) unread: Vec<PathBuf>,
 }
 
-/// Searches the places that the memory was backed up into. A file that several generations share is read once.
-///
-/// # Errors
-/// Those of `check_cancelled`.
+/// Searches the places that the memory was backed up into. A file that several generations share is read once. If
+/// `check_cancelled` fails, all places count as unread.
 pub(crate) fn search(
     paths: &Paths,
     matches: &dyn Fn(BackupPart<'_>) -> bool,
     callbacks: &BackupCallbacks<'_>,
-) -> Result<FoundBackups> {
+) -> FoundBackups {
+    let places = backup_places::places(paths);
     let mut searcher = Searcher { matches, meter: Meter::new(callbacks, None), known: BTreeMap::new() };
-    let mut result = FoundBackups::default();
-    for place in backup_places::places(paths) {
-        let all = generations(&place).unwrap_or_default();
-        if all.is_empty() {
-            result.unread.push(place);
-            continue;
-        }
-        for generation in all {
-            match searcher.in_generation(&generation)? {
-                Some(true) => result.found.push(generation.path),
-                Some(false) => {}
-                None => result.unread.push(generation.path),
-            }
-        }
-    }
-    Ok(result)
-}
-
-/// The places that [`search`] reads.
-pub(crate) fn searched_places(paths: &Paths) -> Vec<PathBuf> {
-    backup_places::places(paths)
+    let found = searcher.in_places(&places);
+    found.unwrap_or_else(|_| FoundBackups { found: Vec::new(), unread: places })
 }
 
 struct Searcher<'a> {
@@ -69,6 +49,26 @@ struct Searcher<'a> {
 }
 
 impl Searcher<'_> {
+    /// # Errors
+    /// Those of `check_cancelled`, as for the methods below.
+    fn in_places(&mut self, places: &[PathBuf]) -> Result<FoundBackups> {
+        let mut result = FoundBackups::default();
+        for place in places {
+            let all = generations(place).unwrap_or_default();
+            if all.is_empty() {
+                result.unread.push(place.clone());
+            }
+            for generation in all {
+                match self.in_generation(&generation)? {
+                    Some(true) => result.found.push(generation.path),
+                    Some(false) => {}
+                    None => result.unread.push(generation.path),
+                }
+            }
+        }
+        Ok(result)
+    }
+
     /// Whether a generation has a part that matches; `None` if none was found and not all of it can be read.
     fn in_generation(&mut self, generation: &BackupGeneration) -> Result<Option<bool>> {
         let Ok(manifest) = &generation.manifest else { return Ok(None) };
@@ -93,7 +93,7 @@ impl Searcher<'_> {
         }
         for file in manifest.all_files() {
             let path = generation.path.join(&file.path);
-            let id = FileId::of(&path);
+            let id = files::id(&path);
             let in_file = match id.as_ref().and_then(|id| self.known.get(id)) {
                 Some(known) => *known,
                 None => self.in_file(&path, file, manifest)?,
@@ -107,23 +107,33 @@ impl Searcher<'_> {
     /// Whether a file of a generation has a part that matches; `None` if none was found and the file is not as it was
     /// written.
     fn in_file(&mut self, path: &Path, file: &BackupFile, manifest: &BackupManifest) -> Result<Option<bool>> {
-        let digest = files::digest(path, &mut self.meter);
+        let segment = manifest.log.iter().find(|segment| segment.file.path == file.path);
+        let searched = match segment {
+            Some(segment) => Ok(self.in_segment(path, segment)),
+            None => self.in_other_file(path, file),
+        };
         // A file that cannot be read counts as damaged; an operation that ends does not.
         self.meter.add(0)?;
-        let is_intact = digest.is_ok_and(|digest| digest.is(file));
-        let segment = manifest.log.iter().find(|segment| segment.file.path == file.path);
-        let mut found = false;
-        let read = match segment {
-            Some(segment) => each_transaction_of_segment(path, segment.first, &mut |txn| {
-                found = found || (self.matches)(BackupPart::Transaction(&txn));
-                self.meter.add(0)
-            })
-            .map(drop),
-            None => fs::read(path)
-                .map(|bytes| found = (self.matches)(BackupPart::File(&bytes)))
-                .map_err(|error| unusable(path, "read", &error)),
-        };
-        self.meter.add(0)?;
-        Ok(if found { Some(true) } else { (is_intact && read.is_ok()).then_some(false) })
+        let (found, is_intact) = searched.unwrap_or_default();
+        Ok(if found { Some(true) } else { is_intact.then_some(false) })
+    }
+
+    /// Whether a segment has a transaction that matches, and whether the segment is whole.
+    fn in_segment(&mut self, path: &Path, segment: &BackupSegment) -> (bool, bool) {
+        let (mut found, mut last) = (false, 0);
+        let damage = each_transaction_of_segment(path, segment.first, &mut |txn| {
+            found = found || (self.matches)(BackupPart::Transaction(&txn));
+            last = txn.seq;
+            self.meter.add(0)
+        });
+        let is_whole = matches!(damage, Ok(None)) && last == segment.last;
+        (found, is_whole)
+    }
+
+    /// Whether another file matches, and whether it is as it was written.
+    fn in_other_file(&mut self, path: &Path, file: &BackupFile) -> Result<(bool, bool)> {
+        let bytes = fs::read(path).map_err(|error| unusable(path, "read", &error))?;
+        let digest = files::digest_of(path, &mut bytes.as_slice(), &mut self.meter)?;
+        Ok(((self.matches)(BackupPart::File(&bytes)), digest.is(file)))
     }
 }

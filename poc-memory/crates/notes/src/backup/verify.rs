@@ -1,12 +1,12 @@
 //! Checks generations: every file against the manifest, and in folders also the log against its own checksums.
 
 use super::archive;
-use super::files::{self, BackupFile, FileId, Meter};
+use super::files::{self, BackupFile, Meter};
 use super::generations::BackupGeneration;
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, unusable};
 use poc_graph::error::Result;
-use poc_store::{SegmentState, check_segment};
+use poc_store::{FileId, SegmentState, check_segment};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -99,7 +99,7 @@ impl<'a> Checker<'a> {
             }
             Err(error) => return Err(unusable(&path, "read", &error)),
         };
-        let inode = FileId::of_metadata(&found);
+        let inode = FileId::of(&found);
         let expected =
             format!("{} {} {:?}", file.bytes, file.blake3, segment.map(|segment| segment.checksum));
         if let Some((known, problem)) = self.known.get(&inode)

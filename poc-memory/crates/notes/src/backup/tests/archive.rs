@@ -30,7 +30,7 @@ fn an_archive_has_one_generation_and_is_replaced() {
         assert!(seq < 39 || notes == expected.1);
     }
     assert_eq!(names(profile.home.path()), ["home", "memory.tar"], "nothing else is left");
-    let found = search(&profile.paths(), &|_| true, &quiet()).unwrap();
+    let found = search(&profile.paths(), &|_| true, &quiet());
     assert_eq!((found.found, found.unread), (vec![profile.archive()], Vec::new()));
     // Unpacked, it is a backup folder, into which further generations can be written.
     tar::Archive::new(fs::File::open(profile.archive()).unwrap()).unpack(profile.folder()).unwrap();
