@@ -261,3 +261,38 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
     assert_eq!(error["error"]["code"], "conflict", "{error:#}");
 }
+
+#[test]
+fn a_new_daemon_begins_with_a_snapshot() {
+    let Some(server) = TestServer::start() else { return };
+    let with = |more: &str| {
+        let world = World::new();
+        world.write("config.toml", &format!("{}{more}\n[daemon]\nruns-agents = false\n", settings(&server)));
+        world
+    };
+    let mut first = with("snapshot-every = 5");
+    first.json(&["store", "init"]);
+    for number in 0..6 {
+        insert(&first, &format!("note-{number}"));
+    }
+    assert_eq!(first.run(&["insert", "--update", "--key", "note-3", "--body", "Changed"]).status, 0);
+    first.start_daemon();
+    let status =
+        first.until(WAIT_LIMIT, &["daemon", "status"], |status| status["shared_log"]["snapshot"].is_u64());
+    assert_eq!(status["shared_log"]["snapshot"], status["shared_log"]["head"], "{status:#}");
+    let text = first.run(&["daemon", "status"]).stdout;
+    assert!(text.contains("newest snapshot at change "), "{text}");
+    insert(&first, "note-6");
+
+    let (mut second, whole) = (with(""), with("begin-with = \"history\""));
+    let export = first.run(&["export"]).stdout;
+    for world in [&second, &whole] {
+        assert_eq!(world.run(&["export"]).stdout, export);
+    }
+    let changes = |world: &World| world.json(&["history", "note-3"])["changes"].as_array().unwrap().len();
+    assert_eq!((changes(&whole), changes(&first)), (2, 2));
+    assert!(changes(&second) < 2, "its history begins with the snapshot");
+    second.start_daemon();
+    assert_eq!(insert(&second, "note-7"), 0);
+    assert_eq!(keys(&settled_export(&[first, second])).len(), 8);
+}

@@ -2,9 +2,10 @@
 //!
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
 //! `INSERT` of as many rows as the store's groups have on average, on one connection. Then: from a commit of one store to
-//! the moment another shows it, beside `NOTIFY` and the receipt of the notification; and how fast a new store follows.
+//! the moment another shows it, beside `NOTIFY` and the receipt of the notification; and how fast a new store follows. At
+//! last, how long a new memory takes that begins with a snapshot, beside copying the bytes of the snapshot into a file.
 //!
-//! `cargo bench -p poc-bench --bench shared_log [-- WRITES]`
+//! `cargo bench -p poc-bench --bench shared_log [-- WRITES [NOTES]]`, with the notes of the snapshot
 
 #![allow(
     missing_docs,
@@ -16,12 +17,17 @@
 )]
 
 use poc_bench::measure::{Measurement, Report, median, percentile, timed};
+use poc_bench::notes::Writer;
+use poc_bench::{memory, notes};
+use poc_config::Config;
 use poc_graph::testing::node;
 use poc_graph::time::Timestamp;
 use poc_postgres::testing::TestServer;
 use poc_postgres::{LogLocation, LogSettings, PostgresLog, init};
-use poc_store::{Cause, Store};
+use poc_store::{Cause, CompactionCallbacks, CopyBeginning, SnapshotStore, Store};
 use postgres::fallible_iterator::FallibleIterator;
+use std::fs::File;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,13 +38,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Notes of the log that a new store reads, and clients that write them.
 const FOLLOWED: u64 = 20_000;
 const CLIENTS: u64 = 32;
+/// Notes that are made and embedded at once for the snapshot.
+const CHUNK: u64 = 2000;
 /// Rounds of the measurement of visibility.
 const ROUNDS: u64 = 300;
 
 fn main() {
     let Some(server) = TestServer::start_with(true) else { return };
-    let named = std::env::args().skip(1).find_map(|argument| argument.parse().ok());
-    let writes: u64 = named.unwrap_or(2000);
+    let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
+    let writes: u64 = numbers.next().unwrap_or(2000);
+    let snapshot_notes: u64 = numbers.next().unwrap_or(FOLLOWED);
     let mut report = Report::new("shared_log");
     for stores in [1, 2, 4] {
         for clients in [1, 8, 32] {
@@ -48,6 +57,7 @@ fn main() {
         }
     }
     visibility(&mut report, &server);
+    beginning(&mut report, &server, snapshot_notes);
     report.save();
 }
 
@@ -70,7 +80,9 @@ fn open(server: &TestServer, name: &str, count: usize) -> Vec<(TempDir, Store)> 
     let one = |number: usize| {
         let folder = tempfile::tempdir().unwrap();
         let log = PostgresLog::new(location(server, name), [number as u8; 16], number.to_string());
-        let store = Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log)).unwrap();
+        let store =
+            Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log), CopyBeginning::FirstRecord)
+                .unwrap();
         (folder, store)
     };
     (0..count).map(one).collect()
@@ -176,4 +188,40 @@ fn visibility(report: &mut Report, server: &TestServer) {
         changes as f64 / seconds,
         "changes/s",
     ));
+}
+
+/// Times until a new memory has begun with a snapshot of so many notes and takes a write.
+fn beginning(report: &mut Report, server: &TestServer, count: u64) {
+    let name = "beginning";
+    init(&location(server, name)).unwrap();
+    let mut config = Config::defaults().unwrap();
+    config.store.log = server.address();
+    config.store.name = name.into();
+    let folder = tempfile::tempdir().unwrap();
+    let first = memory::open_with(folder.path(), config.clone());
+    let writer = Writer::new(7);
+    for _ in 0..count.div_ceil(CHUNK) {
+        let written: Vec<_> = (0..CHUNK).map(|_| writer.note()).collect();
+        notes::store(&first, &written);
+    }
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    let (making, made) = timed(|| first.store.make_snapshot(1, &callbacks).unwrap().unwrap());
+    drop(first);
+
+    let log = PostgresLog::new(location(server, name), [9; 16], "bench".into());
+    let copied = tempfile::tempdir().unwrap();
+    let (copying, ()) = timed(|| {
+        let mut file = File::create(copied.path().join("snapshot")).unwrap();
+        for part in 0..made.parts {
+            file.write_all(&log.read_part(made.seq, part).unwrap().unwrap()).unwrap();
+        }
+        file.sync_all().unwrap();
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (reading, second) = timed(|| memory::open_with(folder.path(), config));
+    let (writing, _) = timed(|| put(&second.store, 1));
+    let mebibytes = made.bytes >> 20;
+    let line = Measurement::time("a new memory begins with a snapshot", count as usize, reading + writing);
+    let note = format!("{mebibytes} MiB, opened in {reading:.1} s, made in {making:.1} s");
+    report.add(line.with_peer("copy", Some(copying)).within(60.0).note(note));
 }

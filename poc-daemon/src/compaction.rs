@@ -2,7 +2,7 @@
 
 use crate::shared::Shared;
 use crate::wall_clock;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::Result;
 use poc_graph::time::Span;
 use poc_notes::compaction;
 use poc_store::CompactionCallbacks;
@@ -39,10 +39,7 @@ fn compact(shared: &Shared, last: u64) -> Result<u64> {
     if memory.store.read_only().is_some() || !has_grown || !compaction::is_due(memory)? {
         return Ok(last);
     }
-    let check_cancelled = || match shared.is_stopping() {
-        true => Err(Error::new(Code::Unavailable, "the daemon is stopping")),
-        false => Ok(()),
-    };
+    let check_cancelled = || shared.check_running();
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
     let done = compaction::compact(memory, memory.config.history.keep, &callbacks)?;
     tracing::info!(

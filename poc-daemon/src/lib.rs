@@ -25,6 +25,7 @@ mod service_manager;
 mod sessions;
 mod shared;
 mod signals;
+mod snapshots;
 mod throttle;
 mod transcript_queue;
 mod transcripts;

@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{
     checkpoint, compaction, log, log_files, notifications, opening, pools, recall_updates, refresh, schedule,
-    service_manager, transcripts, vaults, verification, watch,
+    service_manager, snapshots, transcripts, vaults, verification, watch,
 };
 use poc_agent::Catalog;
 use poc_config::Config;
@@ -105,6 +105,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             compacted,
             verified,
             checked,
+            snapshots_stored,
             notifications_sent,
             notified,
             served,
@@ -120,6 +121,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             task(&shared, "compaction", compaction::run(shared.clone())),
             task(&shared, "verification", verification::run(shared.clone())),
             task(&shared, "log files", log_files::run(shared.clone())),
+            task(&shared, "snapshots", snapshots::run(shared.clone())),
             task(&shared, "notifications", notifications::run(shared.clone())),
             task(&shared, "service manager", service_manager::run(shared.clone())),
             task(&shared, "rest", rest::run(shared.clone(), over_http)),
@@ -135,6 +137,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(compacted)
             .and(verified)
             .and(checked)
+            .and(snapshots_stored)
             .and(notifications_sent)
             .and(notified)
             .and(served)

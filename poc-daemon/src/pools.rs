@@ -19,8 +19,8 @@ const MAX_REQUESTS: usize = 1024;
 
 /// Slots for the daemon's own tasks. Each task waits for its work before it starts more, so one slot
 /// for each is enough: schedule, watch, refresh, checkpoint, compaction, verification, transcripts, vaults, updates of
-/// recalls, log files, notifications, and reload by signal.
-const BACKGROUND: usize = 12;
+/// recalls, log files, snapshots, notifications, and reload by signal.
+const BACKGROUND: usize = 13;
 
 /// Blocking threads for libraries that use the runtime directly.
 const RESERVED: usize = 8;

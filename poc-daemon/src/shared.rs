@@ -12,6 +12,7 @@ use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_config::Config;
 use poc_graph::cancellation::CancellationToken;
+use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use std::net::{SocketAddr, TcpListener};
@@ -125,6 +126,17 @@ impl Shared {
     /// Whether the daemon is stopping. If so, no new work may start.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
+    }
+
+    /// Fails when the daemon is stopping, for long work that ends then.
+    ///
+    /// # Errors
+    /// `unavailable`.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        match self.is_stopping() {
+            true => Err(Error::unavailable("the daemon is stopping")),
+            false => Ok(()),
+        }
     }
 
     /// Waits until the daemon is asked to stop. Interrupts the requests that go on after that, and then gives up on those

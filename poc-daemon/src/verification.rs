@@ -2,7 +2,7 @@
 
 use crate::shared::Shared;
 use crate::wall_clock;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use poc_notes::verification::{self, Verification};
 use poc_store::VerifyCallbacks;
@@ -46,10 +46,7 @@ fn at_low_priority(shared: &Shared) -> Result<usize> {
             if let Err(error) = rustix::process::setpriority_process(None, NICE) {
                 tracing::debug!("the priority cannot be lowered: {error}");
             }
-            let check_cancelled = || match shared.is_stopping() {
-                true => Err(Error::new(Code::Unavailable, "the daemon is stopping")),
-                false => Ok(()),
-            };
+            let check_cancelled = || shared.check_running();
             let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &check_cancelled };
             verification::verify(&shared.memory, &callbacks)
         });

@@ -16,6 +16,9 @@ pub struct SharedLogOutput {
     pub behind: u64,
     /// How many appends had to be made again because another daemon was faster.
     pub conflicts: u64,
+    /// The last change of the newest snapshot, with which new daemons begin; null without one or when it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<u64>,
     /// The other daemons and commands that used it in the last minute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<PeerOutput>,
@@ -41,11 +44,12 @@ impl SharedLogOutput {
             head: status.head,
             behind: status.behind,
             conflicts: status.conflicts,
+            snapshot: None,
             others: Vec::new(),
         })
     }
 
-    /// The same with the others, for which the database is asked. Without them when it does not answer.
+    /// The same with the snapshot and the others, for which the database is asked. Without them when it does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
         output.others = store
@@ -54,6 +58,7 @@ impl SharedLogOutput {
             .into_iter()
             .map(|peer| PeerOutput { name: peer.name, head: peer.head, seconds_ago: peer.seen.as_secs() })
             .collect();
+        output.snapshot = store.newest_snapshot().ok().flatten().map(|snapshot| snapshot.seq);
         Some(output)
     }
 
@@ -65,6 +70,9 @@ impl SharedLogOutput {
         }
         if self.conflicts > 0 {
             line += &format!(", {}", plural(self.conflicts, "conflict"));
+        }
+        if let Some(snapshot) = self.snapshot {
+            line += &format!(", newest snapshot at change {snapshot}");
         }
         if !self.others.is_empty() {
             let names: Vec<&str> = self.others.iter().map(|other| other.name.as_str()).collect();

@@ -74,8 +74,8 @@ pub use read_snapshot::ReadSnapshot;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use poc_config::Config;
 use poc_config::paths::Paths;
+use poc_config::{Config, CopyStart};
 use poc_embed::{Embedder, Reranker};
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
@@ -84,7 +84,7 @@ use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
 use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
-use poc_store::{Cause, Follower, SharedLog, Store, WriterId};
+use poc_store::{Cause, CopyBeginning, Follower, SharedLog, Store, WriterId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -195,7 +195,13 @@ impl Memory {
         let followers: Vec<Arc<dyn Follower>> =
             vec![texts.clone(), vector_sets.clone(), mention_sets.clone()];
         let store = match log.clone() {
-            Some(log) => Store::open_shared(&directory, embedder.name(), followers, log)?,
+            Some(log) => {
+                let beginning = match config.store.begin_with {
+                    CopyStart::Snapshot => CopyBeginning::Snapshot,
+                    CopyStart::History => CopyBeginning::FirstRecord,
+                };
+                Store::open_shared(&directory, embedder.name(), followers, log, beginning)?
+            }
             None => Store::open(&directory, embedder.name(), followers)?,
         };
         let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {

@@ -13,6 +13,7 @@ mod listener;
 mod location;
 mod schema;
 mod session;
+mod snapshots;
 mod statements;
 mod store_row;
 #[doc(hidden)]
@@ -28,7 +29,7 @@ use error::failure;
 use listener::{Listener, announce};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
-use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
+use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId};
 use session::Session;
 use std::time::Duration;
 
@@ -154,5 +155,9 @@ impl SharedLog for PostgresLog {
             };
             rows.iter().map(peer).collect()
         })
+    }
+
+    fn snapshots(&self) -> &dyn SnapshotStore {
+        self
     }
 }

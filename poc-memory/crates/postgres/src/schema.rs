@@ -8,7 +8,8 @@ use postgres::Client;
 use postgres::error::SqlState;
 
 /// What brings the schema from one version to the next. A release never changes a line of it, but adds some.
-const MIGRATIONS: &[&str] = &["\
+const MIGRATIONS: &[&str] = &[
+    "\
     CREATE TABLE poc_memory_store ( \
       id INT8 NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, head INT8 NOT NULL, \
       lease_writer BYTEA, lease_until TIMESTAMPTZ); \
@@ -17,7 +18,16 @@ const MIGRATIONS: &[&str] = &["\
       payload BYTEA NOT NULL, PRIMARY KEY (store, seq), UNIQUE (store, writer, writer_seq)); \
     CREATE TABLE poc_memory_writer ( \
       store INT8 NOT NULL, writer BYTEA NOT NULL, name TEXT NOT NULL, head INT8 NOT NULL, \
-      seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (store, writer));"];
+      seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (store, writer));",
+    "\
+    ALTER TABLE poc_memory_store ADD COLUMN snapshot_writer BYTEA; \
+    ALTER TABLE poc_memory_store ADD COLUMN snapshot_until TIMESTAMPTZ; \
+    CREATE TABLE poc_memory_snapshot ( \
+      store INT8 NOT NULL, seq INT8 NOT NULL, parts INT8 NOT NULL, bytes INT8 NOT NULL, PRIMARY KEY (store, seq)); \
+    CREATE TABLE poc_memory_snapshot_part ( \
+      store INT8 NOT NULL, seq INT8 NOT NULL, part INT8 NOT NULL, bytes BYTEA NOT NULL, \
+      PRIMARY KEY (store, seq, part));",
+];
 
 /// What [`init`] found and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::testing::TestServer;
 use super::*;
 use poc_graph::error::Code;
+use poc_store::SharedSnapshot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -41,10 +42,10 @@ fn the_schema_is_made_once_and_a_newer_one_is_refused() {
     assert_eq!(missing.code, Code::InvalidConfig);
     assert!(missing.hint.unwrap().contains("store init"));
     let made = init(&location(&server, "a")).unwrap();
-    assert_eq!(made, InitReport { from: 0, to: 1, is_new: true, head: 0 });
+    assert_eq!(made, InitReport { from: 0, to: 2, is_new: true, head: 0 });
     append(&log(&server, 1), 1, 0);
     let again = init(&location(&server, "a")).unwrap();
-    assert_eq!(again, InitReport { from: 1, to: 1, is_new: false, head: 1 });
+    assert_eq!(again, InitReport { from: 2, to: 2, is_new: false, head: 1 });
     assert_eq!(init(&location(&server, "b")).unwrap(), InitReport { is_new: true, head: 0, ..again });
     let other = PostgresLog::new(location(&server, "c"), [1; 16], String::new());
     assert!(other.head().unwrap_err().message.contains("no store `c`"));
@@ -145,6 +146,77 @@ fn writers_that_compete_leave_no_gap_and_lose_nothing() {
     assert_eq!(records.iter().map(|record| record.seq).collect::<Vec<_>>(), (1..=200).collect::<Vec<_>>());
     let own: BTreeSet<_> = records.iter().map(|record| (record.writer, record.writer_seq)).collect();
     assert_eq!(own.len(), 200);
+}
+
+/// Writes a snapshot of two parts.
+fn write_snapshot(log: &PostgresLog, seq: u64) -> bool {
+    let minute = Duration::from_secs(60);
+    log.write_part(seq, 0, b"one", minute).unwrap()
+        && log.write_part(seq, 1, b"two", minute).unwrap()
+        && log.complete(SharedSnapshot { seq, parts: 2, bytes: 6 }).unwrap()
+}
+
+#[test]
+fn the_newest_two_snapshots_stay_and_an_incomplete_one_does_not_count() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    init(&location(&server, "b")).unwrap();
+    let log = log(&server, 1);
+    let minute = Duration::from_secs(60);
+    assert_eq!(log.newest().unwrap(), None);
+    for seq in [3, 5, 9] {
+        assert!(log.claim(minute).unwrap());
+        assert!(write_snapshot(&log, seq));
+        assert_eq!(log.newest().unwrap(), Some(SharedSnapshot { seq, parts: 2, bytes: 6 }));
+    }
+    let part = |seq, part| log.read_part(seq, part).unwrap();
+    assert_eq!((part(3, 0), part(9, 1), part(9, 2)), (None, Some(b"two".to_vec()), None));
+    assert_eq!(part(5, 0), Some(b"one".to_vec()), "a store may be reading it");
+    assert!(log.claim(minute).unwrap());
+    assert!(log.write_part(12, 0, b"one", minute).unwrap());
+    assert_eq!(log.newest().unwrap().unwrap().seq, 9);
+    assert!(log.claim(minute).unwrap());
+    assert_eq!(part(12, 0), None, "what an interrupted attempt has left is deleted");
+    let other = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
+    assert_eq!(other.newest().unwrap(), None, "another store of the database");
+    assert_eq!(other.read_part(9, 0).unwrap(), None);
+}
+
+#[test]
+fn one_writer_writes_a_snapshot_at_a_time() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let (first, second) = (log(&server, 1), log(&server, 2));
+    let minute = Duration::from_secs(60);
+    assert!(first.claim(minute).unwrap());
+    assert!(!second.claim(minute).unwrap());
+    assert!(!write_snapshot(&second, 4));
+    assert!(!second.complete(SharedSnapshot { seq: 4, parts: 2, bytes: 6 }).unwrap());
+    assert_eq!(second.newest().unwrap(), None);
+    // It ends by the clock of the database, and each part extends it.
+    assert!(first.write_part(4, 0, b"one", Duration::from_nanos(1)).unwrap());
+    assert!(second.claim(minute).unwrap());
+    assert!(!write_snapshot(&first, 4), "the first one is too late");
+    assert!(write_snapshot(&second, 4));
+    assert!(first.claim(minute).unwrap(), "a complete snapshot ends the claim");
+}
+
+#[test]
+fn tables_of_the_first_version_are_brought_to_the_second() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    append(&log(&server, 1), 1, 0);
+    server.execute("DROP TABLE poc_memory_snapshot");
+    server.execute("DROP TABLE poc_memory_snapshot_part");
+    server.execute("ALTER TABLE poc_memory_store DROP COLUMN snapshot_writer");
+    server.execute("ALTER TABLE poc_memory_store DROP COLUMN snapshot_until");
+    server.execute("DELETE FROM poc_memory_schema WHERE version = 2");
+    let old = log(&server, 1).head().unwrap_err();
+    assert_eq!(old.code, Code::InvalidConfig);
+    assert!(old.hint.unwrap().contains("store init"));
+    let done = init(&location(&server, "a")).unwrap();
+    assert_eq!(done, InitReport { from: 1, to: 2, is_new: false, head: 1 });
+    assert_eq!(log(&server, 1).newest().unwrap(), None);
 }
 
 #[test]

@@ -4,16 +4,14 @@
 //! replaced with one rename, and the folder of the records with two; an open after an interruption finds the old or the
 //! new ones, or rebuilds the records from the log. What was prepared when an attempt was interrupted is used by the next.
 
+pub(super) mod state;
+
 use super::Store;
 use super::compactor::Compactor;
-use super::engine::buffered::BufferedEngine;
-use super::engine::{Engine, Mark, Put, changes};
-use super::keys;
-use super::log::{CompactedSegment, PARTIAL_SEGMENT, compaction_failed, compaction_unwritten, frame};
-use super::logged_transaction::{LogBase, LoggedTransaction, MAX_RECORD, Write};
+use super::engine::{Engine, Mark};
+use super::log::{PARTIAL_SEGMENT, compaction_unwritten};
+use super::logged_transaction::LogBase;
 use super::shared_state::Shared;
-use super::table::Table;
-use poc_graph::Tenant;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs;
@@ -22,12 +20,10 @@ use std::path::{Path, PathBuf};
 
 /// The folder in which it is prepared.
 pub(super) const FOLDER: &str = "compact";
+/// The folder of the state of a snapshot, while it is made.
+pub(super) const SNAPSHOT_FOLDER: &str = "snapshot";
 /// The old records, until they are deleted.
 pub(super) const OLD_RECORDS: &str = "records.old";
-/// Bytes of records in one transaction of a state.
-const TXN_BYTES: usize = 4 << 20;
-/// Transactions between two calls of the callbacks.
-const SLICE: u64 = 64;
 
 /// What a compaction calls while it works.
 pub struct CompactionCallbacks<'a> {
@@ -106,11 +102,11 @@ impl Store {
     }
 }
 
-/// A compaction.
-struct Work<'a> {
-    shared: &'a Shared,
-    compactor: &'a Compactor,
-    callbacks: &'a CompactionCallbacks<'a>,
+/// A compaction, or a snapshot.
+pub(super) struct Work<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) compactor: &'a Compactor,
+    pub(super) callbacks: &'a CompactionCallbacks<'a>,
 }
 
 impl Work<'_> {
@@ -134,7 +130,7 @@ impl Work<'_> {
             && let Some(origin) = log.origin()?
         {
             let base = LogBase { seq, at, origin };
-            prune(&engine, seq)?;
+            state::prune(&engine, seq)?;
             if let Some(checksum) = self.replace_log(&engine, base)? {
                 engine.apply(Vec::new().into(), Mark { seq, checksum })?;
                 dropped = seq - old_base;
@@ -152,56 +148,11 @@ impl Work<'_> {
         Ok(dropped)
     }
 
-    /// An engine in the folder with everything up to a transaction.
-    fn prepare(&self, folder: &Path, target: u64) -> Result<BufferedEngine> {
-        let log = self.shared.log.as_ref();
-        let open = || BufferedEngine::new((self.compactor.engine)(folder)?, self.compactor.buffer);
-        let usable = |engine: &BufferedEngine| -> Result<bool> {
-            let mark = engine.mark()?;
-            let is_of_log = mark == Mark::default()
-                || log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum == mark.checksum);
-            Ok(is_of_log && mark.seq <= target && engine.unfinished()?.is_none_or(|mark| mark.seq <= target))
-        };
-        let engine = match open() {
-            Ok(engine) if usable(&engine)? => engine,
-            opened => {
-                drop(opened);
-                remove(folder).map_err(|error| compaction_unwritten(&error))?;
-                open()?
-            }
-        };
-        self.catch_up(&engine, target)?;
-        Ok(engine)
-    }
-
-    fn catch_up(&self, engine: &BufferedEngine, target: u64) -> Result<()> {
-        let log = self.shared.log.as_ref();
-        let mut next = engine.mark()?.seq + 1;
-        while next <= target {
-            (self.callbacks.check_cancelled)()?;
-            (self.callbacks.progress)(next, log.last());
-            let end = target.min(next + SLICE - 1);
-            log.replay(next, end, &mut |txn, checksum| {
-                engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
-            })?;
-            next = end + 1;
-        }
-        Ok(())
-    }
-
     /// Replaces the beginning of the log by the state in an engine. Returns the checksum of the record of the base, or
     /// `None` when the state needs more transactions than it replaces.
     fn replace_log(&self, engine: &dyn Engine, base: LogBase) -> Result<Option<u32>> {
         let log = self.shared.log.as_ref();
-        let mut count = 0;
-        each_state_txn(engine, &mut |_, _| {
-            count += 1;
-            Ok(())
-        })?;
-        if base.seq < count {
-            return Ok(None);
-        }
-        let first = base.seq - count + 1;
+        let Some(first) = state::first(engine, base)? else { return Ok(None) };
         // What follows the base in its segment is copied, so that segment must not grow any more.
         let end = match log.end_of_segment(base.seq) {
             Some(end) => end,
@@ -213,52 +164,10 @@ impl Work<'_> {
         };
         // Records and views that end before the base would have to be rebuilt.
         self.shared.checkpoint()?;
-        let unwritten = |error: io::Error| compaction_unwritten(&error);
-        let disk = self.compactor.disk.as_ref();
-        let mut segment = CompactedSegment::create(&log.directory(), disk, first).map_err(unwritten)?;
-        let (mut next, mut checksum) = (first, 0);
-        let mut add = |tenant: Tenant, writes: Vec<Write>| -> Result<()> {
-            (self.callbacks.check_cancelled)()?;
-            let mut txn = LoggedTransaction::state(next, tenant, &base, writes);
-            txn.base = (next == first).then_some(base);
-            let payload = txn.encode()?;
-            if payload.len() > MAX_RECORD {
-                return Err(compaction_failed("a record is too long", &payload.len()));
-            }
-            let (record, of_record) = frame(next, &payload);
-            segment.add(&record).map_err(unwritten)?;
-            (next, checksum) = (next + 1, of_record);
-            Ok(())
-        };
-        each_state_txn(engine, &mut add)?;
-        log.replay_payloads(base.seq + 1, end, &mut |seq, payload, _| {
-            segment.add(&frame(seq, &payload).0).map_err(unwritten)?;
-            Ok(true)
-        })?;
-        // What is read back is compared with the engine.
-        let mut records = 0u64;
-        segment.finish(&mut |txn| {
-            if txn.seq.is_multiple_of(SLICE) {
-                (self.callbacks.check_cancelled)()?;
-            }
-            for write in txn.writes.iter().filter(|_| txn.is_state()) {
-                records += 1;
-                if engine.get(&write.table.engine_key(txn.tenant, &write.key))? != write.after {
-                    return Err(compaction_failed("a record differs when it is read back", &txn.seq));
-                }
-            }
-            Ok(())
-        })?;
-        let mut expected = 0u64;
-        engine.scan(&[], &mut |_, _| {
-            expected += 1;
-            Ok(())
-        })?;
-        if records != expected {
-            return Err(compaction_failed("records are missing when it is read back", &records));
-        }
+        let (mut segment, checksum) = self.write_segment(engine, base, first, end)?;
         (self.callbacks.check_cancelled)()?;
-        log.replace_beginning(&mut segment, base, disk).map_err(unwritten)?;
+        let replaced = log.replace_beginning(&mut segment, base, self.compactor.disk.as_ref());
+        replaced.map_err(|error| compaction_unwritten(&error))?;
         Ok(Some(checksum))
     }
 
@@ -287,58 +196,14 @@ pub(super) fn clean_up(directory: &Path) {
     if let Err(error) = remove(&directory.join(OLD_RECORDS)) {
         tracing::debug!("`{OLD_RECORDS}` cannot be deleted: {error}");
     }
-    // It is begun anew each time.
+    // These are begun anew each time.
     let _ = fs::remove_file(directory.join("log").join(PARTIAL_SEGMENT));
+    let _ = remove(&directory.join(SNAPSHOT_FOLDER));
 }
 
-fn remove(folder: &Path) -> io::Result<()> {
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Deletes from the index of changes what the log no longer has after transaction `base`: changes other than the creation
-/// of a node, and all changes of deleted nodes.
-fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
-    let mut gone: Vec<Put> = Vec::new();
-    let mut last_node: Option<(Vec<u8>, bool)> = None;
-    engine.scan(&[], &mut |full, value| {
-        let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else { return Ok(()) };
-        let id = key.get(..16).unwrap_or_default();
-        let node = Table::Nodes.engine_key(tenant, id);
-        let exists = match &last_node {
-            Some((last, exists)) if *last == node => *exists,
-            _ => engine.get(&node)?.is_some(),
-        };
-        last_node = Some((node, exists));
-        if keys::read_change(key)? <= base && (value.is_empty() || !exists) {
-            gone.push((full.to_vec(), None));
-        }
-        Ok(())
-    })?;
-    engine.apply(gone.into(), engine.mark()?)
-}
-
-/// Calls `each` with the records of an engine, in parts of one tenant.
-fn each_state_txn(engine: &dyn Engine, each: &mut dyn FnMut(Tenant, Vec<Write>) -> Result<()>) -> Result<()> {
-    let mut part: Option<(Tenant, Vec<Write>)> = None;
-    let mut bytes = 0;
-    engine.scan(&[], &mut |full, value| {
-        let Some((tenant, table, key)) = Table::split_engine_key(full) else {
-            return Err(compaction_failed("a record has no table", &full.len()));
-        };
-        if bytes >= TXN_BYTES || part.as_ref().is_some_and(|(of, _)| *of != tenant) {
-            if let Some((tenant, writes)) = part.take() {
-                each(tenant, writes)?;
-            }
-            bytes = 0;
-        }
-        bytes += full.len() + value.len();
-        let write = Write { table, key: key.to_vec(), before: None, after: Some(value.to_vec()) };
-        part.get_or_insert_with(|| (tenant, Vec::new())).1.push(write);
-        Ok(())
-    })?;
-    let (tenant, writes) = part.unwrap_or_default();
-    each(tenant, writes)
 }

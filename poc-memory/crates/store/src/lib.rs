@@ -40,6 +40,7 @@ mod scans;
 mod shared_log;
 mod shared_log_copy;
 mod shared_log_status;
+mod shared_snapshot;
 mod shared_state;
 mod table;
 mod tenants;
@@ -78,8 +79,12 @@ pub use repair::{
     quarantine_contents, quarantine_items, undo_repair,
 };
 pub use scans::parse_keyword_key;
-pub use shared_log::{AppendOutcome, HEARTBEAT, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
+pub use shared_log::{
+    AppendOutcome, HEARTBEAT, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot, SnapshotStore,
+    WriterId,
+};
 pub use shared_log_status::SharedLogStatus;
+pub use shared_snapshot::CopyBeginning;
 pub use shared_state::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use transaction::Transaction;
@@ -125,7 +130,8 @@ impl Store {
         Store::open_with(directory, embedder, followers, open::Parts::default())
     }
 
-    /// The same for a store whose folder is a copy of a shared log.
+    /// The same for a store whose folder is a copy of a shared log. A folder without a copy begins with the newest snapshot
+    /// if `begin` says so.
     ///
     /// # Errors
     /// `conflict` when the folder has another memory than the shared log. `unavailable` when the shared log cannot be
@@ -135,8 +141,10 @@ impl Store {
         embedder: &str,
         followers: Vec<Arc<dyn Follower>>,
         shared_log: Arc<dyn SharedLog>,
+        begin: CopyBeginning,
     ) -> Result<Store> {
-        let parts = open::Parts { shared_log: Some(shared_log), ..open::Parts::default() };
+        let parts =
+            open::Parts { shared_log: Some(shared_log), copy_beginning: begin, ..open::Parts::default() };
         Store::open_with(directory, embedder, followers, parts)
     }
 

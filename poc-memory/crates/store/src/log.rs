@@ -17,7 +17,7 @@ mod snapshot;
 
 pub(super) use append::{Appender, ChangedLog, Limits};
 pub(super) use compacted_segment::{
-    CompactedSegment, PARTIAL as PARTIAL_SEGMENT, failed as compaction_failed,
+    CompactedSegment, PARTIAL as PARTIAL_SEGMENT, PartialSegment, failed as compaction_failed,
     unwritten as compaction_unwritten,
 };
 pub(super) use error::LogError;

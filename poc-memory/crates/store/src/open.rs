@@ -23,6 +23,7 @@ use super::quarantine::Quarantine;
 use super::read_only::ReadOnlyCause;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
+use super::shared_snapshot::{self, CopyBeginning};
 use super::shared_state::Shared;
 use super::writer_state::WriterState;
 use super::{disk, repair, view_file, watchdog};
@@ -59,6 +60,7 @@ pub(super) struct Parts {
     /// How long to wait before writing is tried again on a disk that has failed.
     pub(super) pause: Duration,
     pub(super) shared_log: Option<Arc<dyn SharedLog>>,
+    pub(super) copy_beginning: CopyBeginning,
 }
 
 impl Default for Parts {
@@ -71,6 +73,7 @@ impl Default for Parts {
             patience: watchdog::PATIENCE,
             pause: Duration::from_secs(1),
             shared_log: None,
+            copy_beginning: CopyBeginning::default(),
         }
     }
 }
@@ -84,7 +87,8 @@ pub(super) fn open(
 ) -> Result<Shared> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log } = parts;
+    let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log, copy_beginning } =
+        parts;
     let failed = |source| OpenError::CreateDirectory { directory: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(failed)?;
     let lock = Lock::take(&directory.join("lock"))?;
@@ -100,7 +104,7 @@ pub(super) fn open(
     })?;
     let folder = directory.join("records");
     // Without records the whole log is replayed anyway, so all of it is checked.
-    let (log, prefix_end) = log::inspect(&log_directory, !folder.exists())?;
+    let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
     let suspect =
         damaged::SuspectLog { directory, prefix_end: prefix_end.as_ref(), last: log.last(), patience };
     if suspect.is_damaged()? {
@@ -111,6 +115,14 @@ pub(super) fn open(
     if !log_directory.exists() {
         let made = std::fs::create_dir_all(&log_directory);
         made.and_then(|()| disk.sync_directory(directory)).map_err(failed)?;
+    }
+    if let Some(shared) = &shared_log
+        && copy_beginning == CopyBeginning::Snapshot
+        && log.last() == 0
+        && prefix_end.is_none()
+        && shared_snapshot::fetch(&log_directory, disk.as_ref(), shared.snapshots())?
+    {
+        (log, prefix_end) = log::inspect(&log_directory, true)?;
     }
     let quarantine = Arc::new(Quarantine::new(directory, disk.clone()));
     let reserve = Arc::new(Reserve::new(directory, disk.clone(), limits.reserve));

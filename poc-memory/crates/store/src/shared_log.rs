@@ -68,6 +68,39 @@ impl Peer {
     }
 }
 
+/// A state of a shared log that is kept beside it, so that a new store need not read the whole log. Its bytes are those of
+/// a compacted segment: a state, and the last transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedSnapshot {
+    /// The last record that it contains.
+    pub seq: u64,
+    /// In how many parts it is stored.
+    pub parts: u64,
+    /// Bytes of all parts.
+    pub bytes: u64,
+}
+
+/// A place for the snapshots of one shared log, as one writer sees it. Errors are those of [`SharedLog`].
+pub trait SnapshotStore: Send + Sync {
+    /// The newest snapshot that is complete.
+    fn newest(&self) -> Result<Option<SharedSnapshot>>;
+
+    /// A part of a snapshot, counted from 0; `None` when the snapshot was deleted meanwhile.
+    fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>>;
+
+    /// Asks that for `duration` only this writer may write a snapshot. Returns whether it was granted; otherwise another
+    /// writer is writing one. Deletes what interrupted attempts have left.
+    fn claim(&self, duration: Duration) -> Result<bool>;
+
+    /// Writes the next part of the snapshot whose last record is `seq`, and extends the claim to `duration` from now.
+    /// Returns `false`, and writes nothing, when another writer has the claim.
+    fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
+
+    /// Completes a snapshot whose parts were written, deletes all but the newest two, and ends the claim. Returns `false`
+    /// when another writer has the claim.
+    fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
+}
+
 /// A log that several stores share, as one of its writers sees it.
 ///
 /// Calls block. An error with the code `unavailable` means that the log could not be reached or did not answer in time;
@@ -98,4 +131,7 @@ pub trait SharedLog: Send + Sync {
 
     /// The others that were seen in the last minute. A writer is seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
+
+    /// Where its snapshots are.
+    fn snapshots(&self) -> &dyn SnapshotStore;
 }

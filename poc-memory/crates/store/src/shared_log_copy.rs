@@ -3,7 +3,9 @@
 use super::log::{Appender, Log, frame};
 use super::logged_transaction::LoggedTransaction;
 use super::pending_transaction::PendingTransaction;
-use super::shared_log::{AppendOutcome, DEAD_AFTER, NewSharedRecord, Peer, SharedLog, SharedRecord};
+use super::shared_log::{
+    AppendOutcome, DEAD_AFTER, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore,
+};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
 use std::io;
@@ -105,6 +107,11 @@ impl SharedLogCopy {
         self.checked(self.shared.peers())
     }
 
+    /// Where the snapshots of the shared log are.
+    pub(super) fn snapshots(&self) -> &dyn SnapshotStore {
+        self.shared.snapshots()
+    }
+
     /// Asks for a lease on the head.
     pub(super) fn lease(&self) {
         // Without it, this writer may lose again; the error of a log that is gone is met by what follows.
@@ -167,7 +174,10 @@ impl SharedLogCopy {
         let last = self.log.last();
         if let (Some((_, checksum)), Some(origin)) = (self.log.read(last)?, self.log.origin()?) {
             let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
-            let is_same = of_shared.is_some_and(|record| frame(last, &record.payload).1 == checksum);
+            // A record of a state, which is the last one when the end of a copy was cut off, is not in the shared log.
+            let is_state = last <= self.log.base_seq();
+            let is_same =
+                of_shared.is_some_and(|record| is_state || frame(last, &record.payload).1 == checksum);
             let first = self.shared.read(0, 1)?.into_iter().next();
             let has_origin = first.is_some_and(|record| Log::origin_of(&record.payload) == origin);
             if !is_same || !has_origin {

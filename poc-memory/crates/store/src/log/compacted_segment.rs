@@ -5,7 +5,10 @@
 //! with one rename: an open finds the last compacted segment and ignores every segment that begins before its end.
 
 use super::segment::{HEADER, Header, NextRecord, SegmentReader};
-use super::{Log, LogError, RecordPosition, STRIDE, Segment, modified_at, segment_path, unreadable};
+use super::{
+    Log, LogError, RecordPosition, STRIDE, Segment, SegmentState, check_segment, modified_at, segment_path,
+    unreadable,
+};
 use crate::disk::{self, AppendFile, Disk};
 use crate::logged_transaction::{LogBase, LoggedTransaction};
 use poc_graph::error::{Code, Error, Result};
@@ -21,10 +24,60 @@ pub(crate) const PARTIAL: &str = "compacted.partial";
 /// Bytes that are written at once.
 const CHUNK: usize = 1 << 20;
 
-/// A compacted segment while it is written.
-pub(crate) struct CompactedSegment {
+/// The file of a compacted segment until it is put into place. Dropping it deletes it.
+pub(crate) struct PartialSegment {
     path: PathBuf,
     file: Box<dyn AppendFile>,
+}
+
+impl PartialSegment {
+    /// An empty file in the folder of a log. What an earlier attempt left is deleted.
+    pub(crate) fn create(directory: &Path, disk: &dyn Disk) -> io::Result<PartialSegment> {
+        let path = directory.join(PARTIAL);
+        remove(&path)?;
+        let file = disk.create(&path)?;
+        Ok(PartialSegment { path, file })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    /// Makes it durable.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    /// Puts it into place in a log that has no other segment. Returns `false`, and changes nothing, unless it is an intact
+    /// segment that ends with the record `last`.
+    ///
+    /// # Errors
+    /// `conflict` when a newer release wrote it, and when the disk fails.
+    pub(crate) fn publish(&self, last: u64, disk: &dyn Disk) -> Result<bool> {
+        let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
+        let Some(header) = header else { return Ok(false) };
+        let state = check_segment(&self.path, header.first, u64::MAX)?;
+        if !matches!(state, SegmentState::Whole { last: found, .. } if found == last) {
+            return Ok(false);
+        }
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        fs::rename(&self.path, segment_path(directory, header.first))
+            .and_then(|()| disk.sync_directory(directory))
+            .map_err(|error| unwritten(&error))?;
+        Ok(true)
+    }
+}
+
+impl Drop for PartialSegment {
+    fn drop(&mut self) {
+        // Unless it was renamed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A compacted segment while it is written.
+pub(crate) struct CompactedSegment {
+    partial: PartialSegment,
     first: u64,
     next: u64,
     offset: u64,
@@ -35,19 +88,10 @@ pub(crate) struct CompactedSegment {
 impl CompactedSegment {
     /// A segment that begins with number `first`. What an earlier attempt left is deleted.
     pub(crate) fn create(directory: &Path, disk: &dyn Disk, first: u64) -> io::Result<CompactedSegment> {
-        let path = directory.join(PARTIAL);
-        remove(&path)?;
-        let file = disk.create(&path)?;
+        let partial = PartialSegment::create(directory, disk)?;
         let waiting = Header::compacted(first).encode();
-        Ok(CompactedSegment {
-            path,
-            file,
-            first,
-            next: first,
-            offset: HEADER as u64,
-            positions: Vec::new(),
-            waiting,
-        })
+        let (next, offset) = (first, HEADER as u64);
+        Ok(CompactedSegment { partial, first, next, offset, positions: Vec::new(), waiting })
     }
 
     /// Adds the next record.
@@ -61,35 +105,33 @@ impl CompactedSegment {
         if self.waiting.len() < CHUNK {
             return Ok(());
         }
-        self.file.write_all(&self.waiting)?;
+        self.partial.write(&self.waiting)?;
         self.waiting.clear();
         Ok(())
+    }
+
+    /// The file, until it is put into place.
+    pub(crate) fn path(&self) -> &Path {
+        &self.partial.path
     }
 
     /// Makes the segment durable, and calls `check` with every transaction as it is read back.
     pub(crate) fn finish(&mut self, check: &mut dyn FnMut(LoggedTransaction) -> Result<()>) -> Result<()> {
-        self.file.write_all(&self.waiting).map_err(|error| unwritten(&error))?;
+        self.partial.write(&self.waiting).map_err(|error| unwritten(&error))?;
         self.waiting.clear();
-        self.file.sync().map_err(|error| unwritten(&error))?;
-        let mut reader =
-            SegmentReader::open(&self.path, HEADER as u64).map_err(|error| unreadable(&self.path, error))?;
+        self.partial.sync().map_err(|error| unwritten(&error))?;
+        let path = self.path();
+        let mut reader = SegmentReader::open(path, HEADER as u64).map_err(|error| unreadable(path, error))?;
         for expected in self.first..self.next {
             let offset = reader.offset();
-            match reader.next(true).map_err(|error| unreadable(&self.path, error))? {
+            match reader.next(true).map_err(|error| unreadable(path, error))? {
                 NextRecord::Record { seq, payload, .. } if seq == expected => {
                     check(LoggedTransaction::decode(&payload)?)?
                 }
-                _ => return Err(LogError::Damaged { path: self.path.clone(), offset }.into()),
+                _ => return Err(LogError::Damaged { path: path.to_owned(), offset }.into()),
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for CompactedSegment {
-    fn drop(&mut self) {
-        // Unless it was renamed.
-        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -186,7 +228,7 @@ impl Log {
             // A reader of the segment of this name would find the new one.
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        fs::rename(&segment.path, &path)?;
+        fs::rename(segment.path(), &path)?;
         let last = segment.next - 1;
         let replaced = index.segments.iter().filter(|old| old.first <= last && old.first != segment.first);
         self.obsolete.lock().extend(replaced.map(|old| old.first));
@@ -224,10 +266,10 @@ impl Log {
 /// The error for a compaction that the disk does not let happen.
 pub(crate) fn unwritten(error: &io::Error) -> Error {
     let code = if disk::is_failure(error) { Code::ReadOnly } else { Code::Internal };
-    Error::new(code, format!("the log cannot be compacted: a file cannot be written ({error})"))
+    Error::new(code, format!("no compacted log can be made: a file cannot be written ({error})"))
 }
 
-/// Why the log cannot be compacted.
+/// Why no compacted log can be made.
 pub(crate) fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("the log cannot be compacted: {what} ({why})"))
+    Error::internal(format!("no compacted log can be made: {what} ({why})"))
 }

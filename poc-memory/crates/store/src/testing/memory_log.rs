@@ -1,9 +1,11 @@
 //! A shared log in memory, with faults.
 
-use crate::shared_log::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, WriterId};
+use crate::shared_log::{
+    AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot, SnapshotStore, WriterId,
+};
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +27,10 @@ struct Contents {
     lease: Option<WriterId>,
     writers: u128,
     alive: BTreeSet<WriterId>,
+    /// The snapshots by their last records, and whether they are complete.
+    snapshots: BTreeMap<u64, (Vec<Vec<u8>>, bool)>,
+    /// Who writes a snapshot.
+    claim: Option<WriterId>,
 }
 
 /// A log that the writers of one process share.
@@ -51,6 +57,19 @@ impl MemoryLog {
     /// Forgets the records after a number, as a replica that did not have them yet.
     pub fn forget_after(&self, seq: u64) {
         self.contents.lock().records.truncate(seq as usize);
+    }
+
+    /// Changes a byte in the middle of every snapshot.
+    pub fn damage_snapshots(&self) {
+        for (parts, _) in self.contents.lock().snapshots.values_mut() {
+            let middle = parts.iter_mut().flatten().rev().nth(50);
+            middle.into_iter().for_each(|byte| *byte ^= 1);
+        }
+    }
+
+    /// Whether a writer claims to be writing a snapshot.
+    pub fn is_claimed(&self) -> bool {
+        self.contents.lock().claim.is_some()
     }
 
     /// All records.
@@ -169,6 +188,64 @@ impl SharedLog for MemoryLogWriter {
                 seen: Duration::ZERO,
             };
             others.map(peer).collect()
+        })
+    }
+
+    fn snapshots(&self) -> &dyn SnapshotStore {
+        self
+    }
+}
+
+impl SnapshotStore for MemoryLogWriter {
+    fn newest(&self) -> Result<Option<SharedSnapshot>> {
+        self.call(|contents| {
+            let complete = contents.snapshots.iter().rev().find(|(_, (_, complete))| *complete);
+            complete.map(|(seq, (parts, _))| SharedSnapshot {
+                seq: *seq,
+                parts: parts.len() as u64,
+                bytes: parts.iter().map(Vec::len).sum::<usize>() as u64,
+            })
+        })
+    }
+
+    fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
+        self.call(|contents| contents.snapshots.get(&seq)?.0.get(part as usize).cloned())
+    }
+
+    fn claim(&self, _: Duration) -> Result<bool> {
+        self.call(|contents| {
+            let is_free = contents.claim.is_none_or(|holder| holder == self.id);
+            if is_free {
+                contents.claim = Some(self.id);
+                contents.snapshots.retain(|_, (_, complete)| *complete);
+            }
+            is_free
+        })
+    }
+
+    fn write_part(&self, seq: u64, part: u64, bytes: &[u8], _: Duration) -> Result<bool> {
+        self.call(|contents| {
+            if contents.claim != Some(self.id) {
+                return false;
+            }
+            let (parts, _) = contents.snapshots.entry(seq).or_default();
+            assert_eq!(parts.len() as u64, part);
+            parts.push(bytes.to_vec());
+            true
+        })
+    }
+
+    fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
+        self.call(|contents| {
+            if contents.claim != Some(self.id) {
+                return false;
+            }
+            contents.claim = None;
+            contents.snapshots.entry(snapshot.seq).or_default().1 = true;
+            while contents.snapshots.len() > 2 {
+                contents.snapshots.pop_first();
+            }
+            true
         })
     }
 }

@@ -8,16 +8,16 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A store over a shared log, in a folder that outlives it.
-struct Daemon {
-    folder: TempDir,
+pub(super) struct Daemon {
+    pub(super) folder: TempDir,
     log: Arc<MemoryLog>,
     faults: Arc<Faults>,
-    writer: Arc<MemoryLogWriter>,
+    pub(super) writer: Arc<MemoryLogWriter>,
     store: Option<Store>,
 }
 
 impl Daemon {
-    fn new(log: &Arc<MemoryLog>) -> Daemon {
+    pub(super) fn new(log: &Arc<MemoryLog>) -> Daemon {
         let mut daemon = Daemon {
             folder: tempfile::tempdir().unwrap(),
             log: log.clone(),
@@ -29,7 +29,7 @@ impl Daemon {
         daemon
     }
 
-    fn open(&mut self) -> Result<()> {
+    pub(super) fn open(&mut self) -> Result<()> {
         self.open_with(Vec::new())
     }
 
@@ -48,17 +48,27 @@ impl Daemon {
         Ok(())
     }
 
-    fn store(&self) -> &Store {
+    pub(super) fn close(&mut self) {
+        self.store = None;
+    }
+
+    pub(super) fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
 
-    fn catch_up(&self, log: &MemoryLog) {
+    pub(super) fn catch_up(&self, log: &MemoryLog) {
         self.writer.silence(false);
         assert!(self.store().wait_published(log.records().len() as u64, PATIENCE));
     }
 }
 
-fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
+/// Makes a snapshot if the log has at least `every` transactions more than the newest one.
+pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapshot>> {
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.make_snapshot(every, &callbacks)
+}
+
+pub(super) fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
     (0..count).map(|_| Daemon::new(log)).collect()
 }
 
@@ -283,15 +293,22 @@ enum Step {
     Silence(usize, bool),
     /// The disk of a store fails syncs, or does not any more.
     FailSyncs(usize, bool),
+    /// A store makes a snapshot while the next calls of its log have faults.
+    Snapshot(usize, Vec<Option<LogFault>>),
+    /// A store begins anew in an empty folder.
+    Replace(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let fault = prop_oneof![
         3 => Just(None), 1 => Just(Some(LogFault::AnswerLost)), 1 => Just(Some(LogFault::Unreachable)),
     ];
+    let faults = proptest::collection::vec(fault, 0..8);
     let daemon = 0usize..3;
     prop_oneof![
-        8 => (daemon.clone(), proptest::collection::vec(fault, 0..8)).prop_map(|(at, faults)| Step::Write(at, faults)),
+        8 => (daemon.clone(), faults.clone()).prop_map(|(at, faults)| Step::Write(at, faults)),
+        1 => (daemon.clone(), faults).prop_map(|(at, faults)| Step::Snapshot(at, faults)),
+        1 => daemon.clone().prop_map(Step::Replace),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, cut)| Step::Reopen(at, cut)),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, silent)| Step::Silence(at, silent)),
         1 => (daemon, any::<bool>()).prop_map(|(at, fails)| Step::FailSyncs(at, fails)),
@@ -299,7 +316,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Cuts the last bytes of the local log off.
-fn tear(folder: &TempDir) {
+pub(super) fn tear(folder: &TempDir) {
     if let Some(last) = segment_files(folder).last() {
         let length = fs::metadata(last).unwrap().len();
         if length > 40 {
@@ -339,6 +356,20 @@ proptest! {
                 }
                 Step::Silence(at, silent) => all[at].writer.silence(silent),
                 Step::FailSyncs(at, fails) => all[at].faults.fail_syncs.store(fails, Ordering::SeqCst),
+                Step::Snapshot(at, faults) => {
+                    all[at].writer.plan(faults);
+                    if let Err(error) = snapshot(all[at].store(), 1) {
+                        let is_planned = error.message.contains("the disk is gone");
+                        prop_assert!(error.code == Code::Unavailable || is_planned, "{}", error);
+                    }
+                    all[at].writer.plan(Vec::new());
+                }
+                Step::Replace(at) => {
+                    all[at].faults.fail_syncs.store(false, Ordering::SeqCst);
+                    all[at].store = None;
+                    all[at].folder = tempfile::tempdir().unwrap();
+                    all[at].open().unwrap();
+                }
             }
         }
         for daemon in &all {
@@ -352,7 +383,10 @@ proptest! {
         prop_assert!(first.iter().all(|number| acknowledged.contains(number) || unknown.contains(number)));
         prop_assert_eq!(count(all[0].store()), first.len() as u64, "nothing is applied twice");
         for daemon in &all {
-            prop_assert_eq!(contents(daemon.store()), contents(all[0].store()));
+            prop_assert_eq!(
+                contents_without_changes(daemon.store()),
+                contents_without_changes(all[0].store())
+            );
             prop_assert_eq!(count_by_view(daemon.store()), count_by_view(all[0].store()));
         }
         // Reopened copies have the same contents.

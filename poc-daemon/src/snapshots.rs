@@ -1,0 +1,41 @@
+//! Stores snapshots of the memory in the database that has its log.
+
+use crate::shared::Shared;
+use crate::wall_clock;
+use poc_graph::error::Result;
+use poc_graph::time::Span;
+use poc_store::{CompactionCallbacks, SharedSnapshot};
+use std::sync::Arc;
+
+/// How often the database is asked whether a snapshot is due.
+const INTERVAL: Span = Span(10 * Span::MINUTE.0);
+
+/// Makes a snapshot when it is due, until the daemon stops.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    if shared.memory.store.shared_log().is_none() || shared.memory.config.store.snapshot_every == 0 {
+        return;
+    }
+    loop {
+        let working = shared.pools.background.run({
+            let shared = shared.clone();
+            move || make(&shared)
+        });
+        match working.await {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some(made))) => {
+                tracing::info!(change = made.seq, bytes = made.bytes, "a snapshot was stored in the database")
+            }
+            Ok(Err(error)) => tracing::warn!("no snapshot was stored in the database: {error}"),
+            Err(error) => tracing::error!("no snapshot was stored in the database: {error}"),
+        }
+        if !wall_clock::wait(&shared, INTERVAL).await {
+            return;
+        }
+    }
+}
+
+fn make(shared: &Shared) -> Result<Option<SharedSnapshot>> {
+    let check_cancelled = || shared.check_running();
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+    shared.memory.store.make_snapshot(shared.memory.config.store.snapshot_every, &callbacks)
+}

@@ -1,0 +1,170 @@
+//! The state after a transaction: an engine that has it, and the compacted segment that contains it.
+
+use super::{Work, remove};
+use crate::engine::buffered::BufferedEngine;
+use crate::engine::{Engine, Mark, Put, changes};
+use crate::keys;
+use crate::log::{CompactedSegment, compaction_failed, compaction_unwritten, frame};
+use crate::logged_transaction::{LogBase, LoggedTransaction, MAX_RECORD, Write};
+use crate::table::Table;
+use poc_graph::Tenant;
+use poc_graph::error::Result;
+use std::io;
+use std::path::Path;
+
+/// Bytes of records in one transaction of a state.
+const TXN_BYTES: usize = 4 << 20;
+/// Transactions between two calls of the callbacks.
+const SLICE: u64 = 64;
+
+impl Work<'_> {
+    /// An engine in the folder with everything up to a transaction.
+    pub(crate) fn prepare(&self, folder: &Path, target: u64) -> Result<BufferedEngine> {
+        let log = self.shared.log.as_ref();
+        let open = || BufferedEngine::new((self.compactor.engine)(folder)?, self.compactor.buffer);
+        let usable = |engine: &BufferedEngine| -> Result<bool> {
+            let mark = engine.mark()?;
+            let is_of_log = mark == Mark::default()
+                || log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum == mark.checksum);
+            Ok(is_of_log && mark.seq <= target && engine.unfinished()?.is_none_or(|mark| mark.seq <= target))
+        };
+        let engine = match open() {
+            Ok(engine) if usable(&engine)? => engine,
+            opened => {
+                drop(opened);
+                remove(folder).map_err(|error| compaction_unwritten(&error))?;
+                open()?
+            }
+        };
+        self.catch_up(&engine, target)?;
+        Ok(engine)
+    }
+
+    pub(crate) fn catch_up(&self, engine: &BufferedEngine, target: u64) -> Result<()> {
+        let log = self.shared.log.as_ref();
+        let mut next = engine.mark()?.seq + 1;
+        while next <= target {
+            (self.callbacks.check_cancelled)()?;
+            (self.callbacks.progress)(next, log.last());
+            let end = target.min(next + SLICE - 1);
+            log.replay(next, end, &mut |txn, checksum| {
+                engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+            })?;
+            next = end + 1;
+        }
+        Ok(())
+    }
+
+    /// Writes a segment that begins with the state in an engine, in transactions from number `first` to the base, and
+    /// continues with the transactions up to `end`. Reads it back. Returns it with the checksum of the record of the base.
+    pub(crate) fn write_segment(
+        &self,
+        engine: &dyn Engine,
+        base: LogBase,
+        first: u64,
+        end: u64,
+    ) -> Result<(CompactedSegment, u32)> {
+        let log = self.shared.log.as_ref();
+        let unwritten = |error: io::Error| compaction_unwritten(&error);
+        let disk = self.compactor.disk.as_ref();
+        let mut segment = CompactedSegment::create(&log.directory(), disk, first).map_err(unwritten)?;
+        let (mut next, mut checksum) = (first, 0);
+        let mut add = |tenant: Tenant, writes: Vec<Write>| -> Result<()> {
+            (self.callbacks.check_cancelled)()?;
+            let mut txn = LoggedTransaction::state(next, tenant, &base, writes);
+            txn.base = (next == first).then_some(base);
+            let payload = txn.encode()?;
+            if payload.len() > MAX_RECORD {
+                return Err(compaction_failed("a record is too long", &payload.len()));
+            }
+            let (record, of_record) = frame(next, &payload);
+            segment.add(&record).map_err(unwritten)?;
+            (next, checksum) = (next + 1, of_record);
+            Ok(())
+        };
+        each_txn(engine, &mut add)?;
+        log.replay_payloads(base.seq + 1, end, &mut |seq, payload, _| {
+            segment.add(&frame(seq, &payload).0).map_err(unwritten)?;
+            Ok(true)
+        })?;
+        // What is read back is compared with the engine.
+        let mut records = 0u64;
+        segment.finish(&mut |txn| {
+            if txn.seq.is_multiple_of(SLICE) {
+                (self.callbacks.check_cancelled)()?;
+            }
+            for write in txn.writes.iter().filter(|_| txn.is_state()) {
+                records += 1;
+                if engine.get(&write.table.engine_key(txn.tenant, &write.key))? != write.after {
+                    return Err(compaction_failed("a record differs when it is read back", &txn.seq));
+                }
+            }
+            Ok(())
+        })?;
+        let mut expected = 0u64;
+        engine.scan(&[], &mut |_, _| {
+            expected += 1;
+            Ok(())
+        })?;
+        if records != expected {
+            return Err(compaction_failed("records are missing when it is read back", &records));
+        }
+        Ok((segment, checksum))
+    }
+}
+
+/// The number of the first transaction of the segment with the state in an engine. `None` when the state needs more
+/// transactions than it replaces.
+pub(crate) fn first(engine: &dyn Engine, base: LogBase) -> Result<Option<u64>> {
+    let mut count = 0;
+    each_txn(engine, &mut |_, _| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok((base.seq + 1).checked_sub(count).filter(|first| *first > 0))
+}
+
+/// Deletes from the index of changes what the log no longer has after transaction `base`: changes other than the creation
+/// of a node, and all changes of deleted nodes.
+pub(crate) fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
+    let mut gone: Vec<Put> = Vec::new();
+    let mut last_node: Option<(Vec<u8>, bool)> = None;
+    engine.scan(&[], &mut |full, value| {
+        let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else { return Ok(()) };
+        let id = key.get(..16).unwrap_or_default();
+        let node = Table::Nodes.engine_key(tenant, id);
+        let exists = match &last_node {
+            Some((last, exists)) if *last == node => *exists,
+            _ => engine.get(&node)?.is_some(),
+        };
+        last_node = Some((node, exists));
+        if keys::read_change(key)? <= base && (value.is_empty() || !exists) {
+            gone.push((full.to_vec(), None));
+        }
+        Ok(())
+    })?;
+    engine.apply(gone.into(), engine.mark()?)
+}
+
+/// Calls `each` with the records of an engine, in parts of one tenant.
+fn each_txn(engine: &dyn Engine, each: &mut dyn FnMut(Tenant, Vec<Write>) -> Result<()>) -> Result<()> {
+    let mut part: Option<(Tenant, Vec<Write>)> = None;
+    let mut bytes = 0;
+    engine.scan(&[], &mut |full, value| {
+        let Some((tenant, table, key)) = Table::split_engine_key(full) else {
+            return Err(compaction_failed("a record has no table", &full.len()));
+        };
+        if bytes >= TXN_BYTES || part.as_ref().is_some_and(|(of, _)| *of != tenant) {
+            if let Some((tenant, writes)) = part.take() {
+                each(tenant, writes)?;
+            }
+            bytes = 0;
+        }
+        bytes += full.len() + value.len();
+        let write = Write { table, key: key.to_vec(), before: None, after: Some(value.to_vec()) };
+        part.get_or_insert_with(|| (tenant, Vec::new())).1.push(write);
+        Ok(())
+    })?;
+    let (tenant, writes) = part.unwrap_or_default();
+    each(tenant, writes)
+}

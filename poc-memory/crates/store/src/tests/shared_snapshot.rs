@@ -1,0 +1,166 @@
+//! Snapshots of a shared log: a store that begins with one equals the others, and a snapshot is complete or does not count.
+
+use super::shared_log::{Daemon, daemons, snapshot, tear};
+use super::*;
+use crate::testing::{LogFault, MemoryLog};
+use std::time::Duration;
+
+/// Notes, changes and deletions of two tenants.
+fn fill(store: &Store, log: &MemoryLog) {
+    let tuple = Tuple::new([("user", "ada")]).unwrap();
+    for number in 1..=20 {
+        put(store, number);
+        let tenant = store.for_tenant(&tuple);
+        tenant
+            .transact(cause(), |tx| tx.put_node(&Node { tenant: tx.tenant(), ..node(number + 100) }))
+            .unwrap();
+        if number % 3 == 0 {
+            store.transact(cause(), |tx| tx.delete_node(node(number).id)).unwrap();
+        }
+    }
+    assert_eq!(log.records().len(), 46);
+}
+
+#[test]
+fn a_new_store_begins_with_the_newest_snapshot() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    fill(first.store(), &log);
+    let made = snapshot(first.store(), 1).unwrap().unwrap();
+    assert_eq!((made.seq, first.store().newest_snapshot().unwrap()), (46, Some(made)));
+    for more in [false, true] {
+        if more {
+            put(first.store(), 30);
+        }
+        let mut second = Daemon::new(&log);
+        second.catch_up(&log);
+        let base = second.store().history_base().unwrap();
+        assert_eq!((base.seq, first.store().history_base()), (45, None));
+        for _ in 0..2 {
+            assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+            assert_eq!(second.store().log_origin().unwrap(), first.store().log_origin().unwrap());
+            let tenants = |store: &Store| -> Vec<Vec<u64>> {
+                let all = store.tenants().unwrap().into_iter();
+                all.map(|(tuple, _)| numbers(&store.for_tenant(&tuple))).collect()
+            };
+            assert_eq!(tenants(second.store()), tenants(first.store()));
+            second.open().unwrap();
+        }
+    }
+    let second = Daemon::new(&log);
+    put(second.store(), 31);
+    first.catch_up(&log);
+    assert!(numbers(first.store()).contains(&31));
+}
+
+#[test]
+fn a_copy_whose_end_was_cut_off_is_completed() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    fill(first.store(), &log);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    let mut second = Daemon::new(&log);
+    second.close();
+    tear(&second.folder);
+    second.open().unwrap();
+    assert_eq!(second.store().history_base().unwrap().seq, 45);
+    assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+}
+
+#[test]
+fn a_store_can_begin_with_the_first_record() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    fill(first.store(), &log);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let parts =
+        Parts { shared_log: Some(log.writer()), copy_beginning: CopyBeginning::FirstRecord, ..in_memory() };
+    let store = open_in(&folder, parts).unwrap();
+    assert_eq!(store.history_base(), None);
+    assert_eq!(contents(&store), contents(first.store()));
+}
+
+#[test]
+fn a_snapshot_is_made_when_it_is_due_and_by_one_store() {
+    let log = Arc::new(MemoryLog::default());
+    let [first, second] = daemons(&log, 2).try_into().ok().unwrap();
+    put(first.store(), 1);
+    assert_eq!(snapshot(first.store(), 1).unwrap(), None, "one change is its own snapshot");
+    for number in 2..=10 {
+        put(first.store(), number);
+    }
+    assert_eq!(snapshot(first.store(), 11).unwrap(), None);
+    assert!(second.writer.claim(Duration::from_secs(60)).unwrap());
+    assert_eq!(snapshot(first.store(), 10).unwrap(), None, "the other one makes it");
+    second.catch_up(&log);
+    assert_eq!(snapshot(second.store(), 10).unwrap().unwrap().seq, 10);
+    assert_eq!(snapshot(first.store(), 10).unwrap(), None);
+    put(first.store(), 11);
+    assert_eq!(snapshot(first.store(), 1).unwrap().unwrap().seq, 11);
+    assert!(!log.is_claimed());
+}
+
+#[test]
+fn large_snapshots_have_several_parts() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    for number in 1..=5u64 {
+        // No two blocks are alike, so that it is not compressed.
+        let value: Vec<u8> = (0..25_000u64)
+            .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
+            .collect();
+        first
+            .store()
+            .transact(cause(), |tx| tx.put_raw(Table::Meta, &number.to_le_bytes(), Some(value.clone())))
+            .unwrap();
+    }
+    let made = snapshot(first.store(), 1).unwrap().unwrap();
+    assert!(made.parts > 3, "{made:?}");
+    let second = Daemon::new(&log);
+    assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+}
+
+#[test]
+fn a_damaged_snapshot_is_not_used() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    fill(first.store(), &log);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    log.damage_snapshots();
+    let second = Daemon::new(&log);
+    assert_eq!(second.store().history_base(), None);
+    assert_eq!(contents(second.store()), contents(first.store()));
+}
+
+#[test]
+fn an_interrupted_snapshot_does_not_count_and_two_stay() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    fill(first.store(), &log);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    // Otherwise the thread that follows the log may meet the planned faults.
+    first.writer.silence(true);
+    put(first.store(), 30);
+    // The newest one is asked for, the claim is made, and the part or the end of the new one is not.
+    for failing in 2..4 {
+        let mut faults = vec![Some(LogFault::Unreachable)];
+        faults.resize(failing + 1, None);
+        first.writer.plan(faults);
+        assert_eq!(snapshot(first.store(), 1).unwrap_err().code, Code::Unavailable, "{failing}");
+        first.writer.plan(Vec::new());
+        assert_eq!(first.store().newest_snapshot().unwrap().unwrap().seq, 46);
+        let second = Daemon::new(&log);
+        assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+    }
+    for number in 31..35 {
+        put(first.store(), number);
+        let made = snapshot(first.store(), 1).unwrap().unwrap();
+        assert_eq!(first.writer.newest().unwrap(), Some(made));
+        let kept = |seq| first.writer.read_part(seq, 0).unwrap().is_some();
+        let two_ago = made.seq > 48 && kept(made.seq - 2);
+        assert_eq!([kept(made.seq), kept(made.seq - 1), two_ago], [true, made.seq > 48, false]);
+    }
+    let names = fs::read_dir(first.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| name != "snapshot"), "nothing is left behind");
+}
