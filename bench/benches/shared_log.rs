@@ -2,8 +2,8 @@
 //!
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
 //! `INSERT` of as many rows as the store's groups have on average, on one connection. Then: from a commit of one store to
-//! the moment another shows it, beside `NOTIFY` and the receipt of the notification; and how fast a new store follows. At
-//! last, how long a new memory takes that begins with a snapshot, beside copying the bytes of the snapshot into a file.
+//! the moment another shows it, beside `NOTIFY` and the receipt of the notification; and how fast a new store follows.
+//! Finally, how long a new memory takes to begin with a snapshot, compared with copying the bytes of it into a file.
 //!
 //! `cargo bench -p poc-bench --bench shared_log [-- WRITES [NOTES]]`, with the notes of the snapshot
 
@@ -81,8 +81,7 @@ fn open(server: &TestServer, name: &str, count: usize) -> Vec<(TempDir, Store)> 
         let folder = tempfile::tempdir().unwrap();
         let log = PostgresLog::new(location(server, name), [number as u8; 16], number.to_string());
         let store =
-            Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log), CopyBeginning::FirstRecord)
-                .unwrap();
+            Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log), CopyBeginning::History).unwrap();
         (folder, store)
     };
     (0..count).map(one).collect()

@@ -35,6 +35,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 fn make(shared: &Shared) -> Result<Option<SharedSnapshot>> {
+    if shared.memory.store.read_only().is_some() {
+        return Ok(None);
+    }
     let check_cancelled = || shared.check_running();
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
     shared.memory.store.make_snapshot(shared.memory.config.store.snapshot_every, &callbacks)

@@ -123,8 +123,7 @@ impl LocalCommand for StoreCopy {
                 let paths = Paths::in_folder(Path::new(&to));
                 paths.create()?;
                 let from = log.address();
-                let store =
-                    Store::open_shared(&paths.store(), "", Vec::new(), log, CopyBeginning::FirstRecord)?;
+                let store = Store::open_shared(&paths.store(), "", Vec::new(), log, CopyBeginning::History)?;
                 store.checkpoint()?;
                 Ok(StoreCopyOutput { from, to, head: store.last_seq() })
             }

@@ -16,7 +16,7 @@ pub struct SharedLogOutput {
     pub behind: u64,
     /// How many appends had to be made again because another daemon was faster.
     pub conflicts: u64,
-    /// The last change of the newest snapshot, with which new daemons begin; null without one or when it was not asked for.
+    /// The last change of the newest snapshot, with which new daemons begin; absent if there is none or the database was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<u64>,
     /// The other daemons and commands that used it in the last minute.
@@ -52,9 +52,9 @@ impl SharedLogOutput {
     /// The same with the snapshot and the others, for which the database is asked. Without them when it does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
-        output.others = store
-            .peers()
-            .unwrap_or_default()
+        // A database that does not answer is waited for once.
+        let Ok(peers) = store.peers() else { return Some(output) };
+        output.others = peers
             .into_iter()
             .map(|peer| PeerOutput { name: peer.name, head: peer.head, seconds_ago: peer.seen.as_secs() })
             .collect();

@@ -53,5 +53,5 @@ pub use retrieval::{
 pub use saved_pipeline::SavedPipeline;
 pub use schema::schema;
 pub use sections::*;
-pub use store::{CopyStart, StoreConfig};
+pub use store::{BeginWith, StoreConfig};
 pub use tenants::{TenantKey, TenantSchema};

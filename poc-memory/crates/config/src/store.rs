@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What the copy of a log in a database begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum CopyStart {
+pub enum BeginWith {
     /// The newest snapshot in the database, if there is one. The copy has no history before it.
     Snapshot,
     /// The first change: the copy has the whole history.
@@ -35,7 +35,7 @@ section!(
         /// How often the database is asked for news if it does not notify.
         poll: Span,
         /// What the copy in a new folder begins with.
-        begin_with: CopyStart,
+        begin_with: BeginWith,
         /// After how many changes the daemon stores a snapshot in the database; 0 for never.
         snapshot_every: u64,
     }

@@ -75,7 +75,7 @@ pub use read_snapshot::ReadSnapshot;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
-use poc_config::{Config, CopyStart};
+use poc_config::{BeginWith, Config};
 use poc_embed::{Embedder, Reranker};
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
@@ -197,8 +197,8 @@ impl Memory {
         let store = match log.clone() {
             Some(log) => {
                 let beginning = match config.store.begin_with {
-                    CopyStart::Snapshot => CopyBeginning::Snapshot,
-                    CopyStart::History => CopyBeginning::FirstRecord,
+                    BeginWith::Snapshot => CopyBeginning::Snapshot,
+                    BeginWith::History => CopyBeginning::History,
                 };
                 Store::open_shared(&directory, embedder.name(), followers, log, beginning)?
             }

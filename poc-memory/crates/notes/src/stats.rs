@@ -7,6 +7,7 @@ use poc_graph::{View, cancellation};
 use poc_rank::decay::weight_at;
 use poc_rank::histogram::Histogram;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Counts and sizes.
@@ -95,14 +96,16 @@ fn sizes(memory: &Memory) -> Result<Sizes> {
     Ok(Sizes { log, records, indexes })
 }
 
-/// Bytes of the files below a folder; 0 if it does not exist.
+/// Bytes of the files below a folder; 0 if it does not exist or is not a folder.
 fn size(folder: &Path) -> Result<u64> {
     let wrong =
         |error| Error::internal(format!("cannot be measured: {error}")).file(folder.display().to_string());
     let mut bytes = 0;
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
+            return Ok(0);
+        }
         Err(error) => return Err(wrong(error)),
     };
     for entry in entries {
@@ -115,4 +118,22 @@ fn size(folder: &Path) -> Result<u64> {
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn what_is_not_a_folder_has_no_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("index");
+        assert_eq!(size(&file).unwrap(), 0);
+        fs::write(&file, "not an index").unwrap();
+        assert_eq!(size(&file).unwrap(), 0);
+        fs::create_dir(folder.path().join("more")).unwrap();
+        fs::write(folder.path().join("more/snapshot"), "1234").unwrap();
+        assert_eq!(size(folder.path()).unwrap(), 16);
+    }
 }

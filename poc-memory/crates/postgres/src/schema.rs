@@ -20,8 +20,8 @@ const MIGRATIONS: &[&str] = &[
       store INT8 NOT NULL, writer BYTEA NOT NULL, name TEXT NOT NULL, head INT8 NOT NULL, \
       seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (store, writer));",
     "\
-    ALTER TABLE poc_memory_store ADD COLUMN snapshot_writer BYTEA; \
-    ALTER TABLE poc_memory_store ADD COLUMN snapshot_until TIMESTAMPTZ; \
+    CREATE TABLE poc_memory_snapshot_claim ( \
+      store INT8 NOT NULL PRIMARY KEY, writer BYTEA NOT NULL, until TIMESTAMPTZ NOT NULL); \
     CREATE TABLE poc_memory_snapshot ( \
       store INT8 NOT NULL, seq INT8 NOT NULL, parts INT8 NOT NULL, bytes INT8 NOT NULL, PRIMARY KEY (store, seq)); \
     CREATE TABLE poc_memory_snapshot_part ( \

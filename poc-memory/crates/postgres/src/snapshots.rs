@@ -5,8 +5,10 @@ use poc_graph::error::Result;
 use poc_store::{SharedSnapshot, SnapshotStore};
 use std::time::Duration;
 
-/// How many complete snapshots stay: a store may be reading the last but one.
+/// How many complete snapshots stay: a store may be reading the older one.
 const KEPT: i64 = 2;
+/// How many parts one statement deletes, so that it ends in time.
+const DELETED_AT_ONCE: i64 = 64;
 
 impl SnapshotStore for PostgresLog {
     fn newest(&self) -> Result<Option<SharedSnapshot>> {
@@ -38,26 +40,21 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn claim(&self, duration: Duration) -> Result<bool> {
-        self.with(|session| {
+        let is_claimed = self.with(|session| {
             let (writer, seconds) = (self.writer.as_slice(), duration.as_secs_f64());
-            let mut transaction = session.client.transaction()?;
-            let claimed = transaction.execute(
-                "UPDATE poc_memory_store \
-                 SET snapshot_writer = $2, snapshot_until = now() + $3::FLOAT8 * INTERVAL '1 second' \
-                 WHERE id = $1 \
-                 AND (snapshot_writer IS NULL OR snapshot_writer = $2 OR snapshot_until < now())",
+            let claimed = session.client.execute(
+                "INSERT INTO poc_memory_snapshot_claim AS claim (store, writer, until) \
+                 VALUES ($1, $2, now() + $3::FLOAT8 * INTERVAL '1 second') \
+                 ON CONFLICT (store) DO UPDATE SET writer = excluded.writer, until = excluded.until \
+                 WHERE claim.writer = excluded.writer OR claim.until < now()",
                 &[&session.store, &writer, &seconds],
             )?;
-            if claimed > 0 {
-                transaction.execute(
-                    "DELETE FROM poc_memory_snapshot_part WHERE store = $1 \
-                     AND seq NOT IN (SELECT seq FROM poc_memory_snapshot WHERE store = $1)",
-                    &[&session.store],
-                )?;
-            }
-            transaction.commit()?;
             Ok(claimed > 0)
-        })
+        })?;
+        if is_claimed {
+            self.delete_incomplete();
+        }
+        Ok(is_claimed)
     }
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool> {
@@ -65,10 +62,11 @@ impl SnapshotStore for PostgresLog {
             let (writer, seconds) = (self.writer.as_slice(), duration.as_secs_f64());
             let written = session.client.execute(
                 "WITH claimed AS ( \
-                   UPDATE poc_memory_store SET snapshot_until = now() + $3::FLOAT8 * INTERVAL '1 second' \
-                   WHERE id = $1 AND snapshot_writer = $2 RETURNING id) \
+                   UPDATE poc_memory_snapshot_claim SET until = now() + $3::FLOAT8 * INTERVAL '1 second' \
+                   WHERE store = $1 AND writer = $2 RETURNING store) \
                  INSERT INTO poc_memory_snapshot_part (store, seq, part, bytes) \
-                 SELECT id, $4::INT8, $5::INT8, $6::BYTEA FROM claimed \
+                 SELECT store, $4::INT8, $5::INT8, $6::BYTEA FROM claimed \
+                 WHERE NOT EXISTS (SELECT 1 FROM poc_memory_snapshot WHERE store = $1 AND seq = $4) \
                  ON CONFLICT (store, seq, part) DO UPDATE SET bytes = excluded.bytes",
                 &[&session.store, &writer, &seconds, &(seq as i64), &(part as i64), &bytes],
             )?;
@@ -77,36 +75,62 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
-        self.with(|session| {
+        let is_complete = self.with(|session| {
             let writer = self.writer.as_slice();
             let [seq, parts, bytes] =
                 [snapshot.seq, snapshot.parts, snapshot.bytes].map(|number| number as i64);
-            let mut transaction = session.client.transaction()?;
-            let ended = transaction.execute(
-                "UPDATE poc_memory_store SET snapshot_writer = NULL, snapshot_until = NULL \
-                 WHERE id = $1 AND snapshot_writer = $2",
-                &[&session.store, &writer],
+            let completed = session.client.execute(
+                "INSERT INTO poc_memory_snapshot (store, seq, parts, bytes) \
+                 SELECT id, $3::INT8, $4::INT8, $5::INT8 FROM poc_memory_store \
+                 WHERE id = $1 AND head >= $3 AND EXISTS ( \
+                   SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2)",
+                &[&session.store, &writer, &seq, &parts, &bytes],
             )?;
-            if ended == 0 {
-                return Ok(false);
+            if completed > 0 {
+                session.client.execute(
+                    "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
+                     (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
+                    &[&session.store, &KEPT],
+                )?;
             }
-            transaction.execute(
-                "INSERT INTO poc_memory_snapshot (store, seq, parts, bytes) VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (store, seq) DO UPDATE SET parts = excluded.parts, bytes = excluded.bytes",
-                &[&session.store, &seq, &parts, &bytes],
+            Ok(completed > 0)
+        })?;
+        if is_complete {
+            self.delete_incomplete();
+        }
+        Ok(is_complete)
+    }
+
+    fn release(&self) -> Result<()> {
+        self.with(|session| {
+            session.client.execute(
+                "DELETE FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2",
+                &[&session.store, &self.writer.as_slice()],
             )?;
-            transaction.execute(
-                "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
-                 (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
-                &[&session.store, &KEPT],
-            )?;
-            transaction.execute(
-                "DELETE FROM poc_memory_snapshot_part WHERE store = $1 \
-                 AND seq NOT IN (SELECT seq FROM poc_memory_snapshot WHERE store = $1)",
-                &[&session.store],
-            )?;
-            transaction.commit()?;
-            Ok(true)
+            Ok(())
         })
+    }
+}
+
+impl PostgresLog {
+    /// Deletes the parts of snapshots that are not complete. Only the writer with the claim may do so. What cannot be
+    /// deleted now is deleted after the next claim.
+    fn delete_incomplete(&self) {
+        let deleted = self.with(|session| {
+            loop {
+                let deleted = session.client.execute(
+                    "DELETE FROM poc_memory_snapshot_part WHERE store = $1 AND (seq, part) IN ( \
+                       SELECT seq, part FROM poc_memory_snapshot_part WHERE store = $1 AND seq NOT IN \
+                       (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2)",
+                    &[&session.store, &DELETED_AT_ONCE],
+                )?;
+                if deleted == 0 {
+                    return Ok(());
+                }
+            }
+        });
+        if let Err(error) = deleted {
+            tracing::debug!("incomplete snapshots cannot be deleted: {error}");
+        }
     }
 }

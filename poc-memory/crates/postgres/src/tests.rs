@@ -162,11 +162,13 @@ fn the_newest_two_snapshots_stay_and_an_incomplete_one_does_not_count() {
     init(&location(&server, "a")).unwrap();
     init(&location(&server, "b")).unwrap();
     let log = log(&server, 1);
+    (0..12).for_each(|head| assert_eq!(append(&log, head + 1, head), AppendOutcome::Appended));
     let minute = Duration::from_secs(60);
     assert_eq!(log.newest().unwrap(), None);
     for seq in [3, 5, 9] {
         assert!(log.claim(minute).unwrap());
         assert!(write_snapshot(&log, seq));
+        log.release().unwrap();
         assert_eq!(log.newest().unwrap(), Some(SharedSnapshot { seq, parts: 2, bytes: 6 }));
     }
     let part = |seq, part| log.read_part(seq, part).unwrap();
@@ -187,6 +189,7 @@ fn one_writer_writes_a_snapshot_at_a_time() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     let (first, second) = (log(&server, 1), log(&server, 2));
+    (0..5).for_each(|head| assert_eq!(append(&first, head + 1, head), AppendOutcome::Appended));
     let minute = Duration::from_secs(60);
     assert!(first.claim(minute).unwrap());
     assert!(!second.claim(minute).unwrap());
@@ -198,7 +201,17 @@ fn one_writer_writes_a_snapshot_at_a_time() {
     assert!(second.claim(minute).unwrap());
     assert!(!write_snapshot(&first, 4), "the first one is too late");
     assert!(write_snapshot(&second, 4));
-    assert!(first.claim(minute).unwrap(), "a complete snapshot ends the claim");
+    assert!(!first.claim(minute).unwrap());
+    first.release().unwrap();
+    assert!(!first.claim(minute).unwrap(), "the claim of another writer stays");
+    second.release().unwrap();
+    assert!(first.claim(minute).unwrap());
+    assert!(!first.write_part(4, 0, b"two", minute).unwrap(), "a complete snapshot does not change");
+    assert_eq!(first.read_part(4, 0).unwrap(), Some(b"one".to_vec()));
+    assert!(first.write_part(9, 0, b"one", minute).unwrap());
+    let beyond = SharedSnapshot { seq: 9, parts: 1, bytes: 3 };
+    assert!(!first.complete(beyond).unwrap(), "the log does not have this record");
+    assert_eq!(first.newest().unwrap().unwrap().seq, 4);
 }
 
 #[test]
@@ -208,8 +221,7 @@ fn tables_of_the_first_version_are_brought_to_the_second() {
     append(&log(&server, 1), 1, 0);
     server.execute("DROP TABLE poc_memory_snapshot");
     server.execute("DROP TABLE poc_memory_snapshot_part");
-    server.execute("ALTER TABLE poc_memory_store DROP COLUMN snapshot_writer");
-    server.execute("ALTER TABLE poc_memory_store DROP COLUMN snapshot_until");
+    server.execute("DROP TABLE poc_memory_snapshot_claim");
     server.execute("DELETE FROM poc_memory_schema WHERE version = 2");
     let old = log(&server, 1).head().unwrap_err();
     assert_eq!(old.code, Code::InvalidConfig);

@@ -64,7 +64,10 @@ impl Store {
             return Err(Error::internal("a damaged store is not compacted"));
         };
         let Some(_running) = compactor.running.try_lock() else {
-            return Err(Error::new(Code::Locked, "the memory is being compacted already"));
+            return Err(Error::new(
+                Code::Locked,
+                "the memory is being compacted, or a snapshot of it is being made",
+            ));
         };
         // Nobody may still need transactions that are dropped.
         shared.index_workers.settle();

@@ -120,7 +120,7 @@ pub(super) fn open(
         && copy_beginning == CopyBeginning::Snapshot
         && log.last() == 0
         && prefix_end.is_none()
-        && shared_snapshot::fetch(&log_directory, disk.as_ref(), shared.snapshots())?
+        && shared_snapshot::fetch(&log_directory, disk.as_ref(), shared.as_ref())?
     {
         (log, prefix_end) = log::inspect(&log_directory, true)?;
     }

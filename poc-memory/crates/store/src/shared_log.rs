@@ -89,16 +89,19 @@ pub trait SnapshotStore: Send + Sync {
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>>;
 
     /// Asks that for `duration` only this writer may write a snapshot. Returns whether it was granted; otherwise another
-    /// writer is writing one. Deletes what interrupted attempts have left.
+    /// writer is writing one. Deletes incomplete snapshots.
     fn claim(&self, duration: Duration) -> Result<bool>;
 
     /// Writes the next part of the snapshot whose last record is `seq`, and extends the claim to `duration` from now.
-    /// Returns `false`, and writes nothing, when another writer has the claim.
+    /// Returns `false`, and writes nothing, when this writer has lost the claim or the snapshot is complete.
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
-    /// Completes a snapshot whose parts were written, deletes all but the newest two, and ends the claim. Returns `false`
-    /// when another writer has the claim.
+    /// Completes a snapshot whose parts were written, and deletes all but the newest two. Returns `false`, and changes
+    /// nothing, when this writer has lost the claim or the log does not have the last record.
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
+
+    /// Ends the claim of this writer, if it has one.
+    fn release(&self) -> Result<()>;
 }
 
 /// A log that several stores share, as one of its writers sees it.

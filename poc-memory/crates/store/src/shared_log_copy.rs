@@ -107,9 +107,9 @@ impl SharedLogCopy {
         self.checked(self.shared.peers())
     }
 
-    /// Where the snapshots of the shared log are.
-    pub(super) fn snapshots(&self) -> &dyn SnapshotStore {
-        self.shared.snapshots()
+    /// A call to the place where the snapshots of the shared log are.
+    pub(super) fn snapshots<T>(&self, call: impl FnOnce(&dyn SnapshotStore) -> Result<T>) -> Result<T> {
+        self.checked(call(self.shared.snapshots()))
     }
 
     /// Asks for a lease on the head.
@@ -164,6 +164,12 @@ impl SharedLogCopy {
     fn note_failure(&self) {
         self.is_checked.store(false, Ordering::Relaxed);
         *self.last_failure.lock() = Some(Instant::now());
+    }
+
+    /// Compares the local log with the shared one, also if that was done before.
+    pub(super) fn check_again(&self) -> Result<()> {
+        self.is_checked.store(false, Ordering::Relaxed);
+        self.check()
     }
 
     /// Fails when the local log is not a copy of the shared one.

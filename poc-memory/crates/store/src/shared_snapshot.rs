@@ -5,16 +5,18 @@
 
 use super::Store;
 use super::compact::{CompactionCallbacks, SNAPSHOT_FOLDER, Work, remove, state};
-use super::disk::Disk;
-use super::log::{CompactedSegment, PartialSegment, compaction_unwritten};
+use super::disk::{self, Disk};
+use super::log::{CompactedSegment, PartialSegment, compaction_unwritten, frame};
 use super::logged_transaction::LogBase;
-use super::shared_log::{SharedSnapshot, SnapshotStore};
+use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
+use super::shared_log_copy::SharedLogCopy;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the copy of a shared log in an empty folder begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,15 +25,16 @@ pub enum CopyBeginning {
     #[default]
     Snapshot,
     /// The first record of the log.
-    FirstRecord,
+    History,
 }
 
 /// Bytes of a part.
 const PART: usize = 1 << 20;
-/// How long a writer that makes no progress keeps others from making a snapshot. Until the first part is written, the log
-/// is read.
+/// How long a writer that has died keeps others from making a snapshot.
 const CLAIM: Duration = Duration::from_secs(600);
-/// How often a snapshot is read that is deleted meanwhile, because newer ones were made.
+/// How often the claim is extended while the segment is prepared. Later, every part extends it.
+const CLAIM_RENEWAL: Duration = Duration::from_secs(60);
+/// How many snapshots a new copy tries to read. One is deleted meanwhile if two newer ones were made.
 const ATTEMPTS: usize = 3;
 
 impl Store {
@@ -39,7 +42,8 @@ impl Store {
     /// `None` if none is due, another writer makes one, or there is no shared log.
     ///
     /// # Errors
-    /// `locked` while the store is being compacted, those of the shared log and of the disk, and what the callbacks return.
+    /// `locked` while the store is being compacted, `conflict` when the copy differs from the shared log or another writer
+    /// has taken over, those of the shared log and of the disk, and what the callbacks return.
     pub fn make_snapshot(
         &self,
         every: u64,
@@ -47,33 +51,64 @@ impl Store {
     ) -> Result<Option<SharedSnapshot>> {
         let shared = self.shared.as_ref();
         let (Some(copy), Some(compactor)) = (&shared.shared_log, &shared.compactor) else { return Ok(None) };
-        let snapshots = copy.snapshots();
-        let newest = snapshots.newest()?.map_or(0, |newest| newest.seq);
-        // The base is at least the first transaction.
-        if shared.log.last() < (newest + every).max(2) {
+        let is_due = || -> Result<bool> {
+            let newest = copy.snapshots(|snapshots| snapshots.newest())?.map_or(0, |newest| newest.seq);
+            // The base is at least the first transaction.
+            Ok(shared.log.last() >= newest.saturating_add(every).max(2))
+        };
+        if !is_due()? {
             return Ok(None);
         }
+        shared.commits.check_writable()?;
         let Some(_running) = compactor.running.try_lock() else {
             return Err(Error::new(Code::Locked, "the memory is being compacted"));
         };
-        if !snapshots.claim(CLAIM)? {
+        copy.check_again()?;
+        if !copy.snapshots(|snapshots| snapshots.claim(CLAIM))? {
             return Ok(None);
         }
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
-        remove(&folder).map_err(|error| compaction_unwritten(&error))?;
-        let made = Work { shared, compactor, callbacks }.make_snapshot(&folder, snapshots);
+        let make = || {
+            // Another writer may have made one before the claim.
+            if !is_due()? {
+                return Ok(None);
+            }
+            remove(&folder).map_err(|error| compaction_unwritten(&error))?;
+            let extended = Cell::new(Instant::now());
+            let check_cancelled = || {
+                (callbacks.check_cancelled)()?;
+                if extended.get().elapsed() >= CLAIM_RENEWAL {
+                    let has_claim = copy.snapshots(|snapshots| snapshots.claim(CLAIM))?;
+                    has_claim.then_some(()).ok_or_else(claim_lost)?;
+                    extended.set(Instant::now());
+                }
+                Ok(())
+            };
+            let preparing = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
+            let work = Work { shared, compactor, callbacks: &preparing };
+            let Some((segment, seq)) = work.prepare_snapshot(&folder)? else { return Ok(None) };
+            upload(&segment, seq, copy, callbacks).map(Some)
+        };
+        let made = make();
         let _ = remove(&folder);
+        if let Err(error) = copy.snapshots(|snapshots| snapshots.release()) {
+            tracing::debug!("the claim to make a snapshot cannot be released: {error}");
+        }
         made
     }
 
     /// The newest snapshot of the shared log; `None` if there is none.
     pub fn newest_snapshot(&self) -> Result<Option<SharedSnapshot>> {
-        self.shared.shared_log.as_ref().map_or(Ok(None), |copy| copy.snapshots().newest())
+        self.shared
+            .shared_log
+            .as_ref()
+            .map_or(Ok(None), |copy| copy.snapshots(|snapshots| snapshots.newest()))
     }
 }
 
 impl Work<'_> {
-    fn make_snapshot(&self, folder: &Path, snapshots: &dyn SnapshotStore) -> Result<Option<SharedSnapshot>> {
+    /// A segment with a state and the last transaction, and the number of that; `None` if the log has too few.
+    fn prepare_snapshot(&self, folder: &Path) -> Result<Option<(CompactedSegment, u64)>> {
         let log = self.shared.log.as_ref();
         let last = log.last();
         let before = log.last_before(Timestamp::LATEST, last - 1, self.callbacks.check_cancelled)?;
@@ -83,68 +118,94 @@ impl Work<'_> {
         state::prune(&engine, base.seq)?;
         let Some(first) = state::first(&engine, base)? else { return Ok(None) };
         let (segment, _) = self.write_segment(&engine, base, first, last)?;
-        drop(engine);
-        self.upload(&segment, last, snapshots)
-    }
-
-    fn upload(
-        &self,
-        segment: &CompactedSegment,
-        seq: u64,
-        snapshots: &dyn SnapshotStore,
-    ) -> Result<Option<SharedSnapshot>> {
-        let unread = |error: io::Error| {
-            Error::internal(format!("`{}` cannot be read: {error}", segment.path().display()))
-        };
-        let mut file = File::open(segment.path()).map_err(unread)?;
-        let mut snapshot = SharedSnapshot { seq, parts: 0, bytes: 0 };
-        loop {
-            (self.callbacks.check_cancelled)()?;
-            let mut part = Vec::with_capacity(PART);
-            file.by_ref().take(PART as u64).read_to_end(&mut part).map_err(unread)?;
-            if part.is_empty() {
-                break;
-            }
-            if !snapshots.write_part(seq, snapshot.parts, &part, CLAIM)? {
-                return Ok(None);
-            }
-            snapshot.parts += 1;
-            snapshot.bytes += part.len() as u64;
-        }
-        Ok(snapshots.complete(snapshot)?.then_some(snapshot))
+        Ok(Some((segment, last)))
     }
 }
 
-/// Puts the newest snapshot into the folder of a log that has no records. Returns whether there is one that is intact.
+/// Stores a segment that ends with record `seq` in parts.
+fn upload(
+    segment: &CompactedSegment,
+    seq: u64,
+    copy: &SharedLogCopy,
+    callbacks: &CompactionCallbacks<'_>,
+) -> Result<SharedSnapshot> {
+    let unread =
+        |error: io::Error| Error::internal(format!("`{}` cannot be read: {error}", segment.path().display()));
+    let mut file = File::open(segment.path()).map_err(unread)?;
+    let mut snapshot = SharedSnapshot { seq, parts: 0, bytes: 0 };
+    loop {
+        (callbacks.check_cancelled)()?;
+        let mut part = Vec::with_capacity(PART);
+        file.by_ref().take(PART as u64).read_to_end(&mut part).map_err(unread)?;
+        if part.is_empty() {
+            break;
+        }
+        let number = snapshot.parts;
+        let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, &part, CLAIM))?;
+        written.then_some(()).ok_or_else(claim_lost)?;
+        snapshot.parts += 1;
+        snapshot.bytes += part.len() as u64;
+    }
+    // The shared log may have been replaced by one that lacks the record.
+    copy.check_again()?;
+    let completed = copy.snapshots(|snapshots| snapshots.complete(snapshot))?;
+    completed.then_some(snapshot).ok_or_else(claim_lost)
+}
+
+/// The error for a snapshot that another writer makes instead.
+fn claim_lost() -> Error {
+    Error::conflict("the snapshot was given up: another daemon makes one, or the shared log was replaced")
+}
+
+/// Downloads the newest snapshot into the folder of a log that has no records. Returns whether there is one that is intact
+/// and belongs to the shared log.
 ///
 /// # Errors
 /// Those of the shared log, and those of a disk that fails.
-pub(super) fn fetch(directory: &Path, disk: &dyn Disk, snapshots: &dyn SnapshotStore) -> Result<bool> {
+pub(super) fn fetch(directory: &Path, disk: &dyn Disk, shared: &dyn SharedLog) -> Result<bool> {
+    let snapshots = shared.snapshots();
+    let mut last_tried = None;
     for _ in 0..ATTEMPTS {
         let Some(snapshot) = snapshots.newest()? else { return Ok(false) };
-        let Some(segment) = download(directory, disk, snapshots, snapshot)? else { continue };
-        let is_intact = segment.publish(snapshot.seq, disk)?;
-        if !is_intact {
-            tracing::warn!("the snapshot at change {} is damaged: the whole log is read", snapshot.seq);
+        if last_tried.replace(snapshot) == Some(snapshot) {
+            break;
         }
-        return Ok(is_intact);
+        let Some(segment) = download(directory, disk, snapshots, snapshot)? else { continue };
+        let record = shared.read(snapshot.seq - 1, 1)?.into_iter().next();
+        let checksum = record.map(|record| frame(snapshot.seq, &record.payload).1);
+        if let Some(checksum) = checksum
+            && segment.publish(snapshot.seq, checksum, disk)?
+        {
+            return Ok(true);
+        }
+        break;
+    }
+    if let Some(SharedSnapshot { seq, .. }) = last_tried {
+        tracing::warn!(
+            "the snapshot at change {seq} is not used, because it is damaged or of another log: the whole log is read"
+        );
     }
     Ok(false)
 }
 
-/// A snapshot as a file in the folder; `None` if it was deleted meanwhile.
+/// A snapshot as a file in the folder; `None` if parts of it are missing.
 fn download(
     directory: &Path,
     disk: &dyn Disk,
     snapshots: &dyn SnapshotStore,
     snapshot: SharedSnapshot,
 ) -> Result<Option<PartialSegment>> {
-    let unwritten = |error: io::Error| compaction_unwritten(&error);
+    let unwritten = |error: io::Error| {
+        let code = if disk::is_failure(&error) { Code::ReadOnly } else { Code::Internal };
+        Error::new(code, format!("the snapshot cannot be written into `{}`: {error}", directory.display()))
+    };
     let mut segment = PartialSegment::create(directory, disk).map_err(unwritten)?;
-    for part in 0..snapshot.parts {
-        let Some(bytes) = snapshots.read_part(snapshot.seq, part)? else { return Ok(None) };
-        segment.write(&bytes).map_err(unwritten)?;
+    let mut bytes = 0;
+    for number in 0..snapshot.parts {
+        let Some(part) = snapshots.read_part(snapshot.seq, number)? else { return Ok(None) };
+        segment.write(&part).map_err(unwritten)?;
+        bytes += part.len() as u64;
     }
     segment.sync().map_err(unwritten)?;
-    Ok(Some(segment))
+    Ok((bytes == snapshot.bytes).then_some(segment))
 }

@@ -1,6 +1,7 @@
 //! An engine that opens on a background thread. Calls wait until it is open. When the disk fails it, it is opened again,
 //! or another one takes its place.
 
+use super::temporary_folder::TemporaryFolder;
 use super::{Engine, Mark, Put, Visitor};
 use crate::views::Views;
 use crate::watchdog;
@@ -11,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// How long opening an engine again waits for calls that still use the failed one, and then for that one to close.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub(crate) struct CurrentEngine {
     pub(crate) substitutes: Option<String>,
     /// The folder it is in, if that is to be deleted afterwards. The last field, because fields drop in order: the engine
     /// is closed first.
-    pub(crate) _copy: Option<TempDir>,
+    pub(crate) _copy: Option<TemporaryFolder>,
 }
 
 /// An engine that has been opened.

@@ -1,24 +1,115 @@
 //! Folders for records that are needed for a moment, such as copies of those of a damaged store, whose files must not
 //! change: opening an engine changes its files.
+//!
+//! A folder contains texts of notes, so one that a killed process has left is deleted when the next one is created. Its
+//! process holds the lock of a file in it, which ends with the process.
 
 use super::EngineError;
-use std::path::Path;
-use std::{fs, io};
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An empty folder that is deleted when it is dropped.
-pub(crate) fn create() -> Result<TempDir, EngineError> {
-    let created = tempfile::Builder::new().prefix("poc-memory-records-").tempdir();
-    created.map_err(|source| EngineError::Directory { directory: std::env::temp_dir(), source })
+const PREFIX: &str = "poc-memory-records-";
+/// The file that is locked, the name it has until it is locked, and the folder with the records beside it.
+const LOCK: &str = "lock";
+const NEW_LOCK: &str = "lock.new";
+const RECORDS: &str = "records";
+
+/// A folder that is deleted when it is dropped.
+pub(crate) struct TemporaryFolder {
+    records: PathBuf,
+    // The folder is deleted before the lock ends, so that no other process deletes it at the same time.
+    folder: TempDir,
+    _lock: Option<File>,
 }
 
-/// A copy of the files of a folder and of the folders in it, which is deleted when it is dropped.
-pub(crate) fn copy_of(folder: &Path) -> Result<TempDir, EngineError> {
-    let copy = create()?;
-    match copy_files(folder, copy.path()) {
-        Ok(()) => Ok(copy),
-        Err(source) => Err(EngineError::Copy { directory: copy.path().to_owned(), source }),
+impl TemporaryFolder {
+    /// An empty folder.
+    pub(crate) fn create() -> Result<TemporaryFolder, EngineError> {
+        TemporaryFolder::create_in(&std::env::temp_dir())
     }
+
+    fn create_in(directory: &Path) -> Result<TemporaryFolder, EngineError> {
+        delete_abandoned(directory);
+        let created = || {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(directory)?;
+            let records = folder.path().join(RECORDS);
+            fs::create_dir(&records)?;
+            let lock = lock(folder.path())?;
+            Ok(TemporaryFolder { records, folder, _lock: lock })
+        };
+        created().map_err(|source| EngineError::Directory { directory: directory.to_owned(), source })
+    }
+
+    /// A copy of the files of a folder and of the folders in it.
+    pub(crate) fn copy_of(folder: &Path) -> Result<TemporaryFolder, EngineError> {
+        let copy = TemporaryFolder::create()?;
+        match copy_files(folder, copy.path()) {
+            Ok(()) => Ok(copy),
+            Err(source) => Err(EngineError::Copy { directory: copy.path().to_owned(), source }),
+        }
+    }
+
+    /// Where the records are.
+    pub(crate) fn path(&self) -> &Path {
+        &self.records
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        if let Err(error) = delete(self.folder.path()) {
+            tracing::warn!("`{}` cannot be deleted: {error}", self.folder.path().display());
+        }
+    }
+}
+
+/// Creates a locked file in a folder; `None` if the disk has no locks. It gets its name after it is locked, so that nobody
+/// finds it without its lock while its process is there.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let new = folder.join(NEW_LOCK);
+    let file = File::create(&new)?;
+    if let Err(error) = file.try_lock() {
+        tracing::debug!("`{}` cannot be locked: {error}", new.display());
+        return Ok(None);
+    }
+    fs::rename(new, folder.join(LOCK))?;
+    Ok(Some(file))
+}
+
+/// Deletes the folders of this user in a directory whose processes are gone.
+fn delete_abandoned(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if !is_own_folder(&entry) {
+            continue;
+        }
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        if lock.try_lock().is_ok()
+            && let Err(error) = delete(&entry.path())
+        {
+            tracing::warn!("`{}` cannot be deleted: {error}", entry.path().display());
+        }
+    }
+}
+
+/// Whether it is a folder, and not a link to one, that this user has created here.
+fn is_own_folder(entry: &DirEntry) -> bool {
+    let is_named_so = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+    let user = rustix::process::geteuid().as_raw();
+    is_named_so && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user)
+}
+
+/// Deletes the records before the lock, so that the rest is deleted later if this is interrupted.
+fn delete(folder: &Path) -> io::Result<()> {
+    for path in [&folder.join(RECORDS), folder] {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Copies the files of a folder and of the folders in it.
@@ -34,4 +125,48 @@ pub(super) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_deleted_with_its_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = TemporaryFolder::create_in(directory.path()).unwrap();
+        fs::write(folder.path().join("table"), "text").unwrap();
+        drop(folder);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_deleted_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let used = TemporaryFolder::create_in(directory.path()).unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        for folder in [
+            directory.path().join(format!("{PREFIX}killed")),
+            directory.path().join("another-program"),
+            outside.path().to_owned(),
+        ] {
+            fs::create_dir_all(folder.join(RECORDS)).unwrap();
+            fs::write(folder.join(RECORDS).join("table"), "text").unwrap();
+            fs::write(folder.join(LOCK), "").unwrap();
+        }
+        std::os::unix::fs::symlink(outside.path(), directory.path().join(format!("{PREFIX}link"))).unwrap();
+        fs::create_dir(directory.path().join(format!("{PREFIX}without-lock"))).unwrap();
+
+        let own = TemporaryFolder::create_in(directory.path()).unwrap();
+        let mut names: Vec<String> = fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| ![&used, &own].iter().any(|folder| folder.folder.path().ends_with(name)))
+            .collect();
+        names.sort();
+        let link = format!("{PREFIX}link");
+        assert_eq!(names, ["another-program", &link, &format!("{PREFIX}without-lock")]);
+        assert!(used.path().exists() && own.path().exists());
+        assert!(outside.path().join(RECORDS).join("table").exists());
+    }
 }

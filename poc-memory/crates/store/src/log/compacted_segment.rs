@@ -24,7 +24,7 @@ pub(crate) const PARTIAL: &str = "compacted.partial";
 /// Bytes that are written at once.
 const CHUNK: usize = 1 << 20;
 
-/// The file of a compacted segment until it is put into place. Dropping it deletes it.
+/// The file of a compacted segment until it is renamed. Dropping it deletes it.
 pub(crate) struct PartialSegment {
     path: PathBuf,
     file: Box<dyn AppendFile>,
@@ -48,17 +48,19 @@ impl PartialSegment {
         self.file.sync()
     }
 
-    /// Puts it into place in a log that has no other segment. Returns `false`, and changes nothing, unless it is an intact
-    /// segment that ends with the record `last`.
+    /// Renames it to the segment of a log that has no other one. Returns `false`, and changes nothing, unless it is intact
+    /// and ends with a record of this number and checksum.
     ///
     /// # Errors
     /// `conflict` when a newer release wrote it, and when the disk fails.
-    pub(crate) fn publish(&self, last: u64, disk: &dyn Disk) -> Result<bool> {
+    pub(crate) fn publish(&self, last: u64, checksum: u32, disk: &dyn Disk) -> Result<bool> {
         let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
         let Some(header) = header else { return Ok(false) };
         let state = check_segment(&self.path, header.first, u64::MAX)?;
-        if !matches!(state, SegmentState::Whole { last: found, .. } if found == last) {
-            return Ok(false);
+        match state {
+            SegmentState::Whole { last: found, checksum: of_found, .. }
+                if (found, of_found) == (last, checksum) => {}
+            _ => return Ok(false),
         }
         let directory = self.path.parent().unwrap_or(Path::new(""));
         fs::rename(&self.path, segment_path(directory, header.first))

@@ -11,7 +11,8 @@ use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::MemoryEngine;
-use crate::engine::{Engine, EngineError, Mark, changes, temporary_folder};
+use crate::engine::temporary_folder::TemporaryFolder;
+use crate::engine::{Engine, EngineError, Mark, changes};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
@@ -28,7 +29,6 @@ use poc_graph::{Tenant, View};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// A possibly damaged log whose valid prefix ends with transaction `last`.
 pub(crate) struct SuspectLog<'a> {
@@ -146,7 +146,7 @@ pub(crate) struct SalvagedRecords {
     /// The last transaction in the store's records; 0 when they could not be used.
     pub(crate) base: u64,
     /// Deletes the folder when it is dropped.
-    copy: Option<TempDir>,
+    copy: Option<TemporaryFolder>,
 }
 
 impl SalvagedRecords {
@@ -155,14 +155,14 @@ impl SalvagedRecords {
         if !lsm::is_readable(folder) {
             return Err(EngineError::NotTrusted.into());
         }
-        let copy = temporary_folder::copy_of(folder)?;
+        let copy = TemporaryFolder::copy_of(folder)?;
         let last = log.last();
         SalvagedRecords::in_copy(copy, log, last, patience)
     }
 
     /// What the log alone gives, up to a transaction.
     pub(crate) fn of_log(log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
-        SalvagedRecords::in_copy(temporary_folder::create()?, log, last, patience)
+        SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, patience)
     }
 
     /// The same without a folder.
@@ -179,7 +179,12 @@ impl SalvagedRecords {
         CurrentEngine { engine: self.engine, substitutes: None, _copy: self.copy }
     }
 
-    fn in_copy(copy: TempDir, log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
+    fn in_copy(
+        copy: TemporaryFolder,
+        log: Arc<Log>,
+        last: u64,
+        patience: Duration,
+    ) -> Result<SalvagedRecords> {
         let folder = copy.path().to_owned();
         let (engine, base) = run_watched(patience, move |heartbeat| {
             let beat = || heartbeat.beat();

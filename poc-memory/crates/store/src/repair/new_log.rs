@@ -8,7 +8,7 @@
 use crate::disk::SystemDisk;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
-use crate::engine::temporary_folder;
+use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine, Mark, changes};
 use crate::log::{Appender, Limits, Log, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
@@ -22,7 +22,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tempfile::TempDir;
 
 /// The op of placeholder transactions for lost ones.
 const OP: &str = "repair";
@@ -218,7 +217,7 @@ struct Writer {
     waiting: Vec<(u64, Vec<u8>)>,
     bytes: usize,
     // The last field, so that it is deleted after the engine is closed.
-    _scratch: TempDir,
+    _scratch: TemporaryFolder,
 }
 
 impl Writer {
@@ -226,7 +225,7 @@ impl Writer {
         let log = Arc::new(Log::empty(folder));
         let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default(), None);
         appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
-        let scratch = temporary_folder::create()?;
+        let scratch = TemporaryFolder::create()?;
         let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
         Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
     }

@@ -27,8 +27,8 @@ struct Contents {
     lease: Option<WriterId>,
     writers: u128,
     alive: BTreeSet<WriterId>,
-    /// The snapshots by their last records, and whether they are complete.
-    snapshots: BTreeMap<u64, (Vec<Vec<u8>>, bool)>,
+    /// The parts of snapshots by their last records, and what was said when they were completed.
+    snapshots: BTreeMap<u64, (Vec<Vec<u8>>, Option<SharedSnapshot>)>,
     /// Who writes a snapshot.
     claim: Option<WriterId>,
 }
@@ -59,12 +59,24 @@ impl MemoryLog {
         self.contents.lock().records.truncate(seq as usize);
     }
 
-    /// Changes a byte in the middle of every snapshot.
-    pub fn damage_snapshots(&self) {
+    /// Flips a bit of the byte at a position of every snapshot.
+    pub fn damage_snapshots(&self, position: usize) {
         for (parts, _) in self.contents.lock().snapshots.values_mut() {
-            let middle = parts.iter_mut().flatten().rev().nth(50);
-            middle.into_iter().for_each(|byte| *byte ^= 1);
+            let damaged = parts.iter_mut().flatten().nth(position);
+            damaged.into_iter().for_each(|byte| *byte ^= 1);
         }
+    }
+
+    /// Deletes a part of every snapshot.
+    pub fn lose_part(&self, part: usize) {
+        for (parts, _) in self.contents.lock().snapshots.values_mut() {
+            parts.remove(part);
+        }
+    }
+
+    /// Ends the claim to write a snapshot, as time does.
+    pub fn expire_claim(&self) {
+        self.contents.lock().claim = None;
     }
 
     /// Whether a writer claims to be writing a snapshot.
@@ -198,14 +210,7 @@ impl SharedLog for MemoryLogWriter {
 
 impl SnapshotStore for MemoryLogWriter {
     fn newest(&self) -> Result<Option<SharedSnapshot>> {
-        self.call(|contents| {
-            let complete = contents.snapshots.iter().rev().find(|(_, (_, complete))| *complete);
-            complete.map(|(seq, (parts, _))| SharedSnapshot {
-                seq: *seq,
-                parts: parts.len() as u64,
-                bytes: parts.iter().map(Vec::len).sum::<usize>() as u64,
-            })
-        })
+        self.call(|contents| contents.snapshots.values().rev().find_map(|(_, complete)| *complete))
     }
 
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
@@ -217,7 +222,7 @@ impl SnapshotStore for MemoryLogWriter {
             let is_free = contents.claim.is_none_or(|holder| holder == self.id);
             if is_free {
                 contents.claim = Some(self.id);
-                contents.snapshots.retain(|_, (_, complete)| *complete);
+                contents.snapshots.retain(|_, (_, complete)| complete.is_some());
             }
             is_free
         })
@@ -228,7 +233,10 @@ impl SnapshotStore for MemoryLogWriter {
             if contents.claim != Some(self.id) {
                 return false;
             }
-            let (parts, _) = contents.snapshots.entry(seq).or_default();
+            let (parts, complete) = contents.snapshots.entry(seq).or_default();
+            if complete.is_some() {
+                return false;
+            }
             assert_eq!(parts.len() as u64, part);
             parts.push(bytes.to_vec());
             true
@@ -237,15 +245,22 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) {
+            if contents.claim != Some(self.id) || contents.records.len() < snapshot.seq as usize {
                 return false;
             }
-            contents.claim = None;
-            contents.snapshots.entry(snapshot.seq).or_default().1 = true;
+            contents.snapshots.entry(snapshot.seq).or_default().1 = Some(snapshot);
             while contents.snapshots.len() > 2 {
                 contents.snapshots.pop_first();
             }
             true
+        })
+    }
+
+    fn release(&self) -> Result<()> {
+        self.call(|contents| {
+            if contents.claim == Some(self.id) {
+                contents.claim = None;
+            }
         })
     }
 }

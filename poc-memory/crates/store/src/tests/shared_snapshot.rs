@@ -75,7 +75,7 @@ fn a_store_can_begin_with_the_first_record() {
     snapshot(first.store(), 1).unwrap().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let parts =
-        Parts { shared_log: Some(log.writer()), copy_beginning: CopyBeginning::FirstRecord, ..in_memory() };
+        Parts { shared_log: Some(log.writer()), copy_beginning: CopyBeginning::History, ..in_memory() };
     let store = open_in(&folder, parts).unwrap();
     assert_eq!(store.history_base(), None);
     assert_eq!(contents(&store), contents(first.store()));
@@ -127,28 +127,83 @@ fn a_damaged_snapshot_is_not_used() {
     let first = Daemon::new(&log);
     fill(first.store(), &log);
     snapshot(first.store(), 1).unwrap().unwrap();
-    log.damage_snapshots();
-    let second = Daemon::new(&log);
-    assert_eq!(second.store().history_base(), None);
-    assert_eq!(contents(second.store()), contents(first.store()));
+    let bytes = first.store().newest_snapshot().unwrap().unwrap().bytes as usize;
+    for position in (0..bytes).step_by(bytes / 60).chain([bytes - 1]) {
+        log.damage_snapshots(position);
+        let second = Daemon::new(&log);
+        assert_eq!(second.store().history_base(), None, "{position}");
+        assert_eq!(contents(second.store()), contents(first.store()));
+        log.damage_snapshots(position);
+    }
+    assert!(Daemon::new(&log).store().history_base().is_some());
+    log.lose_part(0);
+    assert_eq!(Daemon::new(&log).store().history_base(), None);
+}
+
+#[test]
+fn a_snapshot_of_a_log_that_was_replaced_is_neither_made_nor_used() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    first.writer.silence(true);
+    for number in 1..=10 {
+        put(first.store(), number);
+    }
+    snapshot(first.store(), 1).unwrap().unwrap();
+    // A replica takes the place of the log before it had the last record, and others write another one.
+    log.forget_after(9);
+    let third = Daemon::new(&log);
+    assert_eq!(third.store().history_base(), None);
+    assert_eq!(numbers(third.store()), (1..=9).collect::<Vec<_>>());
+    put(third.store(), 20);
+    put(third.store(), 21);
+    assert_eq!(Daemon::new(&log).store().history_base(), None);
+    assert_eq!(snapshot(first.store(), 0).unwrap_err().code, Code::Conflict);
+    assert!(!log.is_claimed());
+    assert_eq!(snapshot(third.store(), 1).unwrap().unwrap().seq, 11);
+    assert_eq!(numbers(Daemon::new(&log).store()), (1..=9).chain([20, 21]).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_store_that_fails_lets_others_make_the_snapshot() {
+    let log = Arc::new(MemoryLog::default());
+    let [first, second] = daemons(&log, 2).try_into().ok().unwrap();
+    for number in 1..=10 {
+        put(first.store(), number);
+    }
+    second.catch_up(&log);
+    let check_cancelled = || Err(Error::unavailable("it is stopped"));
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+    assert_eq!(first.store().make_snapshot(1, &callbacks).unwrap_err().code, Code::Unavailable);
+    assert!(!log.is_claimed());
+    assert_eq!(snapshot(second.store(), 1).unwrap().unwrap().seq, 10);
+    // A store that began with a snapshot makes the next one.
+    let mut third = Daemon::new(&log);
+    put(third.store(), 11);
+    let made = snapshot(third.store(), 1).unwrap().unwrap();
+    assert_eq!(made.seq, 11);
+    third.catch_up(&log);
+    let fourth = Daemon::new(&log);
+    assert_eq!(contents_without_changes(fourth.store()), contents_without_changes(third.store()));
+    third.open().unwrap();
 }
 
 #[test]
 fn an_interrupted_snapshot_does_not_count_and_two_stay() {
     let log = Arc::new(MemoryLog::default());
     let first = Daemon::new(&log);
-    fill(first.store(), &log);
-    snapshot(first.store(), 1).unwrap().unwrap();
     // Otherwise the thread that follows the log may meet the planned faults.
     first.writer.silence(true);
+    fill(first.store(), &log);
+    snapshot(first.store(), 1).unwrap().unwrap();
     put(first.store(), 30);
-    // The newest one is asked for, the claim is made, and the part or the end of the new one is not.
-    for failing in 2..4 {
+    // Each call fails once: two of the newest one, two comparisons before and two after, the claim, the part, the end.
+    for failing in 0..9 {
         let mut faults = vec![Some(LogFault::Unreachable)];
         faults.resize(failing + 1, None);
         first.writer.plan(faults);
         assert_eq!(snapshot(first.store(), 1).unwrap_err().code, Code::Unavailable, "{failing}");
         first.writer.plan(Vec::new());
+        assert!(!log.is_claimed());
         assert_eq!(first.store().newest_snapshot().unwrap().unwrap().seq, 46);
         let second = Daemon::new(&log);
         assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
@@ -163,4 +218,5 @@ fn an_interrupted_snapshot_does_not_count_and_two_stay() {
     }
     let names = fs::read_dir(first.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| name != "snapshot"), "nothing is left behind");
+    assert!(!first.folder.path().join("log/compacted.partial").exists());
 }

@@ -4,7 +4,8 @@ use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, session};
 use crate::engine::sorted_table::SortedTable;
-use crate::engine::{damage_marker, last_mark, temporary_folder};
+use crate::engine::temporary_folder::TemporaryFolder;
+use crate::engine::{damage_marker, last_mark};
 use crate::watchdog::run_watched;
 use poc_graph::error::Result;
 use std::fs::{self, File};
@@ -40,7 +41,7 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
     }
     for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
         // The files of a damaged store must not change, and sled changes what it opens.
-        let copy = temporary_folder::copy_of(&folder)?;
+        let copy = TemporaryFolder::copy_of(&folder)?;
         match run_watched(patience, move |_| SledEngine::open_copy(copy.path())?.newest_seq()) {
             Ok(seq) => newest = newest.max(seq),
             Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
