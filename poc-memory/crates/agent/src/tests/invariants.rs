@@ -149,7 +149,12 @@ impl Rules<'_> {
         let whole = |node: &Node| {
             let key = format!("key: {}\n", node.key);
             let line = |text: &str| text.replace(char::is_control, " ");
-            let title = format!("title: {}\n", line(&node.title));
+            // A title that the text begins with is not repeated.
+            let start = node.body.trim_start().trim_start_matches('#').trim_start();
+            let title = match start.starts_with(node.title.trim_end_matches('…')) {
+                true => String::new(),
+                false => format!("title: {}\n", line(&node.title)),
+            };
             let keywords = match node.keywords.as_slice() {
                 [] => String::new(),
                 words => format!("keywords: {}\n", line(&words.join(", "))),
@@ -300,6 +305,15 @@ impl Rules<'_> {
             refuse(after.edges.get(edge) == Some(was), format!("an edge of `{}` changed", name(&edge.0)))?;
         }
         let is_new = |id: &NodeId| made.iter().any(|node| node.id == *id);
+        // A part of a note that was split has its sources, and the notes derived from it have the part as a source.
+        let of_part = |(src, dst): (NodeId, NodeId), provenance: &str| {
+            let had = |src, dst| {
+                then.edges
+                    .get(&(src, EdgeKind::DerivedFrom, dst))
+                    .is_some_and(|edge| edge.provenance == provenance)
+            };
+            retired.iter().any(|&old| (is_new(&src) && had(old, dst)) || (is_new(&dst) && had(src, old)))
+        };
         for (&(src, kind, dst), edge) in after.edges.iter().filter(|(edge, _)| !then.edges.contains_key(edge))
         {
             let said = format!("{kind:?} of `{}` to `{}`", name(&src), name(&dst));
@@ -309,6 +323,7 @@ impl Rules<'_> {
                     refuse(is_new(&src) || (shown(&src) && unchanged(src)), format!("{said}: not shown"))?;
                 }
                 EdgeKind::Link | EdgeKind::DerivedFrom if after.carried(kind, (src, dst)) => {}
+                EdgeKind::DerivedFrom if of_part((src, dst), &edge.provenance) => {}
                 EdgeKind::DerivedFrom => {
                     let known = is_new(&src) && !is_new(&dst) && shown(&dst) && unchanged(dst);
                     refuse(known && within(dst), format!("{said}: its source was not shown"))?;
