@@ -16,12 +16,16 @@
     reason = "a bench"
 )]
 
+use poc_bench::graph::NOW;
 use poc_bench::measure::{Measurement, Report, median, percentile, timed};
+use poc_bench::notes;
 use poc_bench::notes::Writer;
-use poc_bench::{memory, notes};
 use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::rng::SeededRng;
 use poc_graph::testing::node;
-use poc_graph::time::Timestamp;
+use poc_graph::time::{ManualClock, Timestamp};
+use poc_notes::Memory;
 use poc_postgres::testing::TestServer;
 use poc_postgres::{LogLocation, LogSettings, PostgresLog, init};
 use poc_store::{Cause, CompactionCallbacks, CopyBeginning, SnapshotStore, Store};
@@ -193,11 +197,14 @@ fn visibility(report: &mut Report, server: &TestServer) {
 fn beginning(report: &mut Report, server: &TestServer, count: u64) {
     let name = "beginning";
     init(&location(server, name)).unwrap();
-    let mut config = Config::defaults().unwrap();
-    config.store.log = server.address();
-    config.store.name = name.into();
+    let memory = |folder: &TempDir, number: u8| {
+        let log = Arc::new(PostgresLog::new(location(server, name), [number; 16], number.to_string()));
+        let (paths, clock) = (Paths::in_folder(folder.path()), Arc::new(ManualClock::new(NOW)));
+        let rng = Arc::new(SeededRng::new(u64::from(number)));
+        Memory::open_shared(paths, Config::defaults().unwrap(), clock, rng, log).unwrap()
+    };
     let folder = tempfile::tempdir().unwrap();
-    let first = memory::open_with(folder.path(), config.clone());
+    let first = memory(&folder, 1);
     let writer = Writer::new(7);
     for _ in 0..count.div_ceil(CHUNK) {
         let written: Vec<_> = (0..CHUNK).map(|_| writer.note()).collect();
@@ -217,7 +224,7 @@ fn beginning(report: &mut Report, server: &TestServer, count: u64) {
         file.sync_all().unwrap();
     });
     let folder = tempfile::tempdir().unwrap();
-    let (reading, second) = timed(|| memory::open_with(folder.path(), config));
+    let (reading, second) = timed(|| memory(&folder, 2));
     let (writing, _) = timed(|| put(&second.store, 1));
     let mebibytes = made.bytes >> 20;
     let line = Measurement::time("a new memory begins with a snapshot", count as usize, reading + writing);
