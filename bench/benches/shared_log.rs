@@ -18,8 +18,7 @@
 
 use poc_bench::graph::NOW;
 use poc_bench::measure::{Measurement, Report, median, percentile, timed};
-use poc_bench::notes;
-use poc_bench::notes::Writer;
+use poc_bench::notes::{self, Writer};
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::rng::SeededRng;

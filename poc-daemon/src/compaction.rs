@@ -19,14 +19,9 @@ const GROWTH: f64 = 0.25;
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut last = 0;
     while wall_clock::wait(&shared, INTERVAL).await {
-        let working = shared.pools.background.run({
-            let shared = shared.clone();
-            move || compact(&shared, last)
-        });
-        match working.await {
-            Ok(Ok(size)) => last = size,
-            Ok(Err(error)) => tracing::warn!("the memory was not compacted: {error}"),
-            Err(error) => tracing::error!("the memory was not compacted: {error}"),
+        let work = move |shared: &Shared| compact(shared, last);
+        if let Some(size) = shared.in_background("the memory was not compacted", work).await {
+            last = size;
         }
     }
 }

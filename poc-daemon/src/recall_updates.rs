@@ -15,14 +15,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = shared.stopped() => return,
             () = tokio::time::sleep(INTERVAL) => {}
         }
-        let storing = shared.pools.background.run({
-            let shared = shared.clone();
-            move || recall::flush(&shared.memory_now())
-        });
-        match storing.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!("the updates of recalls were not saved: {error}"),
-            Err(error) => tracing::error!("the updates of recalls were not saved: {error}"),
-        }
+        let store = |shared: &Shared| recall::flush(&shared.memory_now());
+        shared.in_background("the updates of recalls were not saved", store).await;
     }
 }

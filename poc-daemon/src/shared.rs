@@ -139,6 +139,21 @@ impl Shared {
         }
     }
 
+    /// Does work on the background pool. If it fails, logs the error after `failure`, and returns `None`.
+    pub(crate) async fn in_background<T: Send + 'static>(
+        self: &Arc<Self>,
+        failure: &'static str,
+        work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+    ) -> Option<T> {
+        let shared = self.clone();
+        match self.pools.background.run(move || work(&shared)).await {
+            Ok(Ok(done)) => return Some(done),
+            Ok(Err(error)) => tracing::warn!("{failure}: {error}"),
+            Err(error) => tracing::error!("{failure}: {error}"),
+        }
+        None
+    }
+
     /// Waits until the daemon is asked to stop. Interrupts the requests that go on after that, and then gives up on those
     /// that do not notice it.
     pub(crate) async fn end_requests(&self) {

@@ -16,17 +16,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         return;
     }
     loop {
-        let working = shared.pools.background.run({
-            let shared = shared.clone();
-            move || make(&shared)
-        });
-        match working.await {
-            Ok(Ok(None)) => {}
-            Ok(Ok(Some(made))) => {
-                tracing::info!(change = made.seq, bytes = made.bytes, "a snapshot was stored in the database")
-            }
-            Ok(Err(error)) => tracing::warn!("no snapshot was stored in the database: {error}"),
-            Err(error) => tracing::error!("no snapshot was stored in the database: {error}"),
+        let made = shared.in_background("no snapshot was stored in the database", make).await.flatten();
+        if let Some(made) = made {
+            tracing::info!(change = made.seq, bytes = made.bytes, "a snapshot was stored in the database");
         }
         if !wall_clock::wait(&shared, INTERVAL).await {
             return;

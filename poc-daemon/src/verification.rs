@@ -23,15 +23,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if !verification::is_due(last.as_ref(), shared.memory.now()) && !last.as_ref().is_some_and(is_old) {
             continue;
         }
-        let working = shared.pools.background.run({
-            let shared = shared.clone();
-            move || at_low_priority(&shared)
-        });
-        match working.await {
-            Ok(Ok(0)) => tracing::info!("the memory was verified: log, records, views and indexes agree"),
-            Ok(Ok(findings)) => tracing::error!(findings, "the memory was verified: files are damaged"),
-            Ok(Err(error)) => tracing::warn!("the memory was not verified: {error}"),
-            Err(error) => tracing::error!("the memory was not verified: {error}"),
+        match shared.in_background("the memory was not verified", at_low_priority).await {
+            Some(0) => tracing::info!("the memory was verified: log, records, views and indexes agree"),
+            Some(findings) => tracing::error!(findings, "the memory was verified: files are damaged"),
+            None => {}
         }
     }
 }

@@ -5,7 +5,7 @@
 //! endian), payload length (8, little endian), BLAKE3 of everything else (32), payload.
 
 use super::disk;
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Error, Result};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -26,8 +26,7 @@ enum AtomicFileError {
 impl From<AtomicFileError> for Error {
     fn from(error: AtomicFileError) -> Error {
         let (AtomicFileError::Write { source, .. } | AtomicFileError::Remove { source, .. }) = &error;
-        let code = if disk::is_failure(source) { Code::ReadOnly } else { Code::Internal };
-        Error::new(code, error.to_string())
+        Error::new(disk::code(source), error.to_string())
     }
 }
 

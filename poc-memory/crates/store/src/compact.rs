@@ -8,6 +8,7 @@ pub(super) mod state;
 
 use super::Store;
 use super::compactor::Compactor;
+use super::disk::remove_folder;
 use super::engine::{Engine, Mark};
 use super::log::{PARTIAL_SEGMENT, compaction_unwritten};
 use super::logged_transaction::LogBase;
@@ -76,7 +77,7 @@ impl Store {
         let dropped = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
                 // What was prepared takes space that others need more.
-                let _ = remove(&shared.directory.join(FOLDER));
+                let _ = remove_folder(&shared.directory.join(FOLDER));
             }
         })?;
         let after = self.sizes()?;
@@ -179,7 +180,7 @@ impl Work<'_> {
         let directory = &self.shared.directory;
         let (records, old) = (directory.join("records"), directory.join(OLD_RECORDS));
         let unmoved = |error: io::Error| compaction_unwritten(&error);
-        remove(&old).map_err(unmoved)?;
+        remove_folder(&old).map_err(unmoved)?;
         self.shared.engine.exchange(&|| {
             let moves: [(&PathBuf, &Path); 2] = [(&records, &old), (&folder.to_owned(), &records)];
             for (from, to) in moves {
@@ -190,23 +191,16 @@ impl Work<'_> {
             }
             self.compactor.disk.sync_directory(directory).map_err(unmoved)
         })?;
-        remove(&old).map_err(unmoved)
+        remove_folder(&old).map_err(unmoved)
     }
 }
 
 /// Deletes what interrupted compactions of the store in a directory have left and the next one does not use.
 pub(super) fn clean_up(directory: &Path) {
-    if let Err(error) = remove(&directory.join(OLD_RECORDS)) {
+    if let Err(error) = remove_folder(&directory.join(OLD_RECORDS)) {
         tracing::debug!("`{OLD_RECORDS}` cannot be deleted: {error}");
     }
     // These are begun anew each time.
     let _ = fs::remove_file(directory.join("log").join(PARTIAL_SEGMENT));
-    let _ = remove(&directory.join(SNAPSHOT_FOLDER));
-}
-
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    let _ = remove_folder(&directory.join(SNAPSHOT_FOLDER));
 }

@@ -1,5 +1,6 @@
 //! The file operations that durability depends on, behind a trait so that tests can count and fail them.
 
+use poc_graph::error::Code;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::{File, Metadata, OpenOptions};
@@ -110,6 +111,19 @@ pub(super) fn is_failure(error: &io::Error) -> bool {
             .iter()
             .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
         || error.to_string().contains(IO_ERROR)
+}
+
+/// The code for an error of an operation that is not possible without it.
+pub(super) fn code(error: &io::Error) -> Code {
+    if is_failure(error) { Code::ReadOnly } else { Code::Internal }
+}
+
+/// Deletes a folder with everything in it, if it exists.
+pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Whether an operation failed because there is no space for what it writes.

@@ -143,8 +143,7 @@ impl Store {
         shared_log: Arc<dyn SharedLog>,
         begin: CopyBeginning,
     ) -> Result<Store> {
-        let parts =
-            open::Parts { shared_log: Some(shared_log), copy_beginning: begin, ..open::Parts::default() };
+        let parts = open::Parts { shared_log: Some((shared_log, begin)), ..open::Parts::default() };
         Store::open_with(directory, embedder, followers, parts)
     }
 

@@ -59,8 +59,8 @@ pub(super) struct Parts {
     pub(super) patience: Duration,
     /// How long to wait before writing is tried again on a disk that has failed.
     pub(super) pause: Duration,
-    pub(super) shared_log: Option<Arc<dyn SharedLog>>,
-    pub(super) copy_beginning: CopyBeginning,
+    /// What the folder has a copy of, and what a copy begins with that has no records.
+    pub(super) shared_log: Option<(Arc<dyn SharedLog>, CopyBeginning)>,
 }
 
 impl Default for Parts {
@@ -73,7 +73,6 @@ impl Default for Parts {
             patience: watchdog::PATIENCE,
             pause: Duration::from_secs(1),
             shared_log: None,
-            copy_beginning: CopyBeginning::default(),
         }
     }
 }
@@ -87,8 +86,7 @@ pub(super) fn open(
 ) -> Result<Shared> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log, copy_beginning } =
-        parts;
+    let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log } = parts;
     let failed = |source| OpenError::CreateDirectory { directory: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(failed)?;
     let lock = Lock::take(&directory.join("lock"))?;
@@ -116,8 +114,7 @@ pub(super) fn open(
         let made = std::fs::create_dir_all(&log_directory);
         made.and_then(|()| disk.sync_directory(directory)).map_err(failed)?;
     }
-    if let Some(shared) = &shared_log
-        && copy_beginning == CopyBeginning::Snapshot
+    if let Some((shared, CopyBeginning::Snapshot)) = &shared_log
         && log.last() == 0
         && prefix_end.is_none()
         && shared_snapshot::fetch(&log_directory, disk.as_ref(), shared.as_ref())?
@@ -140,7 +137,7 @@ pub(super) fn open(
         Ok(moved) => (moved.into_iter().collect(), None),
         Err(error) => (Vec::new(), Some(disk_cause(&error))),
     };
-    let shared_log = shared_log.map(|shared| Arc::new(SharedLogCopy::new(shared, log.clone())));
+    let shared_log = shared_log.map(|(shared, _)| Arc::new(SharedLogCopy::new(shared, log.clone())));
     if let (Some(copy), None) = (&shared_log, &cause) {
         cause = catch_up_with(copy, &mut appender)?;
     }

@@ -4,8 +4,8 @@
 //! is, because a copy is compared with the shared log by its last record.
 
 use super::Store;
-use super::compact::{CompactionCallbacks, SNAPSHOT_FOLDER, Work, remove, state};
-use super::disk::{self, Disk};
+use super::compact::{CompactionCallbacks, SNAPSHOT_FOLDER, Work, state};
+use super::disk::{self, Disk, remove_folder};
 use super::log::{CompactedSegment, PartialSegment, compaction_unwritten, frame};
 use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
@@ -19,10 +19,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What the copy of a shared log in an empty folder begins with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyBeginning {
     /// The newest snapshot. History before it cannot be read, as after a compaction.
-    #[default]
     Snapshot,
     /// The first record of the log.
     History,
@@ -52,7 +51,7 @@ impl Store {
         let shared = self.shared.as_ref();
         let (Some(copy), Some(compactor)) = (&shared.shared_log, &shared.compactor) else { return Ok(None) };
         let is_due = || -> Result<bool> {
-            let newest = copy.snapshots(|snapshots| snapshots.newest())?.map_or(0, |newest| newest.seq);
+            let newest = self.newest_snapshot()?.map_or(0, |newest| newest.seq);
             // The base is at least the first transaction.
             Ok(shared.log.last() >= newest.saturating_add(every).max(2))
         };
@@ -73,7 +72,7 @@ impl Store {
             if !is_due()? {
                 return Ok(None);
             }
-            remove(&folder).map_err(|error| compaction_unwritten(&error))?;
+            remove_folder(&folder).map_err(|error| compaction_unwritten(&error))?;
             let extended = Cell::new(Instant::now());
             let check_cancelled = || {
                 (callbacks.check_cancelled)()?;
@@ -90,7 +89,7 @@ impl Store {
             upload(&segment, seq, copy, callbacks).map(Some)
         };
         let made = make();
-        let _ = remove(&folder);
+        let _ = remove_folder(&folder);
         if let Err(error) = copy.snapshots(|snapshots| snapshots.release()) {
             tracing::debug!("the claim to make a snapshot cannot be released: {error}");
         }
@@ -196,8 +195,8 @@ fn download(
     snapshot: SharedSnapshot,
 ) -> Result<Option<PartialSegment>> {
     let unwritten = |error: io::Error| {
-        let code = if disk::is_failure(&error) { Code::ReadOnly } else { Code::Internal };
-        Error::new(code, format!("the snapshot cannot be written into `{}`: {error}", directory.display()))
+        let message = format!("the snapshot cannot be written into `{}`: {error}", directory.display());
+        Error::new(disk::code(&error), message)
     };
     let mut segment = PartialSegment::create(directory, disk).map_err(unwritten)?;
     let mut bytes = 0;

@@ -1,6 +1,7 @@
 //! The state after a transaction: an engine that has it, and the compacted segment that contains it.
 
-use super::{Work, remove};
+use super::Work;
+use crate::disk::remove_folder;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::{Engine, Mark, Put, changes};
 use crate::keys;
@@ -32,7 +33,7 @@ impl Work<'_> {
             Ok(engine) if usable(&engine)? => engine,
             opened => {
                 drop(opened);
-                remove(folder).map_err(|error| compaction_unwritten(&error))?;
+                remove_folder(folder).map_err(|error| compaction_unwritten(&error))?;
                 open()?
             }
         };

@@ -5,6 +5,7 @@
 //! process holds the lock of a file in it, which ends with the process.
 
 use super::EngineError;
+use crate::disk::remove_folder;
 use std::fs::{self, DirEntry, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -103,13 +104,8 @@ fn is_own_folder(entry: &DirEntry) -> bool {
 
 /// Deletes the records before the lock, so that the rest is deleted later if this is interrupted.
 fn delete(folder: &Path) -> io::Result<()> {
-    for path in [&folder.join(RECORDS), folder] {
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    remove_folder(&folder.join(RECORDS))?;
+    remove_folder(folder)
 }
 
 /// Copies the files of a folder and of the folders in it.

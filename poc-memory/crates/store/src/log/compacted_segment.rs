@@ -11,7 +11,7 @@ use super::{
 };
 use crate::disk::{self, AppendFile, Disk};
 use crate::logged_transaction::{LogBase, LoggedTransaction};
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
 use std::fs;
@@ -267,8 +267,7 @@ impl Log {
 
 /// The error for a compaction that the disk does not let happen.
 pub(crate) fn unwritten(error: &io::Error) -> Error {
-    let code = if disk::is_failure(error) { Code::ReadOnly } else { Code::Internal };
-    Error::new(code, format!("no compacted log can be made: a file cannot be written ({error})"))
+    Error::new(disk::code(error), format!("no compacted log can be made: a file cannot be written ({error})"))
 }
 
 /// Why no compacted log can be made.

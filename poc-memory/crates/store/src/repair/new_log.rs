@@ -5,7 +5,7 @@
 //! later transaction differs from what precedes the gap, and whatever else the repaired state needs. The history of
 //! what is in between is lost.
 
-use crate::disk::SystemDisk;
+use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
@@ -19,7 +19,6 @@ use poc_graph::time::Timestamp;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,10 +48,7 @@ pub(super) struct NewLog<'a> {
 impl NewLog<'_> {
     /// Writes it. `target` is the state that it must lead to; without one, the log must have no gap up to its end.
     pub(super) fn write(&self, target: Option<&dyn Engine>) -> Result<()> {
-        let made = match fs::remove_dir_all(self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => fs::create_dir_all(self.folder),
-        };
+        let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
         let mut writer = Writer::new(self.folder)?;
         for (first, last) in self.log.intact_parts(self.last) {

@@ -41,7 +41,7 @@ impl Daemon {
         let parts = Parts {
             disk: Arc::new(FaultyDisk(self.faults.clone())),
             pause: Duration::from_millis(1),
-            shared_log: Some(self.writer.clone()),
+            shared_log: Some((self.writer.clone(), CopyBeginning::Snapshot)),
             ..in_memory()
         };
         self.store = Some(open_in(&self.folder, parts)?);

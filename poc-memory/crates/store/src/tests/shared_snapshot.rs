@@ -21,6 +21,15 @@ fn fill(store: &Store, log: &MemoryLog) {
     assert_eq!(log.records().len(), 46);
 }
 
+/// A shared log with a snapshot at its last record, and the store that made it.
+fn with_snapshot() -> (Arc<MemoryLog>, Daemon) {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    fill(first.store(), &log);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    (log, first)
+}
+
 #[test]
 fn a_new_store_begins_with_the_newest_snapshot() {
     let log = Arc::new(MemoryLog::default());
@@ -55,10 +64,7 @@ fn a_new_store_begins_with_the_newest_snapshot() {
 
 #[test]
 fn a_copy_whose_end_was_cut_off_is_completed() {
-    let log = Arc::new(MemoryLog::default());
-    let first = Daemon::new(&log);
-    fill(first.store(), &log);
-    snapshot(first.store(), 1).unwrap().unwrap();
+    let (log, first) = with_snapshot();
     let mut second = Daemon::new(&log);
     second.close();
     tear(&second.folder);
@@ -69,13 +75,9 @@ fn a_copy_whose_end_was_cut_off_is_completed() {
 
 #[test]
 fn a_store_can_begin_with_the_first_record() {
-    let log = Arc::new(MemoryLog::default());
-    let first = Daemon::new(&log);
-    fill(first.store(), &log);
-    snapshot(first.store(), 1).unwrap().unwrap();
+    let (log, first) = with_snapshot();
     let folder = tempfile::tempdir().unwrap();
-    let parts =
-        Parts { shared_log: Some(log.writer()), copy_beginning: CopyBeginning::History, ..in_memory() };
+    let parts = Parts { shared_log: Some((log.writer(), CopyBeginning::History)), ..in_memory() };
     let store = open_in(&folder, parts).unwrap();
     assert_eq!(store.history_base(), None);
     assert_eq!(contents(&store), contents(first.store()));
@@ -123,10 +125,7 @@ fn large_snapshots_have_several_parts() {
 
 #[test]
 fn a_damaged_snapshot_is_not_used() {
-    let log = Arc::new(MemoryLog::default());
-    let first = Daemon::new(&log);
-    fill(first.store(), &log);
-    snapshot(first.store(), 1).unwrap().unwrap();
+    let (log, first) = with_snapshot();
     let bytes = first.store().newest_snapshot().unwrap().unwrap().bytes as usize;
     for position in (0..bytes).step_by(bytes / 60).chain([bytes - 1]) {
         log.damage_snapshots(position);
