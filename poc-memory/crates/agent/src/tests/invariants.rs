@@ -226,8 +226,9 @@ impl Rules<'_> {
             retired.push(*id);
         }
         for id in stale {
+            // A source may have come to it in this run, with a note that it replaced.
             let mut derived =
-                then.edges.keys().filter(|(src, kind, _)| (*src, *kind) == (id, EdgeKind::DerivedFrom));
+                after.edges.keys().filter(|(src, kind, _)| (*src, *kind) == (id, EdgeKind::DerivedFrom));
             let is_source_retired = derived.any(|(.., source)| retired.contains(source));
             refuse(is_source_retired, format!("`{}` was made stale", name(&id)))?;
         }
@@ -245,6 +246,16 @@ impl Rules<'_> {
                 successors
             });
 
+        // The notes that a note replaced, and those that they had replaced in the same run.
+        let replaced_by = |id: &NodeId| {
+            let mut found = BTreeSet::from([*id]);
+            let mut next = vec![*id];
+            while let Some(one) = next.pop() {
+                next.extend(successors.get(&one).into_iter().flatten().filter(|&&old| found.insert(old)));
+            }
+            found
+        };
+
         // Weights.
         let mut weighed = 0;
         for (id, was) in
@@ -260,8 +271,8 @@ impl Rules<'_> {
             if now == *was {
                 continue;
             }
-            if let Some(olds) = successors.get(id) {
-                let known = olds.iter().filter_map(|old| then.activity.get(old));
+            if successors.contains_key(id) {
+                let known = replaced_by(id).into_iter().filter_map(|old| then.activity.get(&old));
                 let max = known.map(|activity| activity.weight).fold(was.weight, f64::max);
                 let moved = limits.weight_max_delta;
                 refuse(now.weight <= max + moved + DECAYED, format!("`{}` weighs {}", name(id), now.weight))?;
