@@ -2,7 +2,7 @@
 
 `just reliability` calls it. Options: `--seed=N` for the random tests (1 if missing), `--count=N` for how often the
 selected promises are tried, instead of the number of the form. The table is also written to
-target/reliability/FORM.json. The exit status is 0 if all tests passed and every planted bug was caught.
+target/reliability/FORM.json, and all that a failed test printed to a file beside it. The exit status is 0 if all tests passed and every planted bug was caught.
 """
 
 import json
@@ -17,6 +17,7 @@ from planted import catch_planted_bugs, check_patches
 from promises import PROMISES, Promise
 
 ROOT = Path(__file__).resolve().parents[2]
+REPORTS = ROOT / "target" / "reliability"
 
 
 def run(promise: Promise, binaries: list[TestBinary], environment: dict[str, str], full: bool) -> dict:
@@ -35,7 +36,9 @@ def run(promise: Promise, binaries: list[TestBinary], environment: dict[str, str
         failed += wrong
         if wrong or not outcomes:
             failed += [] if outcomes else [f"{binary.path.name} gave no result"]
-            print(output[-6000:], file=sys.stderr)
+            whole = REPORTS / f"{promise.name}-{binary.path.name}.txt"
+            whole.write_text(output)
+            print(f"{output[-6000:]}\nall of the output: {whole}", file=sys.stderr)
     unmatched = [part for part in filters if part not in matched]
     return {
         "promise": promise.name,
@@ -87,6 +90,7 @@ def main() -> int:
         return 2
     seed, count = int(options.get("seed", "1")), options.get("count")
     started = time.monotonic()
+    REPORTS.mkdir(parents=True, exist_ok=True)
     rows = []
     selected = [promise for promise in PROMISES if not wanted or promise.name in wanted]
     binaries = build(ROOT, ["--workspace", "--lib", "--bins", "--tests"]) if selected else []
@@ -103,9 +107,7 @@ def main() -> int:
     elif not wanted:
         rows.append(check_patches(ROOT))
         print(show(rows[-1]), flush=True)
-    out = ROOT / "target" / "reliability"
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{form}.json").write_text(json.dumps(rows, indent=2))
+    (REPORTS / f"{form}.json").write_text(json.dumps(rows, indent=2))
     return 0 if all(row["holds"] for row in rows) else 1
 
 
