@@ -1,13 +1,14 @@
 //! Tells a person about problems: runs the command and calls the address of `[notify]`.
 //!
-//! A message is sent when there is a problem that the last message did not have, and when the last problem is solved.
+//! A message is sent when there is a problem that was not reported yet, and when the last problem is solved. The same problem
+//! is reported again at most once in the time `every`.
 //! Problems are compared without their numbers and times, which change all the time. Names keep their digits.
 
 use crate::problems;
 use crate::shared::Shared;
 use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Span, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -20,6 +21,10 @@ const POLL: Duration = Duration::from_secs(5);
 
 /// How often a program is asked whether it has ended.
 const CHILD_POLL: Duration = Duration::from_millis(20);
+
+/// Minimum time between two messages. After a message that was not delivered it doubles with every failure, up to the
+/// `every` of the settings.
+const PAUSE: Span = Span::MINUTE;
 
 /// Maximum number of problems in one message.
 const MAX_PROBLEMS: usize = 50;
@@ -36,29 +41,54 @@ struct Message<'a> {
 /// Decides when to send a message.
 #[derive(Debug, Default)]
 struct Notifier {
-    /// The problems of the last message, without numbers.
+    /// The problems of the last message that was delivered and that are not solved since, without numbers.
     reported: BTreeSet<String>,
+    /// When each problem was reported last.
+    reported_at: BTreeMap<String, Timestamp>,
+    /// The problems of the message that is being sent.
+    sending: BTreeSet<String>,
+    /// When the last message was sent.
     last: Option<Timestamp>,
+    /// How often in a row it was not delivered.
+    failures: u32,
+}
+
+/// Whether less than a pause has gone by. If the clock was set back, the pause is ignored; otherwise messages could be held
+/// back for a long time.
+fn is_within(pause: Span, since: Timestamp, now: Timestamp) -> bool {
+    since <= now && now < since.plus(pause)
 }
 
 impl Notifier {
-    /// Whether to send the problems now. At most one message is sent in the time `every`.
+    /// Whether to send the problems now: there is one that was not reported in the time `every`, or the last one is solved.
     fn is_due(&mut self, problems: &[String], config: &NotifyConfig, now: Timestamp) -> bool {
         let current: BTreeSet<String> = problems.iter().map(|problem| without_numbers(problem)).collect();
-        let is_news =
-            if current.is_empty() { !self.reported.is_empty() } else { !current.is_subset(&self.reported) };
-        // If the clock was set back, the interval is ignored; otherwise messages could be held back for a
-        // long time.
-        let is_too_soon = self.last.is_some_and(|last| last <= now && now < last.plus(config.every));
+        self.reported_at.retain(|_, at| is_within(config.every, *at, now));
+        let is_new =
+            |problem: &String| !self.reported.contains(problem) && !self.reported_at.contains_key(problem);
+        let is_news = if current.is_empty() { !self.reported.is_empty() } else { current.iter().any(is_new) };
         if !is_news {
             // A problem that is solved and comes back is reported again.
             self.reported.retain(|problem| current.contains(problem));
-        }
-        if is_too_soon || !is_news {
             return false;
         }
-        (self.reported, self.last) = (current, Some(now));
+        let pause = Span(PAUSE.0 << self.failures.saturating_sub(1).min(20)).min(config.every);
+        if self.last.is_some_and(|last| is_within(pause, last, now)) {
+            return false;
+        }
+        (self.sending, self.last) = (current, Some(now));
         true
+    }
+
+    /// Records whether the message was delivered. One that was not is sent again, with the problems of then.
+    fn sent(&mut self, is_delivered: bool) {
+        let problems = std::mem::take(&mut self.sending);
+        if is_delivered {
+            self.reported_at.extend(problems.iter().cloned().zip(self.last.into_iter().cycle()));
+            (self.reported, self.failures) = (problems, 0);
+        } else {
+            self.failures = self.failures.saturating_add(1);
+        }
     }
 }
 
@@ -112,11 +142,15 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = shared.stopped() => return,
             sent = sending => match sent {
                 Ok(errors) => {
+                    notifier.sent(errors.is_empty());
                     for error in errors {
                         tracing::warn!("a notification was not delivered: {error}");
                     }
                 }
-                Err(error) => tracing::error!("a notification failed: {error}"),
+                Err(error) => {
+                    notifier.sent(false);
+                    tracing::error!("a notification failed: {error}");
+                }
             },
         }
     }
@@ -198,7 +232,6 @@ fn post(config: &NotifyConfig, text: String) -> Result<()> {
 mod tests {
     use super::*;
     use poc_config::Config;
-    use poc_graph::time::Span;
 
     fn config() -> NotifyConfig {
         NotifyConfig { every: Span::HOUR, ..Config::defaults().unwrap().notify }
@@ -217,21 +250,47 @@ mod tests {
             let problems: Vec<String> = problems.iter().map(|problem| (*problem).to_owned()).collect();
             let now = Timestamp(minutes * Span::MINUTE.0);
             assert_eq!(notifier.is_due(&problems, &config, now), expected, "{minutes} {problems:?}");
+            if expected {
+                notifier.sent(true);
+            }
         };
         check(0, &[], false);
         check(1, &["3 proposals"], true);
         check(2, &["4 proposals"], false);
-        // Within the hour, nothing is reported; after it, the new problem.
-        check(3, &["4 proposals", "a provider is down"], false);
-        check(62, &["4 proposals", "a provider is down"], true);
-        check(63, &["4 proposals"], false);
-        check(130, &["4 proposals"], false);
-        // It comes again.
-        check(131, &["4 proposals", "a provider is down"], true);
-        check(200, &[], true);
-        check(300, &[], false);
+        check(3, &["4 proposals", "a provider is down"], true);
+        check(4, &["4 proposals"], false);
+        // It comes again within the hour, and stays.
+        check(5, &["4 proposals", "a provider is down"], false);
+        check(62, &["4 proposals", "a provider is down"], false);
+        check(63, &["4 proposals", "a provider is down"], true);
+        check(64, &[], true);
+        check(65, &[], false);
         // The clock was set back.
         check(10, &["a provider is down"], true);
+    }
+
+    #[test]
+    fn a_message_that_was_not_delivered_is_sent_again() {
+        let (mut notifier, config) = (Notifier::default(), config());
+        let mut check = |minutes: i64, expected: bool, is_delivered: bool| {
+            let now = Timestamp(minutes * Span::MINUTE.0);
+            assert_eq!(
+                notifier.is_due(&["the disk is full".to_owned()], &config, now),
+                expected,
+                "{minutes}"
+            );
+            if expected {
+                notifier.sent(is_delivered);
+            }
+        };
+        check(0, true, false);
+        check(1, true, false);
+        check(2, false, false);
+        check(3, true, false);
+        check(6, false, false);
+        check(7, true, true);
+        check(8, false, false);
+        check(200, false, false);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) struct Changes {
 pub(crate) struct ChangesOutput {
     /// Newest first.
     changes: Vec<ChangeRow>,
-    /// Where the history begins, if a compaction has dropped what came before.
+    /// Where the history begins, if a compaction has dropped what came before, or if the store began with a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
     as_of: AsOf,

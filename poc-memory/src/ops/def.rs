@@ -124,6 +124,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
+    /// Switches among its arguments that only a person may set, who is at the command line or signed in to the page: a
+    /// program with a token may not, although it may call the op.
+    const PERSON_ARGUMENTS: &'static [&'static str] = &[];
     /// Whether an agent's model that is a command may call it. By default those ops that read: an
     /// agent's writes go through its answer, which the permit layer checks.
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
@@ -280,6 +283,8 @@ pub struct OpDef {
     pub former_text: Option<FormerText>,
     /// See [`Op::VERSIONED`].
     pub versioned: bool,
+    /// See [`Op::PERSON_ARGUMENTS`].
+    pub person_arguments: &'static [&'static str],
     /// Adds its arguments and help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request of a parsed command line.
@@ -314,6 +319,7 @@ impl OpDef {
             tool: O::TOOL,
             former_text: O::FORMER_TEXT,
             versioned: O::VERSIONED,
+            person_arguments: O::PERSON_ARGUMENTS,
             augment: |command| O::augment_args(command),
             parse: |matches| {
                 let request =

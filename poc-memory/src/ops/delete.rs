@@ -56,6 +56,9 @@ impl Op for Delete {
     const NAME: &'static str = "delete";
     const ACCESS: Access = Access::Destroy;
     const ROUTE: Option<Route> = Route::delete("/v1/nodes/{node}");
+    const PERSON_ARGUMENTS: &'static [&'static str] = &["erase"];
+    // An erasure compacts the memory.
+    const USES_SHUTDOWN_GRACE: bool = true;
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = DeleteOutput;
 

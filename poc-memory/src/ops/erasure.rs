@@ -21,6 +21,10 @@ pub(super) struct ErasureOutput {
     run_files: usize,
     /// What was deleted from the quarantine.
     quarantine: Vec<String>,
+    /// What repairs have replaced, by name in the quarantine. What can be read of it does not have the text, but parts of it
+    /// may be damaged. It stays, because it may be the only copy of other notes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kept_repairs: Vec<String>,
     /// Notes, by key, and messages, by id, that contain the text too. They stay.
     elsewhere: Vec<String>,
     /// Generations and archives of backups that still have the text.
@@ -49,16 +53,15 @@ pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
 
 /// Erases what an op has deleted.
 pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<ErasureOutput> {
-    let stopped = || {
-        Error::new(Code::Unavailable, "the daemon is stopping: the text is deleted but not erased")
-            .hint("`poc-memory compact --keep 0s` completes the erasure")
-    };
+    let stopped =
+        || Error::new(Code::Unavailable, "the daemon is stopping: the text is deleted but not erased");
     let report = with_callbacks(ctx, &stopped, |callbacks| erase::erase(ctx.memory, texts, op, callbacks))?;
     Ok(ErasureOutput {
         history_since: report.history_since,
         rows: report.rows,
         run_files: report.run_files,
         quarantine: report.quarantine,
+        kept_repairs: report.kept_repairs,
         elsewhere: report.elsewhere,
         backups: report.backups,
         unread_backups: report.unread_backups,
@@ -81,6 +84,12 @@ impl ErasureOutput {
         }
         if !self.quarantine.is_empty() {
             text.push_str(&format!("deleted from the quarantine: {}\n", self.quarantine.join(", ")));
+        }
+        if !self.kept_repairs.is_empty() {
+            text.push_str(&format!(
+                "kept in the quarantine, because what can be read of it does not have the text: {}\n",
+                self.kept_repairs.join(", ")
+            ));
         }
         if !self.elsewhere.is_empty() {
             text.push_str(&format!("the text is also in: {}\n", self.elsewhere.join(", ")));

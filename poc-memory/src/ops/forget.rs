@@ -89,6 +89,9 @@ impl Op for Forget {
     const NAME: &'static str = "forget";
     const ACCESS: Access = Access::Retract;
     const ROUTE: Option<Route> = Route::post("/v1/forget");
+    const PERSON_ARGUMENTS: &'static [&'static str] = &["recent", "erase"];
+    // An erasure compacts the memory.
+    const USES_SHUTDOWN_GRACE: bool = true;
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = ForgetOutput;
 

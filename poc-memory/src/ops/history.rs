@@ -32,7 +32,8 @@ pub(crate) struct History {
 pub(crate) struct HistoryOutput {
     id: NodeId,
     key: String,
-    /// Where the history of the memory begins, if a compaction has dropped what came before.
+    /// Where the history of the memory begins, if a compaction has dropped what came before, or if the store began with a
+    /// snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
     /// Oldest first.

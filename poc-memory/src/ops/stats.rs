@@ -62,7 +62,7 @@ pub(crate) struct StatsOutput {
     /// Size of the saved indexes on disk in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index_bytes: Option<u64>,
-    /// Where the history begins, if a compaction has dropped what came before.
+    /// Where the history begins, if a compaction has dropped what came before, or if the store began with a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
     /// How many transactions each index is behind, by name.
@@ -172,7 +172,7 @@ impl Op for Stats {
             line("backlog", waiting.join(", "));
         }
         if let Some(since) = output.history_since {
-            line("history", format!("since {}; a compaction has dropped what came before", second(since)));
+            line("history", format!("since {}; earlier changes are not kept here", second(since)));
         }
         line("changes", format!("{}, indexes {} behind", output.as_of.seq, output.lag));
         if let Some(log) = &output.shared_log {

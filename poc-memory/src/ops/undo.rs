@@ -9,6 +9,7 @@ use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Moment;
 use poc_notes::history;
+use poc_store::{Cause, REPAIR_OP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -65,7 +66,8 @@ fn change(what: &str) -> Option<u64> {
 /// The number of the last change of notes; the id of the run if it is the run's own change, so that all of the run is
 /// undone.
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
-    let last = history::latest(ctx.memory, 1, &changes::is_listed)?.into_iter().next();
+    let may_be_undone = |cause: &Cause| changes::is_listed(cause) && cause.op != REPAIR_OP;
+    let last = history::latest(ctx.memory, 1, &may_be_undone)?.into_iter().next();
     let last = last.ok_or_else(|| Error::not_found("nothing has changed yet").field("what"))?;
     let run = last.cause.run.filter(|_| last.cause.op == AgentRun::NAME);
     Ok(run.map_or_else(|| last.seq.to_string(), |run| run.to_string()))

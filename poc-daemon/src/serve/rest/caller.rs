@@ -9,7 +9,8 @@ use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use poc_graph::Tuple;
-use poc_memory::ops::{Access, Actor};
+use poc_memory::ops::{Access, Actor, OpDef};
+use serde_json::Value;
 
 /// The sender of an accepted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) struct Caller {
     pub(super) surface: &'static str,
     pub(super) actor: Actor,
     pub(super) may_write: bool,
+    /// Whether a person is signed in. A token belongs to a program, also if a session was started with it.
+    pub(super) is_person: bool,
     /// The tenant that a session is about; a program names the tenant in each request.
     pub(super) tenant: Option<Tuple>,
 }
@@ -34,14 +37,30 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
     }
     if access == Access::Person {
         rest.tokens.role(headers)?;
-        return Err(HttpError::forbidden(
-            "this is a decision of a person, and a token belongs to a program",
-            "decide on the page, which `poc-memory page` opens, or on the command line",
-        ));
+        return Err(decision_of_a_person("this"));
     }
     let role = rest.tokens.check(headers, access)?;
     let actor = if role == TokenRole::Model { Actor::Model } else { Actor::Person };
-    Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read, tenant: None })
+    Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read, is_person: false, tenant: None })
+}
+
+/// Refuses what only a person may do.
+fn decision_of_a_person(what: &str) -> HttpError {
+    HttpError::forbidden(
+        format!("{what} is a decision of a person, and a token belongs to a program"),
+        "decide on the page, which `poc-memory page` opens, or on the command line",
+    )
+}
+
+impl Caller {
+    /// Refuses arguments that only a person may set.
+    pub(super) fn check_arguments(&self, op: &OpDef, args: &Value) -> Result<(), HttpError> {
+        let is_set = |name: &&&str| args.get(**name).is_some_and(|value| *value != Value::Bool(false));
+        match op.person_arguments.iter().find(is_set) {
+            Some(name) if !self.is_person => Err(decision_of_a_person(&format!("`{name}`"))),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller, HttpError> {
@@ -69,7 +88,8 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
     }
     let may_write = session.scope != SessionScope::ReadOnly;
     let tenant = Some(session.tenant.clone());
-    Ok(Caller { surface: "page", actor: Actor::Person, may_write, tenant })
+    let is_person = session.scope == SessionScope::Person;
+    Ok(Caller { surface: "page", actor: Actor::Person, may_write, is_person, tenant })
 }
 
 /// The session that the cookie of a request belongs to.

@@ -81,6 +81,7 @@ impl Endpoint {
         if let (Some(tenant), Value::Object(args), true) = (&caller.tenant, &mut args, self.op.per_tenant) {
             tenancy::bind(args, tenant)?;
         }
+        caller.check_arguments(self.op, &args)?;
         match self.call(rest, caller, args).await {
             Ok(answer) => Ok(answer::of_op(self.op, &self.route, answer)?),
             Err(error) if is_conditional && error.at.as_ref().is_some_and(|at| at.version.is_some()) => {

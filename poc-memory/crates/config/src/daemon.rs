@@ -140,7 +140,7 @@ section!(
         webhook: String,
         /// How long the program or the server may take.
         timeout: Span,
-        /// The minimum time between two messages.
+        /// The minimum time between two messages about the same problem.
         every: Span,
         /// An agent with at least this many notes to read is reported; 0: none.
         backlog: usize,

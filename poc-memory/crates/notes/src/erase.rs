@@ -3,12 +3,15 @@
 //! A deletion keeps what it deleted in the log, so that it can be undone. An erasure drops the history up to the deletion,
 //! of the whole memory: there is no log that lacks one text only, because every later transaction has images of others.
 
-use super::Memory;
 use super::backup::{self, BackupCallbacks, BackupPart};
+use super::{Memory, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, NodeId};
-use poc_store::{CompactionCallbacks, LoggedChangeKind, LoggedTransaction, Record, Records, Table};
+use poc_store::{
+    CompactionCallbacks, LoggedChangeKind, LoggedTransaction, Record, Records, Table,
+    each_quarantined_record, repair_folders,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs;
@@ -23,10 +26,14 @@ const MIN_LINE_CHARS: usize = 16;
 pub struct ErasedTexts(Vec<String>);
 
 impl ErasedTexts {
-    /// Adds a note.
+    /// Adds a note, with those of its keys that were made from its title.
     pub fn add_note(&mut self, node: &Node) {
         self.add(&node.title);
         self.add(&node.body);
+        let slug = key::slug(&node.title);
+        let of_title = |key: &&String| key.strip_prefix(&slug).is_some_and(is_number_suffix);
+        let keys = std::iter::once(&node.key).chain(&node.aliases);
+        self.0.extend(keys.filter(of_title).cloned());
     }
 
     /// Adds a message.
@@ -73,18 +80,19 @@ impl ErasedTexts {
     }
 
     fn are_in_transaction(&self, txn: &LoggedTransaction) -> bool {
-        let are_in_image = |table: Table, bytes: &[u8]| {
-            let decoded = match table {
-                Table::Nodes => Node::decode(bytes).ok().map(|node| self.are_in_note(&node)),
-                Table::Messages => Message::decode(bytes).ok().map(|message| self.are_in(&message.text)),
-                _ => None,
-            };
-            decoded.unwrap_or_else(|| self.are_in_bytes(bytes))
-        };
         txn.writes.iter().any(|write| {
             let mut images = [&write.before, &write.after].into_iter().flatten();
-            images.any(|image| are_in_image(write.table, image))
+            images.any(|image| self.are_in_record(write.table, image))
         })
+    }
+
+    fn are_in_record(&self, table: Table, bytes: &[u8]) -> bool {
+        let decoded = match table {
+            Table::Nodes => Node::decode(bytes).ok().map(|node| self.are_in_note(&node)),
+            Table::Messages => Message::decode(bytes).ok().map(|message| self.are_in(&message.text)),
+            _ => None,
+        };
+        decoded.unwrap_or_else(|| self.are_in_bytes(bytes))
     }
 
     /// For the content of a file of a run, which is JSON.
@@ -111,6 +119,11 @@ impl ErasedTexts {
     }
 }
 
+/// What [`key::unique`] appends to a slug: nothing, or `-2` and so on.
+fn is_number_suffix(suffix: &str) -> bool {
+    suffix.is_empty() || suffix.strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
 fn with_single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -126,6 +139,9 @@ pub struct ErasureReport {
     pub run_files: usize,
     /// What was deleted from the quarantine, by name.
     pub quarantine: Vec<String>,
+    /// What repairs have replaced, by name in the quarantine. What can be read of it does not have the texts. It stays,
+    /// because it may be the only copy of other notes.
+    pub kept_repairs: Vec<String>,
     /// Notes, by key, and messages, by id, that contain the texts too. They stay.
     pub elsewhere: Vec<String>,
     /// Generations and archives of backups that still have the texts.
@@ -150,8 +166,8 @@ const LAST_ERASURE: &[u8] = b"erasure";
 /// Removes what is left of texts after they were deleted. Drops the history of the whole memory up to now, for all tenants.
 ///
 /// # Errors
-/// As `Store::compact`. After an error the texts are deleted but not yet erased; the next successful
-/// erasure removes them too, except from runs and the quarantine.
+/// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records; the next compaction
+/// that drops the history does that.
 pub fn erase(
     memory: &Memory,
     texts: &ErasedTexts,
@@ -173,16 +189,20 @@ pub fn erase(
             Ok(rows)
         })?
         .value;
+    // Before the compaction, which may be interrupted and can be repeated; afterwards nothing is left to search for.
+    let mut copies = remove_copies(memory, texts)?;
     let mark = LastErasure { at: memory.now() };
     let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURE, &mark))?.seq;
     // Everything but the newest transaction.
-    store.compact(Some(Timestamp(i64::MAX)), callbacks)?;
+    store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
     let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
         Error::internal("the text is deleted, but the history that has it could not be dropped")
             .hint("write something and erase again")
     })?;
-    let run_files = remove_run_files(&memory.paths.runs(), texts)?;
-    let quarantine = clear_quarantine(&memory.paths.store().join("quarantine"), texts)?;
+    // Runs that began before the deletion have ended meanwhile.
+    let since = remove_copies(memory, texts)?;
+    copies.run_files += since.run_files;
+    copies.quarantine.extend(since.quarantine);
     let elsewhere = elsewhere(memory, texts)?;
     let in_part = |part: BackupPart<'_>| match part {
         BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
@@ -194,12 +214,37 @@ pub fn erase(
     Ok(ErasureReport {
         history_since: base.at,
         rows,
-        run_files,
-        quarantine,
+        run_files: copies.run_files,
+        quarantine: copies.quarantine,
+        kept_repairs: since.kept_repairs,
         elsewhere,
         backups: backups.found,
         unread_backups: backups.unread,
     })
+}
+
+/// What to do when the compaction of an erasure has failed.
+fn incomplete(error: Error) -> Error {
+    let completes = "the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the erasure";
+    let hint = match &error.hint {
+        Some(hint) => format!("{hint}; {completes}"),
+        None => completes.to_owned(),
+    };
+    error.hint(hint)
+}
+
+/// Copies of the texts outside of log, records and indexes. See [`ErasureReport`].
+struct RemovedCopies {
+    run_files: usize,
+    quarantine: Vec<String>,
+    kept_repairs: Vec<String>,
+}
+
+/// Deletes the files of runs that contain the texts, and what may contain them in the quarantine.
+fn remove_copies(memory: &Memory, texts: &ErasedTexts) -> Result<RemovedCopies> {
+    let run_files = remove_run_files(&memory.paths.runs(), texts)?;
+    let (quarantine, kept_repairs) = clear_quarantine(&memory.paths.store(), texts)?;
+    Ok(RemovedCopies { run_files, quarantine, kept_repairs })
 }
 
 /// Deletes the files of runs that contain the texts.
@@ -215,13 +260,27 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
     Ok(removed)
 }
 
-/// Deletes what the quarantine has, if it may contain the texts. Pieces of a log and folders of records are compressed, so
-/// their contents cannot be searched for a part of a text.
-fn clear_quarantine(folder: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
-    let mut removed = Vec::new();
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(removed) };
+/// Deletes what the quarantine of a store has, if it may contain the texts. Pieces of a log and folders of records are
+/// compressed, so their contents cannot be searched for a part of a text. What a repair has replaced is decoded as far as
+/// possible, and deleted only if it contains them. Returns the names of what was deleted, and of the repairs that stay.
+fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut removed, mut kept) = (Vec::new(), Vec::new());
+    let folder = &store.join("quarantine");
+    let repairs = repair_folders(store);
+    let Ok(entries) = fs::read_dir(folder) else { return Ok((removed, kept)) };
     for entry in entries.flatten() {
         let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if repairs.contains(&name) {
+            let mut has_them = false;
+            each_quarantined_record(store, &name, &mut |table, bytes| {
+                has_them = has_them || texts.are_in_record(table, bytes);
+            })?;
+            if !has_them {
+                kept.push(name);
+                continue;
+            }
+        }
         // By the path below the quarantine: the folders above it may have any name.
         let is_compressed = |file: &PathBuf| {
             let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
@@ -236,10 +295,11 @@ fn clear_quarantine(folder: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
         }
         let done = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         done.map_err(|error| unremovable(&path, &error))?;
-        removed.push(entry.file_name().to_string_lossy().into_owned());
+        removed.push(name);
     }
     removed.sort();
-    Ok(removed)
+    kept.sort();
+    Ok((removed, kept))
 }
 
 /// What else of the memory contains the texts, of all tenants.
@@ -312,6 +372,79 @@ mod tests {
         assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
         assert!(runs.join("linker/2.json").exists() && store.join("quarantine/other").exists());
         assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());
+    }
+
+    /// The prompts of runs and the quarantine are searched for the text, which only the caller knows.
+    #[test]
+    fn an_interrupted_erasure_is_completed_by_a_compaction() {
+        let memory = TestMemory::new();
+        let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+        let (store, runs) = (memory.paths.store(), memory.paths.runs());
+        for file in [runs.join("linker/1.json"), store.join("quarantine/piece")] {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, serde_json::json!({ "prompt": SECRET }).to_string()).unwrap();
+        }
+        let mut texts = ErasedTexts::default();
+        let deleted =
+            memory.store.transact(memory.cause("manual", "delete"), |tx| delete::apply(tx, id, memory.now()));
+        texts.add_note(&deleted.unwrap().value.node);
+        texts.add(SECRET);
+        let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+        let error = erase(&memory, &texts, "delete", &callbacks).unwrap_err();
+        insta::assert_snapshot!(error.hint.unwrap(), @"the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the erasure");
+        assert_eq!(files_with_it(&runs), Vec::<PathBuf>::new());
+        assert!(!files_with_it(&store).is_empty());
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+        memory.store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+        assert_eq!(files_with_it(&store), Vec::<PathBuf>::new());
+    }
+
+    /// It may be the only copy of other notes.
+    #[test]
+    fn what_a_repair_has_replaced_stays_unless_it_has_the_text() {
+        let (memory, replaced) = (TestMemory::new(), TestMemory::new());
+        let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+        let repair = |number: u8, text: &str| {
+            replaced.note(&format!("lost-{number}"), text);
+            let name = format!("repair-{number}");
+            let folder = memory.paths.store().join("quarantine").join(&name);
+            fs::create_dir_all(folder.join("log")).unwrap();
+            for file in backup::files_below(&replaced.paths.store().join("log")).unwrap() {
+                fs::copy(&file, folder.join("log").join(file.file_name().unwrap())).unwrap();
+            }
+            let manifest = serde_json::json!({ "source": "log", "folder": name, "moves": [] });
+            fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+        };
+        repair(1, "The gate opens at noon.");
+        repair(2, &format!("The word of the other gate is {SECRET}."));
+        let mut texts = ErasedTexts::default();
+        let deleted =
+            memory.store.transact(memory.cause("manual", "delete"), |tx| delete::apply(tx, id, memory.now()));
+        texts.add_note(&deleted.unwrap().value.node);
+        texts.add(SECRET);
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+        let report = erase(&memory, &texts, "delete", &callbacks).unwrap();
+        assert_eq!(report.quarantine, ["repair-2"]);
+        assert_eq!(report.kept_repairs, ["repair-1"]);
+        assert_eq!(repair_folders(&memory.paths.store()), ["repair-1"]);
+    }
+
+    #[test]
+    fn keys_that_were_made_from_a_title_are_erased_with_it() {
+        let mut texts = ErasedTexts::default();
+        let node = |key: &str| Node {
+            key: key.to_owned(),
+            title: format!("{SECRET} opens"),
+            aliases: vec!["gate".into()],
+            ..poc_graph::testing::node(1)
+        };
+        texts.add_note(&node("zanzibarquetzal-opens-2"));
+        assert!(texts.are_in("link `zanzibarquetzal-opens-2` to `noon`"));
+        assert!(!texts.are_in("link `gate` to `noon`"));
+        let mut texts = ErasedTexts::default();
+        texts.add_note(&node("zanzibarquetzal-opens-late"));
+        assert!(!texts.are_in("link `zanzibarquetzal-opens-late` to `noon`"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
-use poc_store::{Commit, LoggedTransaction, Record, Table, Transaction, Write};
+use poc_store::{Commit, LoggedTransaction, REPAIR_OP, Record, Table, Transaction, Write};
 use std::collections::HashSet;
 
 /// The outcome of undoing one change or action.
@@ -33,8 +33,8 @@ pub struct Undone {
 /// undone.
 ///
 /// # Errors
-/// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run or is not a change of
-/// notes.
+/// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of notes, or is
+/// one with which a repair replaced lost ones.
 pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
     let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
@@ -44,6 +44,11 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
     if let Some(run) = txn.cause.run {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
             .hint(format!("undo the run: `poc-memory undo {run}`")));
+    }
+    // What it created may be all notes of a lost log.
+    if txn.cause.op == REPAIR_OP {
+        return Err(Error::conflict(format!("change {seq} stands for changes that a repair could not save"))
+            .hint("`poc-memory repair --undo` takes the repair back"));
     }
     if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))

@@ -5,7 +5,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// Append-only files and the directories that name them.
@@ -47,6 +47,45 @@ impl FileId {
     pub fn of(found: &Metadata) -> FileId {
         FileId(found.dev(), found.ino())
     }
+}
+
+/// Whether the disk cannot read a part of a file.
+pub(super) fn is_unreadable(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
+}
+
+/// The bytes of a file from a byte on. Blocks that the disk cannot read are zeros, which no valid record is.
+pub(super) fn read_around(path: &Path, from: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    read_blocks(from, file.metadata()?.len(), |part, at| file.read_exact_at(part, at))
+}
+
+fn read_blocks(
+    from: u64,
+    length: u64,
+    read: impl Fn(&mut [u8], u64) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    /// Bytes that a disk reads or does not read at once: a page.
+    const BLOCK: usize = 4096;
+    let mut bytes = vec![0; usize::try_from(length.saturating_sub(from)).map_err(io::Error::other)?];
+    match read(&mut bytes, from) {
+        Err(error) if is_unreadable(&error) => {}
+        whole => return whole.map(|()| bytes),
+    }
+    // Blocks are counted from the beginning of the file.
+    let mut at = from;
+    let mut rest = bytes.as_mut_slice();
+    while !rest.is_empty() {
+        let left = BLOCK - (at % BLOCK as u64) as usize;
+        let (part, further) = rest.split_at_mut(left.min(rest.len()));
+        match read(part, at) {
+            Err(error) if is_unreadable(&error) => part.fill(0),
+            read => read?,
+        }
+        at += part.len() as u64;
+        rest = further;
+    }
+    Ok(bytes)
 }
 
 /// The operating system's files.
@@ -142,5 +181,33 @@ impl AppendFile for File {
 
     fn id(&self) -> io::Result<FileId> {
         Ok(FileId::of(&self.metadata()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_cannot_be_read_are_zeros() {
+        let content: Vec<u8> = (0..10_000u32).map(|at| (at % 251) as u8 + 1).collect();
+        // The second page.
+        let bad = 4096..8192;
+        let read = |into: &mut [u8], at: u64| {
+            let range = at as usize..at as usize + into.len();
+            if range.start < bad.end && bad.start < range.end {
+                return Err(Errno::IO.into());
+            }
+            into.copy_from_slice(&content[range]);
+            Ok(())
+        };
+        let mut expected = content.clone();
+        expected[bad.clone()].fill(0);
+        for from in [0, 1, 4095, 4096, 5000, 8191, 8192, 10_000] {
+            let found = read_blocks(from, content.len() as u64, read).unwrap();
+            assert!(found == expected[from as usize..], "from {from}");
+        }
+        let denied = |_: &mut [u8], _| Err(Errno::ACCESS.into());
+        assert!(read_blocks(0, 10, denied).is_err());
     }
 }

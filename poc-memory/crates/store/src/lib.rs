@@ -75,8 +75,8 @@ pub use read_only::ReadOnlyCause;
 pub use record_encoding::Record;
 pub use records::Records;
 pub use repair::{
-    QuarantineItem, QuarantinedRecord, QuarantinedTenant, Repair, RepairOption, RepairSource,
-    quarantine_contents, quarantine_items, undo_repair,
+    QuarantineItem, QuarantinedRecord, QuarantinedTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
+    each_quarantined_record, quarantine_contents, quarantine_items, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{

@@ -9,8 +9,10 @@ mod new_log;
 mod quarantine_items;
 
 pub(crate) use journal::complete;
+pub use journal::repair_folders;
 pub use quarantine_items::{
-    QuarantineItem, QuarantinedRecord, QuarantinedTenant, quarantine_contents, quarantine_items,
+    QuarantineItem, QuarantinedRecord, QuarantinedTenant, each_quarantined_record, quarantine_contents,
+    quarantine_items,
 };
 
 use crate::catch_up;
@@ -23,6 +25,7 @@ use crate::view_file;
 use crate::watchdog::PATIENCE;
 use journal::Journal;
 use new_log::NewLog;
+pub use new_log::REPAIR_OP;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs;

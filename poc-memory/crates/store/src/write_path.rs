@@ -11,6 +11,7 @@ use super::transaction::Transaction;
 use super::{Store, delta};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tuple, View};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// How often a transaction is built on a head that another writer of the shared log then moves. A writer that loses
@@ -27,8 +28,8 @@ pub struct Commit<T> {
 }
 
 /// A transaction that was built, and its outcome unless it is known to be durable.
-struct BuiltTransaction<T> {
-    committed: Commit<T>,
+struct BuiltTransaction {
+    seq: u64,
     outcome: Option<Arc<Outcome>>,
 }
 
@@ -50,11 +51,23 @@ impl Store {
         cause: Cause,
         build: impl Fn(&mut Transaction) -> Result<T>,
     ) -> Result<Commit<T>> {
+        // What the closure returned the last time it was called. Only this is compiled again for each closure.
+        let returned = Cell::new(None);
+        let seq = self.commit(&cause, &|tx| {
+            returned.set(Some(build(tx)?));
+            Ok(())
+        })?;
+        let value = returned.take().ok_or_else(|| Error::internal("a transaction was not built"))?;
+        Ok(Commit { seq, value })
+    }
+
+    /// Builds a transaction until no other writer was faster, and waits until it is durable. Returns its sequence number.
+    fn commit(&self, cause: &Cause, build: &dyn Fn(&mut Transaction) -> Result<()>) -> Result<u64> {
         for _ in 0..MAX_ATTEMPTS {
-            let built = self.build(cause.clone(), &build)?;
+            let built = self.build(cause.clone(), build)?;
             // Even when nothing was written, because the closure may have read data that is not durable yet.
             match built.outcome.map_or(Ok(()), |outcome| outcome.wait()) {
-                Ok(()) => return Ok(built.committed),
+                Ok(()) => return Ok(built.seq),
                 Err(Rejection::Outdated) => {}
                 Err(Rejection::Failed(error)) => return Err(error),
             }
@@ -62,11 +75,11 @@ impl Store {
         Err(Error::unavailable("other writers changed the shared log at every attempt").hint("try again"))
     }
 
-    fn build<T>(
+    fn build(
         &self,
         cause: Cause,
-        build: &impl Fn(&mut Transaction) -> Result<T>,
-    ) -> Result<BuiltTransaction<T>> {
+        build: &dyn Fn(&mut Transaction) -> Result<()>,
+    ) -> Result<BuiltTransaction> {
         let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
         if !self.shared.writer.is_owned_by_current_thread() {
             commits.resume()?;
@@ -81,10 +94,9 @@ impl Store {
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
         let last = writer.seq;
         let mut tx = Transaction::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
-        let value = build(&mut tx)?;
+        build(&mut tx)?;
         if !tx.changes() {
-            let committed = Commit { seq: last, value };
-            return Ok(BuiltTransaction { committed, outcome: writer.last.clone() });
+            return Ok(BuiltTransaction { seq: last, outcome: writer.last.clone() });
         }
         if known.is_none() {
             tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
@@ -114,6 +126,6 @@ impl Store {
         writer.last = Some(outcome.clone());
         // The writer lock is held, so that transactions reach the log in order.
         commits.submit(PendingTransaction { txn, record, checksum, deltas, view, outcome: sender });
-        Ok(BuiltTransaction { committed: Commit { seq, value }, outcome: Some(outcome) })
+        Ok(BuiltTransaction { seq, outcome: Some(outcome) })
     }
 }

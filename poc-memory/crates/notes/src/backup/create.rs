@@ -92,7 +92,9 @@ pub(super) fn write_generation(
     require_own(folder, &earlier, &origin)?;
     let log = store.log_snapshot();
     let notes = store.tenants()?.iter().map(|(_, view)| view.live_count() as u64).sum();
-    let manifest = BackupManifest::new(origin, log.seq, log.base, now, notes);
+    let numbers = earlier.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.number));
+    let number = numbers.max().unwrap_or(0) + 1;
+    let manifest = BackupManifest { number, ..BackupManifest::new(origin, log.seq, log.base, now, notes) };
     let name = generations::name(log.seq, now);
     let total = log.segments.iter().map(|segment| segment.bytes * 2).sum();
     let mut writer = Writer {

@@ -120,8 +120,26 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
         found.extend(of_folder(&path));
     }
-    found.sort_by_key(|generation| std::cmp::Reverse((generation.at, generation.seq)));
+    sort(&mut found);
     Ok(found)
+}
+
+/// Sorts generations, newest first. One with a damaged manifest follows the last one with as many transactions.
+fn sort(generations: &mut [BackupGeneration]) {
+    let numbers: Vec<(u64, u64)> = generations
+        .iter()
+        .filter_map(|generation| Some((generation.seq, generation.manifest.as_ref().ok()?.number)))
+        .collect();
+    let number = |generation: &BackupGeneration| match &generation.manifest {
+        Ok(manifest) => manifest.number,
+        Err(_) => {
+            let before = numbers.iter().filter(|(seq, _)| *seq <= generation.seq);
+            before.map(|(_, number)| *number).max().unwrap_or(0)
+        }
+    };
+    generations.sort_by_cached_key(|generation| {
+        std::cmp::Reverse((number(generation), generation.at, generation.seq))
+    });
 }
 
 /// The name of a generation.

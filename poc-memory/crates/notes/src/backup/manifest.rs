@@ -28,6 +28,10 @@ pub struct BackupManifest {
     pub seq: u64,
     /// When the backup began. All earlier transactions are in it.
     pub at: Timestamp,
+    /// Its place among the generations of a folder, from 1. Clocks may be wrong, so times do not tell which generation is
+    /// newer. 0 if an earlier release wrote it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub number: u64,
     /// Notes in use, of all tenants, at about that time.
     pub notes: u64,
     /// The segments of the log, in order.
@@ -62,7 +66,7 @@ impl BackupManifest {
     /// A manifest without files.
     pub(super) fn new(store: String, seq: u64, base: u64, at: Timestamp, notes: u64) -> BackupManifest {
         let format = if base == 0 { WHOLE } else { COMPACTED };
-        BackupManifest { format, store, seq, at, notes, base, log: Vec::new(), files: Vec::new() }
+        BackupManifest { format, store, seq, at, number: 0, notes, base, log: Vec::new(), files: Vec::new() }
     }
 
     /// Whether it has the state after a transaction.

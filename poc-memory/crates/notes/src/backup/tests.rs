@@ -208,6 +208,33 @@ fn the_oldest_generations_are_deleted() {
 }
 
 #[test]
+fn the_newest_generation_is_the_one_that_was_written_last_whatever_the_clock_said() {
+    let mut profile = Profile::new();
+    profile.put(1..5);
+    // The clock is years ahead for some hours.
+    for hour in 0..3 {
+        profile.put(5 + hour..6 + hour);
+        profile.back_up(100_000 + hour as i64, 3).unwrap();
+    }
+    profile.put(8..9);
+    let corrected = profile.back_up(9, 3).unwrap();
+    assert_eq!(corrected.removed.len(), 1);
+    assert!(!corrected.removed.contains(&corrected.name));
+    let found = generations(&profile.folder()).unwrap();
+    assert_eq!(found.iter().map(|generation| generation.seq).collect::<Vec<_>>(), [8, 7, 6]);
+    assert_eq!(found[0].name, corrected.name);
+    assert!(profile.back_up(10, 3).unwrap().unchanged);
+    let (report, paths, _home) = profile.restore(RestorePoint::Newest).unwrap();
+    assert_eq!(report.seq, 8);
+    assert_eq!(reopened(&paths).last_seq(), 8);
+    // A generation whose manifest is damaged keeps its place.
+    fs::write(found[1].path.join("manifest.json"), "").unwrap();
+    let found = generations(&profile.folder()).unwrap();
+    assert_eq!(found.iter().map(|generation| generation.seq).collect::<Vec<_>>(), [8, 7, 6]);
+    profile.store = None;
+}
+
+#[test]
 fn an_interrupted_backup_leaves_no_generation() {
     let profile = Profile::new();
     profile.put(1..30);

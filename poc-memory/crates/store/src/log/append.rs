@@ -103,13 +103,7 @@ impl Appender {
             self.open = self.open_last()?;
             self.cleanup.is_closed = false;
         }
-        if let Some(path) = &self.cleanup.begun {
-            match std::fs::remove_file(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => self.disk.sync_directory(&self.log.directory)?,
-            }
-            self.cleanup.begun = None;
-        }
+        self.remove_begun()?;
         if self.cleanup.is_torn
             && let Some(open) = &mut self.open
         {
@@ -119,6 +113,19 @@ impl Appender {
             self.cleanup.is_torn = false;
         }
         Ok(moved)
+    }
+
+    /// Deletes a segment that could not be begun. Left beside a log that goes on in the segment before it, it would pass for
+    /// damage.
+    fn remove_begun(&mut self) -> io::Result<()> {
+        if let Some(path) = &self.cleanup.begun {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => self.disk.sync_directory(&self.log.directory)?,
+            }
+            self.cleanup.begun = None;
+        }
+        Ok(())
     }
 
     fn open_last(&self) -> io::Result<Option<Open>> {
@@ -199,6 +206,8 @@ impl Appender {
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
         self.or_reopened(self.check_open_segment())?;
+        // A compaction may have begun it.
+        self.remove_begun()?;
         // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
         // are cut off, and the next ones begin a segment.
         let full = self.open.as_ref().is_none_or(|open| {
@@ -223,8 +232,10 @@ impl Appender {
         Ok(())
     }
 
-    /// Begins a segment, so that the one before it never changes again.
+    /// Begins a segment, so that the one before it never changes again. What a failed write left at its end is cut off
+    /// first.
     pub(crate) fn rotate(&mut self) -> io::Result<()> {
+        self.resume()?;
         let last = self.log.last();
         if self.open.as_ref().is_some_and(|open| open.first <= last) {
             self.open = Some(self.start_segment(last + 1)?);

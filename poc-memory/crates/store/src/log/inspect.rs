@@ -8,7 +8,7 @@ use super::segment::{
     COMPACTED, FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records, intact_records,
 };
 use super::{Log, LogError, LogIndex, RecordPosition, modified_at, segment_path, unreadable};
-use crate::disk::Disk;
+use crate::disk::{Disk, read_around};
 use crate::logged_transaction::LoggedTransaction;
 use crate::quarantine::Quarantine;
 use poc_graph::error::Result;
@@ -146,19 +146,25 @@ impl std::fmt::Display for PrefixEnd {
 impl PrefixEnd {
     /// Whether intact, newer records follow.
     pub(crate) fn precedes_intact_records(&self) -> io::Result<bool> {
-        if !intact_records(&self.tail()?, self.last).is_empty() {
+        if !intact_records(&self.readable_tail()?, self.last).is_empty() {
             return Ok(true);
         }
         for &segment in &self.later {
-            if !intact_records(&fs::read(segment_path(&self.directory, segment))?, self.last).is_empty() {
+            let bytes = read_around(&segment_path(&self.directory, segment), 0)?;
+            if !intact_records(&bytes, self.last).is_empty() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The bytes of the segment after the prefix.
-    pub(super) fn tail(&self) -> io::Result<Vec<u8>> {
+    /// The bytes of the segment after the prefix. What the disk cannot read is zeros.
+    pub(super) fn readable_tail(&self) -> io::Result<Vec<u8>> {
+        read_around(&segment_path(&self.directory, self.number), self.offset)
+    }
+
+    /// The bytes of the segment after the prefix. An error when the disk cannot read all of them.
+    fn tail(&self) -> io::Result<Vec<u8>> {
         let mut tail = Vec::new();
         let mut file = File::open(segment_path(&self.directory, self.number))?;
         file.seek(SeekFrom::Start(self.offset))?;

@@ -3,10 +3,10 @@
 use super::inspect::PrefixEnd;
 use super::segment::intact_records;
 use super::{Log, LogIndex, RecordPosition, Segment, segment_path, unreadable};
+use crate::disk::read_around;
 use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use std::fs;
 
 /// The valid prefix of a log, and the intact records after the place where it ends.
 pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log> {
@@ -15,11 +15,11 @@ pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log
     let mut intact: Vec<(u64, u64)> = first.map(|first| (first, index.last)).into_iter().collect();
     if let Some(end) = prefix_end {
         let path = segment_path(&end.directory, end.number);
-        let tail = end.tail().map_err(|error| unreadable(&path, error))?;
+        let tail = end.readable_tail().map_err(|error| unreadable(&path, error))?;
         add(&mut index, &mut intact, (end.number, end.offset), &tail);
         for &number in &end.later {
             let path = segment_path(&end.directory, number);
-            let bytes = fs::read(&path).map_err(|error| unreadable(&path, error))?;
+            let bytes = read_around(&path, 0).map_err(|error| unreadable(&path, error))?;
             add(&mut index, &mut intact, (number, 0), &bytes);
         }
     }

@@ -6,6 +6,7 @@
 //! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32),
 //! sequence number (u64), payload (MessagePack of a `LoggedTransaction`).
 
+use crate::disk::is_unreadable;
 use crate::logged_transaction::{LoggedTransaction, MAX_RECORD};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -64,7 +65,7 @@ impl Header {
         let mut bytes = [0; HEADER];
         match File::open(path)?.read_exact(&mut bytes) {
             Ok(()) => Ok(Header::decode(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof || is_unreadable(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -119,8 +120,8 @@ pub(super) enum NextRecord {
 }
 
 /// Reads records one after the other and keeps one in memory.
-pub(super) struct SegmentReader {
-    file: BufReader<File>,
+pub(super) struct SegmentReader<F = File> {
+    file: BufReader<F>,
     offset: u64,
     length: u64,
 }
@@ -133,14 +134,24 @@ impl SegmentReader {
         file.seek(SeekFrom::Start(offset))?;
         Ok(SegmentReader { file, offset, length })
     }
+}
 
+impl<F: Read + Seek> SegmentReader<F> {
     /// The byte offset of the next record.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next record, checked; or only its sequence number, unchecked, without `payload`.
+    /// The next record, checked; or only its sequence number, unchecked, without `payload`. What the disk cannot read is
+    /// damaged.
     pub(super) fn next(&mut self, payload: bool) -> io::Result<NextRecord> {
+        match self.read_next(payload) {
+            Err(error) if is_unreadable(&error) => Ok(NextRecord::Damaged),
+            read => read,
+        }
+    }
+
+    fn read_next(&mut self, payload: bool) -> io::Result<NextRecord> {
         let left = self.length.saturating_sub(self.offset);
         if left == 0 {
             return Ok(NextRecord::End);
@@ -226,6 +237,39 @@ mod tests {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Header::decode(&flipped), None, "bit {bit}");
+        }
+    }
+
+    /// A file of which the disk cannot read what follows a byte.
+    struct BadSector(io::Cursor<Vec<u8>>, u64);
+
+    impl Read for BadSector {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let readable = self.1.saturating_sub(self.0.position()).min(into.len() as u64) as usize;
+            if readable == 0 { Err(rustix::io::Errno::IO.into()) } else { self.0.read(&mut into[..readable]) }
+        }
+    }
+
+    impl Seek for BadSector {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn what_the_disk_cannot_read_is_damaged() {
+        let bytes = (1..=3u64).flat_map(|seq| frame(seq, &[0x83; 40]).0).collect::<Vec<u8>>();
+        let length = bytes.len() as u64;
+        let record = length / 3;
+        for readable in 0..=length {
+            let file = BufReader::new(BadSector(io::Cursor::new(bytes.clone()), readable));
+            let mut reader = SegmentReader { file, offset: 0, length };
+            for seq in 1..=readable / record {
+                assert!(matches!(reader.next(true), Ok(NextRecord::Record { seq: read, .. }) if read == seq));
+            }
+            let next = reader.next(true).unwrap();
+            assert_eq!(matches!(next, NextRecord::End), readable == length);
+            assert_eq!(matches!(next, NextRecord::Damaged), readable < length);
         }
     }
 

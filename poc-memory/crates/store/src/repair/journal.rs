@@ -137,6 +137,11 @@ fn number(folder: &str) -> Option<u64> {
     folder.rsplit('-').next()?.parse().ok()
 }
 
+/// The names of the folders in the quarantine with what repairs, and their undoings, have replaced.
+pub fn repair_folders(store: &Path) -> Vec<String> {
+    manifests(store).into_iter().map(|journal| journal.folder).collect()
+}
+
 /// The finished repairs and undoings of a store, the earliest first.
 fn manifests(store: &Path) -> Vec<Journal> {
     let entries = fs::read_dir(store.join("quarantine")).into_iter().flatten().flatten();

@@ -22,8 +22,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The op of placeholder transactions for lost ones.
-const OP: &str = "repair";
+/// The op of the transactions with which a repair replaces those that are lost. They cannot be undone.
+pub const REPAIR_OP: &str = "repair";
 /// Bytes of records that are written with one sync.
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of changes that a transaction of a gap gets, if the gap has enough transactions for that.
@@ -123,7 +123,7 @@ impl NewLog<'_> {
         let empty = places - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
-            let cause = Cause::new(at, "manual", OP);
+            let cause = Cause::new(at, "manual", REPAIR_OP);
             let txn = LoggedTransaction { seq, tenant, cause, base: None, writes };
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {

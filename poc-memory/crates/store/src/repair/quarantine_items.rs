@@ -80,12 +80,7 @@ pub struct QuarantinedRecord {
 /// # Errors
 /// `not_found` when the quarantine does not contain it.
 pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantinedTenant>> {
-    let quarantine = directory.join("quarantine");
-    let is_name = Path::new(name).components().count() == 1 && !name.starts_with('.');
-    let path = quarantine.join(name);
-    if !is_name || !path.exists() {
-        return Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())));
-    }
+    let path = item_path(directory, name)?;
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
     let mut add = |seq: u64, tenant: Tenant, write: Write| {
         if !matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants) {
@@ -127,6 +122,45 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
     }
     found.retain(|_, own| !own.notes.is_empty() || !own.edges.is_empty());
     Ok(found)
+}
+
+/// Calls `each` with every record that can be read of a file or folder in the quarantine, of all tenants: those that the
+/// intact changes of pieces of a log wrote or replaced, and those in the intact blocks of tables of records.
+///
+/// # Errors
+/// `not_found` when the quarantine does not contain it.
+pub fn each_quarantined_record(
+    directory: &Path,
+    name: &str,
+    each: &mut dyn FnMut(Table, &[u8]),
+) -> Result<()> {
+    for file in files(&item_path(directory, name)?)? {
+        each_change(&file, &mut |txn| {
+            for write in &txn.writes {
+                [&write.before, &write.after]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|bytes| each(write.table, bytes));
+            }
+        })?;
+        lsm::each_intact_record(&file, &mut |_, full, value| {
+            if let (Some((_, table, _)), Some(value)) = (Table::split_engine_key(full), value) {
+                each(table, value);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// The path of a file or folder in the quarantine.
+fn item_path(directory: &Path, name: &str) -> Result<PathBuf> {
+    let quarantine = directory.join("quarantine");
+    let is_name = Path::new(name).components().count() == 1 && !name.starts_with('.');
+    let path = quarantine.join(name);
+    if is_name && path.exists() {
+        return Ok(path);
+    }
+    Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())))
 }
 
 /// The file itself, or all files in the folder.

@@ -285,6 +285,63 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A write that fails while the store is compacted leaves nothing in the segment that the compaction completes, and no
+    /// segment that was begun in vain.
+    #[test]
+    fn a_disk_that_fails_during_a_compaction_damages_no_log(
+        moment in 0usize..40,
+        during in proptest::collection::vec(proptest::option::weighted(0.4, 0..ERRORS.len()), 1..12),
+        afterwards in proptest::collection::vec(proptest::option::weighted(0.4, 0..ERRORS.len()), 0..12),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = FailingDisk::default();
+        let parts = || Parts { engine: Parts::default().engine, ..parts(&disk) };
+        let store = open_in(&folder, parts()).unwrap();
+        let set_faults = |faults: &[Option<usize>]| {
+            *disk.0.faults.lock() = faults.iter().map(|fault| fault.map(|at| ERRORS[at])).collect();
+        };
+        let acknowledged = Mutex::new((1..=12).inspect(|number| drop(put(&store, *number))).collect::<Vec<u64>>());
+        let write = |number| {
+            let written = store.transact(cause(), |tx| tx.put_node(&node(number)));
+            if written.is_ok() {
+                acknowledged.lock().push(number);
+            }
+            written
+        };
+        let (calls, is_written) = (std::cell::Cell::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let check_cancelled = || {
+                calls.set(calls.get() + 1);
+                if calls.get() == moment + 1 {
+                    set_faults(&during);
+                    scope.spawn(|| {
+                        let _ = write(13);
+                        is_written.store(true, Ordering::SeqCst);
+                    });
+                    // The compaction may hold what the write waits for.
+                    (0..100_000).take_while(|_| !is_written.load(Ordering::SeqCst)).for_each(|_| std::thread::yield_now());
+                }
+                Ok(())
+            };
+            let callbacks = CompactionCallbacks { progress: &|_, _| (), check_cancelled: &check_cancelled };
+            let _ = store.compact(Some(Timestamp(i64::MAX)), &callbacks);
+        });
+        set_faults(&afterwards);
+        let _ = write(14);
+        set_faults(&[]);
+        write(15).or_else(|_| write(16)).unwrap();
+        let acknowledged = acknowledged.into_inner();
+        prop_assert_eq!(&numbers(&store), &acknowledged);
+        drop(store);
+        let store = open_in(&folder, parts()).unwrap();
+        prop_assert!(store.damage().is_none(), "{:?}", store.damage());
+        prop_assert_eq!(&numbers(&store), &acknowledged);
+    }
+}
+
 #[test]
 fn writing_goes_on_without_a_write_that_asks_for_it() {
     let folder = tempfile::tempdir().unwrap();
