@@ -227,6 +227,10 @@ fn only_a_person_decides() {
     }
     assert_eq!(http.call("GET /v1/changes", None).status, 403);
     assert_eq!(http.call("GET /v1/daemon/check", None).status, 403);
+    for switch in ["recent", "erase"] {
+        let body = json!({"before": "0s", switch: true});
+        assert_eq!(http.call("POST /v1/forget", Some(&body)).status, 403, "{switch}");
+    }
 
     let waiting = person.read("/v1/agent/review").json();
     assert_eq!(waiting["proposals"][0]["run"], run.as_str(), "{waiting}");

@@ -45,6 +45,8 @@ struct Notifier {
     reported: BTreeSet<String>,
     /// When each problem was reported last.
     reported_at: BTreeMap<String, Timestamp>,
+    /// Those of messages since then that were not delivered, or not everywhere.
+    undelivered: BTreeSet<String>,
     /// The problems of the message that is being sent.
     sending: BTreeSet<String>,
     /// When the last message was sent.
@@ -66,7 +68,10 @@ impl Notifier {
         self.reported_at.retain(|_, at| is_within(config.every, *at, now));
         let is_new =
             |problem: &String| !self.reported.contains(problem) && !self.reported_at.contains_key(problem);
-        let is_news = if current.is_empty() { !self.reported.is_empty() } else { current.iter().any(is_new) };
+        let is_news = match current.is_empty() {
+            true => !self.reported.is_empty() || !self.undelivered.is_empty(),
+            false => current.iter().any(is_new),
+        };
         if !is_news {
             // A problem that is solved and comes back is reported again.
             self.reported.retain(|problem| current.contains(problem));
@@ -86,8 +91,10 @@ impl Notifier {
         if is_delivered {
             self.reported_at.extend(problems.iter().cloned().zip(self.last.into_iter().cycle()));
             (self.reported, self.failures) = (problems, 0);
+            self.undelivered.clear();
         } else {
             self.failures = self.failures.saturating_add(1);
+            self.undelivered.extend(problems);
         }
     }
 }

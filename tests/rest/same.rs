@@ -190,11 +190,6 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             vec!["forget", "--message-id", "{message}"],
         ),
         ("POST /v1/forget", Some(json!({"before": "0s"})), vec!["forget", "--before", "0s"]),
-        (
-            "POST /v1/forget",
-            Some(json!({"before": "0s", "recent": true})),
-            vec!["forget", "--before", "0s", "--recent"],
-        ),
         ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
         ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
     ]

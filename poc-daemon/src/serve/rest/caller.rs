@@ -55,7 +55,7 @@ fn decision_of_a_person(what: &str) -> HttpError {
 impl Caller {
     /// Refuses arguments that only a person may set.
     pub(super) fn check_arguments(&self, op: &OpDef, args: &Value) -> Result<(), HttpError> {
-        let is_set = |name: &&&str| args.get(**name).is_some_and(|value| *value != Value::Bool(false));
+        let is_set = |name: &&&str| matches!(args.get(**name), Some(Value::Bool(true)));
         match op.person_arguments.iter().find(is_set) {
             Some(name) if !self.is_person => Err(decision_of_a_person(&format!("`{name}`"))),
             _ => Ok(()),
