@@ -96,6 +96,9 @@ fn a_version_is_an_entity_tag() {
     assert_eq!((created.status, created.header("etag")), (201, Some("\"1\"")), "{created:?}");
     let again = call(&[("If-None-Match", "*")], "POST /v1/insert", Some(new));
     assert_eq!((again.status, again.header("etag")), (412, Some("\"1\"")), "{again:?}");
+    let plain = || Some(json!({"key": "plain", "body": "Without `update`"}));
+    assert_eq!(call(&[("If-None-Match", "*")], "POST /v1/insert", plain()).status, 201);
+    assert_eq!(call(&[("If-None-Match", "*")], "POST /v1/insert", plain()).status, 412);
     let read = call(&[], "GET /v1/nodes/note", None);
     assert_eq!((read.header("etag"), &read.json()["version"]), (Some("\"1\""), &json!(1)));
     let update = |body: &str| Some(json!({"key": "note", "update": true, "body": body}));

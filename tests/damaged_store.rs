@@ -178,8 +178,9 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     let list = world.json(&["doctor", "quarantine", "list"])["parts"].clone();
     let names: Vec<&str> =
         list.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["repair-1", "undone-2"], "{list}");
-    assert_eq!((&list[0]["changes"], list[1]["range"][0].as_u64()), (&0.into(), Some(1)), "{list}");
+    // Of the repair, only the list of its moves is left.
+    assert_eq!(names, ["undone-2"], "{list}");
+    assert_eq!(list[0]["range"][0].as_u64(), Some(1), "{list}");
     let notes = world.json(&["doctor", "quarantine", "show", "undone-2"])["notes"].clone();
     let titles: Vec<&str> =
         notes.as_array().unwrap().iter().map(|note| note["title"].as_str().unwrap()).collect();

@@ -141,6 +141,8 @@ impl Draft {
                 .hint("give the `key` of the note to update")
                 .field("key"));
         }
+        // A new note: an update of one that does not exist yet.
+        self.update |= self.if_version == Some(0) && self.key.is_some();
         if self.if_version.is_some() && !self.update {
             return Err(Error::invalid("`if_version` is for updates only")
                 .hint("give `update` and `key`, or leave `if_version` out")

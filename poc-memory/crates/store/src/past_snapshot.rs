@@ -303,7 +303,7 @@ impl From<PastError> for Error {
                 converted.hint(format!("it begins with a change of {first}"))
             }
             PastError::BeforeBase { .. } => converted
-                .hint("what came before was dropped by `poc-memory compact`; a backup may still have it"),
+                .hint("a compaction or an erasure has dropped what came before; a backup may still have it"),
             PastError::Dropped => converted.hint("ask again"),
             PastError::Empty | PastError::NotReached { first: None, .. } => converted,
         }

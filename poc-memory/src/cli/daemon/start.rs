@@ -130,7 +130,7 @@ fn wait_for(session: &Session, mut child: Option<Child>, log: &LogEnd) -> Result
         }
         match child.as_mut().and_then(|child| ended(child, log)) {
             // Perhaps another daemon, which will answer soon.
-            Some(DaemonEnd::Locked) if start.elapsed() < LOCK_LIMIT => {}
+            Some(DaemonEnd::Unavailable) if start.elapsed() < LOCK_LIMIT => {}
             Some(ended) => return Err(ended.error()),
             None if start.elapsed() > LIMIT => {
                 return Err(Error::unavailable("the daemon was started but does not answer")
@@ -171,8 +171,8 @@ impl LogEnd {
 
 /// How the daemon's process ended.
 enum DaemonEnd {
-    /// Another process holds the store.
-    Locked,
+    /// Another process holds the store, or its files cannot be used.
+    Unavailable,
     /// With an error in its log.
     Failed(String),
     /// Otherwise.
@@ -182,7 +182,9 @@ enum DaemonEnd {
 impl DaemonEnd {
     fn error(&self) -> Error {
         let why = match self {
-            DaemonEnd::Locked => "another process holds the store".to_owned(),
+            DaemonEnd::Unavailable => {
+                "another process holds the store, or a file of the daemon cannot be written".to_owned()
+            }
             DaemonEnd::Failed(why) => why.clone(),
             DaemonEnd::Status(status) => status.to_string(),
         };
@@ -198,6 +200,6 @@ fn ended(child: &mut Child, log: &LogEnd) -> Option<DaemonEnd> {
     if let Some(why) = log.error() {
         return Some(DaemonEnd::Failed(why));
     }
-    let is_locked = status.code() == Some(i32::from(Exit::Unavailable as u8));
-    Some(if is_locked { DaemonEnd::Locked } else { DaemonEnd::Status(status) })
+    let is_unavailable = status.code() == Some(i32::from(Exit::Unavailable as u8));
+    Some(if is_unavailable { DaemonEnd::Unavailable } else { DaemonEnd::Status(status) })
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The journal of an unfinished repair, in the folder of the store.
 const JOURNAL: &str = "repair.json";
 /// What a finished repair has moved, in its folder in the quarantine.
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 /// What a repair replaces.
 const PARTS: [&str; 3] = ["log", "records", "view"];
 

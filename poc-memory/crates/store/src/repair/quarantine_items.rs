@@ -1,5 +1,6 @@
 //! Reads what opens and repairs have moved to the quarantine.
 
+use super::journal::MANIFEST;
 use crate::engine::lsm;
 use crate::keys;
 use crate::log::intact_records;
@@ -40,7 +41,12 @@ pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
         let path = entry.map_err(|error| unreadable(&quarantine, &error))?.path();
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let mut part = QuarantineItem { name, bytes: 0, changes: 0, range: None };
-        for file in files(&path)? {
+        let files = files(&path)?;
+        // A repair that was undone leaves the list of its moves.
+        if files == [path.join(MANIFEST)] {
+            continue;
+        }
+        for file in files {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
                 part.changes += 1;
