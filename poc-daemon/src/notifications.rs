@@ -8,6 +8,7 @@ use crate::problems;
 use crate::shared::Shared;
 use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
+use poc_graph::retry::Backoff;
 use poc_graph::time::{Span, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +23,8 @@ const POLL: Duration = Duration::from_secs(5);
 /// How often a program is asked whether it has ended.
 const CHILD_POLL: Duration = Duration::from_millis(20);
 
-/// Minimum time between two messages. After a message that was not delivered it doubles with every failure, up to the
-/// `every` of the settings.
+/// Minimum time between two messages. While messages are not delivered, it doubles with every failure, up to the `every` of
+/// the settings.
 const PAUSE: Span = Span::MINUTE;
 
 /// Maximum number of problems in one message.
@@ -41,18 +42,16 @@ struct Message<'a> {
 /// Decides when to send a message.
 #[derive(Debug, Default)]
 struct Notifier {
-    /// The problems of the last message that was delivered and that are not solved since, without numbers.
+    /// The problems of the last delivered message that are not solved yet, without numbers.
     reported: BTreeSet<String>,
     /// When each problem was reported last.
     reported_at: BTreeMap<String, Timestamp>,
-    /// Those of messages since then that were not delivered, or not everywhere.
-    undelivered: BTreeSet<String>,
-    /// The problems of the message that is being sent.
-    sending: BTreeSet<String>,
     /// When the last message was sent.
     last: Option<Timestamp>,
-    /// How often in a row it was not delivered.
+    /// How many messages in a row were not delivered, or not everywhere.
     failures: u32,
+    /// Whether one of these named a problem.
+    has_undelivered: bool,
 }
 
 /// Whether less than a pause has gone by. If the clock was set back, the pause is ignored; otherwise messages could be held
@@ -62,39 +61,44 @@ fn is_within(pause: Span, since: Timestamp, now: Timestamp) -> bool {
 }
 
 impl Notifier {
-    /// Whether to send the problems now: there is one that was not reported in the time `every`, or the last one is solved.
-    fn is_due(&mut self, problems: &[String], config: &NotifyConfig, now: Timestamp) -> bool {
+    /// The problems, without numbers, if they are to be sent now: there is one that was not reported in the time `every`, or
+    /// the last one is solved.
+    fn due(
+        &mut self,
+        problems: &[String],
+        config: &NotifyConfig,
+        now: Timestamp,
+    ) -> Option<BTreeSet<String>> {
         let current: BTreeSet<String> = problems.iter().map(|problem| without_numbers(problem)).collect();
         self.reported_at.retain(|_, at| is_within(config.every, *at, now));
         let is_new =
             |problem: &String| !self.reported.contains(problem) && !self.reported_at.contains_key(problem);
         let is_news = match current.is_empty() {
-            true => !self.reported.is_empty() || !self.undelivered.is_empty(),
+            true => !self.reported.is_empty() || self.has_undelivered,
             false => current.iter().any(is_new),
         };
         if !is_news {
             // A problem that is solved and comes back is reported again.
             self.reported.retain(|problem| current.contains(problem));
-            return false;
+            return None;
         }
-        let pause = Span(PAUSE.0 << self.failures.saturating_sub(1).min(20)).min(config.every);
+        let backoff = Backoff { first: PAUSE.std(), max: config.every.std() };
+        let pause = Span(backoff.delay(self.failures).as_millis() as i64);
         if self.last.is_some_and(|last| is_within(pause, last, now)) {
-            return false;
+            return None;
         }
-        (self.sending, self.last) = (current, Some(now));
-        true
+        self.last = Some(now);
+        Some(current)
     }
 
-    /// Records whether the message was delivered. One that was not is sent again, with the problems of then.
-    fn sent(&mut self, is_delivered: bool) {
-        let problems = std::mem::take(&mut self.sending);
+    /// Records whether a message with these problems was delivered. If not, the problems of the next attempt are sent.
+    fn sent(&mut self, problems: BTreeSet<String>, at: Timestamp, is_delivered: bool) {
         if is_delivered {
-            self.reported_at.extend(problems.iter().cloned().zip(self.last.into_iter().cycle()));
-            (self.reported, self.failures) = (problems, 0);
-            self.undelivered.clear();
+            self.reported_at.extend(problems.iter().map(|problem| (problem.clone(), at)));
+            (self.reported, self.failures, self.has_undelivered) = (problems, 0, false);
         } else {
             self.failures = self.failures.saturating_add(1);
-            self.undelivered.extend(problems);
+            self.has_undelivered |= !problems.is_empty();
         }
     }
 }
@@ -138,9 +142,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
         });
         let Ok(mut lines) = found.await else { continue };
-        if !notifier.is_due(&lines, &config, shared.memory.now()) {
-            continue;
-        }
+        let now = shared.memory.now();
+        let Some(problems) = notifier.due(&lines, &config, now) else { continue };
         lines.truncate(MAX_PROBLEMS);
         let sending = shared.clone();
         let sending = shared.pools.background.run(move || send(&sending, &config, &lines));
@@ -149,13 +152,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = shared.stopped() => return,
             sent = sending => match sent {
                 Ok(errors) => {
-                    notifier.sent(errors.is_empty());
+                    notifier.sent(problems, now, errors.is_empty());
                     for error in errors {
                         tracing::warn!("a notification was not delivered: {error}");
                     }
                 }
                 Err(error) => {
-                    notifier.sent(false);
+                    notifier.sent(problems, now, false);
                     tracing::error!("a notification failed: {error}");
                 }
             },
@@ -256,9 +259,10 @@ mod tests {
         let mut check = |minutes: i64, problems: &[&str], expected: bool| {
             let problems: Vec<String> = problems.iter().map(|problem| (*problem).to_owned()).collect();
             let now = Timestamp(minutes * Span::MINUTE.0);
-            assert_eq!(notifier.is_due(&problems, &config, now), expected, "{minutes} {problems:?}");
-            if expected {
-                notifier.sent(true);
+            let due = notifier.due(&problems, &config, now);
+            assert_eq!(due.is_some(), expected, "{minutes} {problems:?}");
+            if let Some(due) = due {
+                notifier.sent(due, now, true);
             }
         };
         check(0, &[], false);
@@ -281,13 +285,10 @@ mod tests {
         let (mut notifier, config) = (Notifier::default(), config());
         let mut check = |minutes: i64, expected: bool, is_delivered: bool| {
             let now = Timestamp(minutes * Span::MINUTE.0);
-            assert_eq!(
-                notifier.is_due(&["the disk is full".to_owned()], &config, now),
-                expected,
-                "{minutes}"
-            );
-            if expected {
-                notifier.sent(is_delivered);
+            let due = notifier.due(&["the disk is full".to_owned()], &config, now);
+            assert_eq!(due.is_some(), expected, "{minutes}");
+            if let Some(due) = due {
+                notifier.sent(due, now, is_delivered);
             }
         };
         check(0, true, false);

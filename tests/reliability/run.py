@@ -2,7 +2,8 @@
 
 `just reliability` calls it. Options: `--seed=N` for the random tests (1 if missing), `--count=N` for how often the
 selected promises are tried, instead of the number of the form. The table is also written to
-target/reliability/FORM.json, and all that a failed test printed to a file beside it. The exit status is 0 if all tests passed and every planted bug was caught.
+target/reliability/FORM.json, and all that a failed test printed to a file beside it. The exit status is 0 if all tests
+passed and every planted bug was caught.
 """
 
 import json

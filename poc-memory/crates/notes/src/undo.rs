@@ -45,10 +45,12 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
             .hint(format!("undo the run: `poc-memory undo {run}`")));
     }
-    // What it created may be all notes of a lost log.
+    // It may have created all notes again whose changes were lost.
     if txn.cause.op == REPAIR_OP {
-        return Err(Error::conflict(format!("change {seq} stands for changes that a repair could not save"))
-            .hint("`poc-memory repair --undo` takes the repair back"));
+        return Err(Error::conflict(format!(
+            "change {seq} was written by a repair, in place of lost changes"
+        ))
+        .hint("`poc-memory repair --undo` takes the repair back"));
     }
     if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
@@ -388,4 +390,24 @@ pub(super) fn undo_single(memory: &Memory, seq: u64) -> Result<UndoItem> {
     let items = undo(memory, seq)?.items;
     assert_eq!(items.len(), 1, "{items:?}");
     items.into_iter().next().ok_or_else(|| Error::internal("nothing was undone"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestMemory;
+    use poc_graph::error::Code;
+
+    #[test]
+    fn what_a_repair_wrote_stays() {
+        let memory = TestMemory::new();
+        memory.note("kept", "The gate opens at noon.");
+        let node = memory.find("kept").unwrap();
+        let again = Node { title: "Found again".into(), version: node.version + 1, ..node };
+        let write = |op: &str| {
+            memory.store.transact(memory.cause("manual", op), |tx| tx.put_node(&again)).unwrap().seq
+        };
+        assert_eq!(undo(&memory, write(REPAIR_OP)).unwrap_err().code, Code::Conflict);
+        assert_eq!(memory.find("kept").unwrap().title, "Found again");
+    }
 }

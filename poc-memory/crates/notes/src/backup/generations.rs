@@ -124,7 +124,7 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     Ok(found)
 }
 
-/// Sorts generations, newest first. One with a damaged manifest follows the last one with as many transactions.
+/// Sorts generations, newest first. If a manifest is damaged, the number of its transactions tells its place.
 fn sort(generations: &mut [BackupGeneration]) {
     let numbers: Vec<(u64, u64)> = generations
         .iter()

@@ -56,6 +56,11 @@ struct FailingDisk(Arc<Plan>);
 struct FailingFile(Box<dyn AppendFile>, Arc<Plan>, PathBuf);
 
 impl FailingDisk {
+    /// Lets the next operations fail with these of [`ERRORS`], or succeed.
+    fn fail(&self, faults: &[Option<usize>]) {
+        *self.0.faults.lock() = faults.iter().map(|fault| fault.map(|at| ERRORS[at])).collect();
+    }
+
     fn file(&self, file: Box<dyn AppendFile>, path: &Path) -> Box<dyn AppendFile> {
         let length = fs::metadata(path).unwrap().len();
         self.0.synced.lock().entry(path.to_owned()).or_insert(length);
@@ -202,10 +207,14 @@ enum Event {
     },
 }
 
+/// For [`FailingDisk::fail`]: each operation fails with this probability.
+fn faults(probability: f64, count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Option<usize>>> {
+    proptest::collection::vec(proptest::option::weighted(probability, 0..ERRORS.len()), count)
+}
+
 fn event() -> impl Strategy<Value = Event> {
-    let faults = || proptest::collection::vec(proptest::option::weighted(0.4, 0..ERRORS.len()), 0..12);
     prop_oneof![
-        8 => (faults(), 1u64..4).prop_map(|(faults, writers)| Event::Write(faults, writers)),
+        8 => (faults(0.4, 0..12), 1u64..4).prop_map(|(faults, writers)| Event::Write(faults, writers)),
         1 => any::<bool>().prop_map(Event::Full),
         1 => Just(Event::Checkpoint),
         1 => any::<bool>().prop_map(|cut| Event::Reopen { cut }),
@@ -226,7 +235,7 @@ proptest! {
         for event in events {
             match event {
                 Event::Write(faults, writers) => {
-                    *disk.0.faults.lock() = faults.iter().map(|fault| fault.map(|at| ERRORS[at])).collect();
+                    disk.fail(&faults);
                     let written = Mutex::new(Vec::new());
                     std::thread::scope(|scope| {
                         for number in next..next + writers {
@@ -293,8 +302,8 @@ proptest! {
     #[test]
     fn a_disk_that_fails_during_a_compaction_damages_no_log(
         moment in 0usize..4,
-        during in proptest::collection::vec(proptest::option::weighted(0.3, 0..ERRORS.len()), 1..16),
-        afterwards in proptest::collection::vec(proptest::option::weighted(0.4, 0..ERRORS.len()), 0..12),
+        during in faults(0.3, 1..16),
+        afterwards in faults(0.4, 0..12),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let disk = FailingDisk::default();
@@ -302,9 +311,6 @@ proptest! {
         let limits = Limits { segment: 1 << 20, reserve: 64 };
         let parts = || Parts { engine: Parts::default().engine, limits, ..parts(&disk) };
         let store = open_in(&folder, parts()).unwrap();
-        let set_faults = |faults: &[Option<usize>]| {
-            *disk.0.faults.lock() = faults.iter().map(|fault| fault.map(|at| ERRORS[at])).collect();
-        };
         (1..=12).for_each(|number| {
             put(&store, number);
         });
@@ -321,7 +327,7 @@ proptest! {
             let check_cancelled = || {
                 calls.set(calls.get() + 1);
                 if calls.get() == moment + 1 {
-                    set_faults(&during);
+                    disk.fail(&during);
                     scope.spawn(|| {
                         let _ = write(13);
                         is_written.store(true, Ordering::SeqCst);
@@ -334,9 +340,9 @@ proptest! {
             let callbacks = CompactionCallbacks { progress: &|_, _| (), check_cancelled: &check_cancelled };
             let _ = store.compact(Some(Timestamp(i64::MAX)), &callbacks);
         });
-        set_faults(&afterwards);
+        disk.fail(&afterwards);
         let _ = write(14);
-        set_faults(&[]);
+        disk.fail(&[]);
         write(15).or_else(|_| write(16)).unwrap();
         let acknowledged = acknowledged.into_inner();
         prop_assert_eq!(&numbers(&store), &acknowledged);

@@ -1,0 +1,171 @@
+//! Erasures of real memories, with a search of their files.
+
+use super::*;
+use crate::delete;
+use crate::testing::TestMemory;
+use poc_graph::NodeId;
+
+const SECRET: &str = "Zanzibarquetzal";
+
+/// Texts that are so short are not compressed, so they can be searched for.
+fn files_with_it(folder: &Path) -> Vec<PathBuf> {
+    let mut found = backup::files_below(folder).unwrap();
+    found.retain(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).contains(SECRET));
+    found
+}
+
+/// Deletes a note and returns its texts.
+fn deleted(memory: &TestMemory, id: NodeId) -> ErasedTexts {
+    let cause = memory.cause("manual", "delete");
+    let deleted = memory.store.transact(cause, |tx| delete::apply(tx, id, memory.now())).unwrap();
+    let mut texts = ErasedTexts::default();
+    texts.add_note(&deleted.value.node);
+    texts
+}
+
+fn quiet() -> CompactionCallbacks<'static> {
+    CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) }
+}
+
+#[test]
+fn an_erased_text_is_in_no_file_and_others_stay() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    memory.note("kept", "The gate opens at noon.");
+    let (store, runs) = (memory.paths.store(), memory.paths.runs());
+    let write = |path: PathBuf, text: &str| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(runs.join("linker/1.json"), &serde_json::json!({ "prompt": SECRET }).to_string());
+    write(runs.join("linker/2.json"), "{\"prompt\":\"nothing\"}");
+    write(runs.join("linker/3.json"), &serde_json::json!({ "prompt": "  user: bob\n    pw: 1" }).to_string());
+    write(store.join("quarantine/piece"), SECRET);
+    write(store.join("quarantine/other"), "nothing");
+    memory.store.checkpoint().unwrap();
+    assert!(!files_with_it(&store).is_empty());
+    let mut texts = deleted(&memory, id);
+    texts.add(SECRET);
+    texts.add("user: bob\npw: 1");
+    let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert_eq!((report.run_files, report.quarantine), (2, vec!["piece".to_owned()]));
+    assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
+    assert!(runs.join("linker/2.json").exists() && store.join("quarantine/other").exists());
+    assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());
+}
+
+/// The prompts of runs and the quarantine are searched for the text, which only the caller knows.
+#[test]
+fn an_interrupted_erasure_is_completed_by_a_compaction() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let (store, runs) = (memory.paths.store(), memory.paths.runs());
+    for file in [runs.join("linker/1.json"), store.join("quarantine/piece")] {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, serde_json::json!({ "prompt": SECRET }).to_string()).unwrap();
+    }
+    let mut texts = deleted(&memory, id);
+    texts.add(SECRET);
+    let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+    let error = erase(&memory, &texts, "delete", &callbacks).unwrap_err();
+    insta::assert_snapshot!(error.hint.unwrap(), @"the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the erasure");
+    assert_eq!(files_with_it(&runs), Vec::<PathBuf>::new());
+    assert!(!files_with_it(&store).is_empty());
+    memory.store.compact(Some(Timestamp(i64::MAX)), &quiet()).unwrap();
+    assert_eq!(files_with_it(&store), Vec::<PathBuf>::new());
+}
+
+/// It may be the only copy of other notes.
+#[test]
+fn what_a_repair_has_replaced_stays_unless_it_has_the_text() {
+    let (memory, replaced) = (TestMemory::new(), TestMemory::new());
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let repair = |number: u8, text: &str| {
+        replaced.note(&format!("lost-{number}"), text);
+        let name = format!("repair-{number}");
+        let folder = memory.paths.store().join("quarantine").join(&name);
+        fs::create_dir_all(folder.join("log")).unwrap();
+        for file in backup::files_below(&replaced.paths.store().join("log")).unwrap() {
+            fs::copy(&file, folder.join("log").join(file.file_name().unwrap())).unwrap();
+        }
+        let manifest = serde_json::json!({ "source": "log", "folder": name, "moves": [] });
+        fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+    };
+    repair(1, "The gate opens at noon.");
+    repair(2, &format!("The word of the other gate is {SECRET}."));
+    let mut texts = deleted(&memory, id);
+    texts.add(SECRET);
+    let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert_eq!(report.quarantine, ["repair-2"]);
+    assert_eq!(report.kept_repairs, ["repair-1"]);
+    assert_eq!(repair_folders(&memory.paths.store()), ["repair-1"]);
+}
+
+#[test]
+fn keys_that_were_made_from_a_title_are_erased_with_it() {
+    let mut texts = ErasedTexts::default();
+    let node = |key: &str| Node {
+        key: key.to_owned(),
+        title: format!("{SECRET} opens"),
+        aliases: vec!["gate".into()],
+        ..poc_graph::testing::node(1)
+    };
+    texts.add_note(&node("zanzibarquetzal-opens-2"));
+    assert!(texts.are_in("link `zanzibarquetzal-opens-2` to `noon`"));
+    assert!(!texts.are_in("link `gate` to `noon`"));
+    let mut texts = ErasedTexts::default();
+    texts.add_note(&node("zanzibarquetzal-opens-late"));
+    assert!(!texts.are_in("link `zanzibarquetzal-opens-late` to `noon`"));
+}
+
+#[test]
+fn the_backups_with_an_erased_text_are_named() {
+    let memory = TestMemory::new();
+    let away = tempfile::tempdir().unwrap();
+    let (folder, file) = (away.path().join("folder"), away.path().join("memory.tar"));
+    let gone = away.path().join("gone.tar");
+    let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    let back_up = |at: i64| {
+        let (store, paths) = (&memory.store, &memory.paths);
+        backup::create(store, paths, &folder, 9, Timestamp(at), &callbacks).unwrap()
+    };
+    memory.note("kept", "The gate opens at noon.");
+    let before = back_up(1000);
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let with = back_up(2000);
+    for archive in [&file, &gone] {
+        backup::create_archive(&memory.store, &memory.paths, archive, Timestamp(3000), &callbacks).unwrap();
+    }
+    fs::remove_file(&gone).unwrap();
+    let run = memory.paths.runs().join("linker/1.json");
+    fs::create_dir_all(run.parent().unwrap()).unwrap();
+    fs::write(run, serde_json::json!({ "prompt": SECRET }).to_string()).unwrap();
+    let texts = deleted(&memory, id);
+    let after = back_up(4000);
+    let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
+    // After the deletion, the log still has the text.
+    assert_eq!(report.backups, [folder.join(&after.name), folder.join(&with.name), file]);
+    assert_eq!(report.unread_backups, std::slice::from_ref(&gone));
+    let erased = back_up(5000);
+    fs::remove_file(folder.join(&before.name).join("manifest.json")).unwrap();
+    let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert!(!report.backups.contains(&folder.join(&erased.name)), "{:?}", report.backups);
+    assert_eq!(report.unread_backups, [folder.join(&before.name), gone.clone()]);
+    // A part that is damaged may have it, and so may a disk that is not there.
+    let path = folder.join(&erased.name).join(&erased.manifest.log[0].file.path);
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(path, bytes).unwrap();
+    let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert!(report.unread_backups.contains(&folder.join(&erased.name)), "{report:?}");
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert_eq!(report.unread_backups, [folder, gone.clone()]);
+    // A search that is cancelled is no error.
+    let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
+    let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+    assert_eq!(backup::search(&memory.paths, &|_| true, &callbacks).unread.len(), 3);
+}
