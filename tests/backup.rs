@@ -304,7 +304,7 @@ fn damage_is_found_and_refused_and_the_place_stays_as_it_is() {
     let into = world.home().join("elsewhere");
     let into = into.to_str().unwrap();
     let error = world.json_with_status(&["restore", "backups", "--into", into], 1)["error"].clone();
-    assert_eq!(error["code"], "internal");
+    assert_eq!(error["code"], "damaged");
     assert!(
         error["message"].as_str().unwrap().starts_with("the backup is damaged and was not restored"),
         "{error}"

@@ -262,6 +262,25 @@ fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
 }
 
 #[test]
+fn a_note_whose_text_is_lost_is_not_called_unknown() {
+    let mut world = filled(6);
+    // The daemon saves the view, which has the names of all notes, when it stops.
+    world.start_daemon();
+    world.stop_daemon();
+    damage_at(&world, 200);
+    fs::remove_dir_all(world.home().join("store/records")).unwrap();
+    let error = world.json_with_status(&["get", "note-1"], 1);
+    assert_eq!(error["code"], "damaged", "{error}");
+    assert_eq!(world.json_with_status(&["get", "never-there"], 1)["code"], "not_found");
+    assert_eq!(world.json(&["get", "note-2"])["title"], "Harbour 2");
+    let file = world.home().join("export.jsonl");
+    let exported = world.json_with_status(&["export", "-o", file.to_str().unwrap()], 1);
+    assert_eq!((&exported["nodes"], &exported["lost"]), (&5.into(), &1.into()), "{exported}");
+    assert!(degraded(&exported).contains(&"1 note left out because of damage"), "{exported}");
+    assert_eq!(fs::read_to_string(file).unwrap().lines().count(), 5);
+}
+
+#[test]
 fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     let mut world = World::new();
     // So much that the records become a table, of which the quarantine can be read.

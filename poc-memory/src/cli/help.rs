@@ -43,7 +43,7 @@ pub(super) const EXIT_CODES: Section = Section {
    2  invalid command line or request
    3  nothing to do
    4  rejected, or stopped by a budget
-   5  no daemon, or another process holds the store
+   5  no daemon, a store that another process holds, or a file that fails
   78  a configuration or agent file is invalid",
 };
 

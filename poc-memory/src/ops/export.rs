@@ -1,9 +1,11 @@
 //! `export`
 
+use super::hit::is_zero;
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, argument};
-use poc_graph::error::{Error, Result};
-use poc_notes::{export, freshness};
+use poc_graph::error::{Error, Exit, Result};
+use poc_notes::export::{self, ExportReport};
+use poc_notes::freshness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -32,8 +34,13 @@ pub(crate) struct Export {
 /// What was exported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ExportOutput {
+    /// Notes that were written.
     nodes: u64,
+    /// Edges that were written, each with the note where it begins.
     edges: u64,
+    /// Notes that were left out because their texts are lost in a damaged store. The exit code is 1 then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    lost: u64,
     /// How many other tenants have notes, which are not part of this export. Only set for a request without a
     /// tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,8 +85,12 @@ impl Op for Export {
         };
         let path = output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
-        let degraded = freshness::read_only(ctx.memory).into_iter().collect();
-        Ok(ExportOutput { nodes: written.nodes, edges: written.edges, other_tenants, degraded, path, lines })
+        let mut degraded: Vec<String> = freshness::read_only(ctx.memory).into_iter().collect();
+        if written.lost > 0 {
+            degraded.push(format!("{} left out because of damage", plural(written.lost, "note")));
+        }
+        let ExportReport { nodes, edges, lost } = written;
+        Ok(ExportOutput { nodes, edges, lost, other_tenants, degraded, path, lines })
     }
 
     fn verbatim(output: &ExportOutput) -> bool {
@@ -99,6 +110,10 @@ impl Op for Export {
             notices.push(LEFT_OUT.to_owned());
         }
         (!notices.is_empty()).then(|| notices.join("; "))
+    }
+
+    fn exit(output: &ExportOutput) -> Exit {
+        if output.lost > 0 { Exit::Failed } else { Exit::Ok }
     }
 
     fn show(output: &ExportOutput) -> String {

@@ -90,8 +90,8 @@ pub(in crate::ops) fn bounded(text: &str, max: usize) -> (&str, usize) {
 }
 
 /// Whether nothing was left out.
-pub(crate) fn is_zero(count: &usize) -> bool {
-    *count == 0
+pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }
 
 #[cfg(test)]

@@ -65,7 +65,12 @@ impl Error {
         Error::new(Code::Unavailable, message)
     }
 
-    /// An error for a defect or a failing disk.
+    /// An error for stored data that is damaged.
+    pub fn damaged(message: impl Into<String>) -> Self {
+        Error::new(Code::Damaged, message)
+    }
+
+    /// An error for a defect of the program or an unexpected failure of the system.
     pub fn internal(message: impl Into<String>) -> Self {
         Error::new(Code::Internal, message)
     }

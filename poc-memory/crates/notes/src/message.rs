@@ -68,5 +68,5 @@ pub fn of<R: Records + ?Sized>(
 /// Parses the metadata of a message record.
 pub fn metadata(json: &str) -> Result<Map<String, Value>> {
     serde_json::from_str(json)
-        .map_err(|error| Error::internal(format!("the metadata of a message cannot be read: {error}")))
+        .map_err(|error| Error::damaged(format!("the metadata of a message cannot be read: {error}")))
 }

@@ -134,4 +134,8 @@ impl Records for ReadSnapshot<'_> {
             State::Past(past) => past.store.raw_range(table, prefix),
         }
     }
+
+    fn may_lack_records(&self) -> bool {
+        matches!(self.state, State::Newest(_)) && self.memory.store.may_lack_records()
+    }
 }

@@ -3,7 +3,7 @@
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_key, normal_key};
 use poc_search::retrieve::key::notes_of_name;
-use poc_store::{Records, Transaction};
+use poc_store::{DAMAGED_HINT, Records, Transaction};
 
 /// The minimum number of characters of an id that name a node.
 const MIN_ID_CHARS: usize = 8;
@@ -13,7 +13,8 @@ const MIN_ID_CHARS: usize = 8;
 /// as the beginning of an id.
 ///
 /// # Errors
-/// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name.
+/// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name; `damaged` if the record
+/// of the node is lost in a damaged store.
 pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result<Node> {
     if let Some(node) = exact(records, name)? {
         return Ok(node);
@@ -25,7 +26,10 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
     match found.as_slice() {
         [only] => {
             let node = view.id(*only).map(|id| records.node(id)).transpose()?.flatten();
-            node.ok_or_else(|| unknown(name, view))
+            node.ok_or_else(|| match records.may_lack_records() {
+                true => lost(name),
+                false => unknown(name, view),
+            })
         }
         [] => Err(unknown(name, view)),
         several => {
@@ -107,6 +111,11 @@ pub fn unknown(name: &str, view: &View) -> Error {
         None => format!("`poc-memory search {}` looks for it", quoted(name)),
     };
     Error::not_found(format!("there is no note `{name}`")).hint(hint)
+}
+
+/// The error for a note whose record is lost.
+fn lost(name: &str) -> Error {
+    Error::damaged(format!("the text of `{name}` is lost")).hint(DAMAGED_HINT)
 }
 
 /// A text quoted as one word of a shell command line.

@@ -6,13 +6,13 @@
 
 pub(super) mod state;
 
-use super::Store;
 use super::compactor::Compactor;
 use super::disk::remove_folder;
 use super::engine::{Engine, Mark};
 use super::log::{PARTIAL_SEGMENT, compaction_unwritten};
 use super::logged_transaction::LogBase;
 use super::shared_state::Shared;
+use super::{DAMAGED_HINT, Store};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs;
@@ -62,7 +62,7 @@ impl Store {
         let shared = self.shared.as_ref();
         shared.commits.check_writable()?;
         let Some(compactor) = &shared.compactor else {
-            return Err(Error::internal("a damaged store is not compacted"));
+            return Err(Error::damaged("a damaged store is not compacted").hint(DAMAGED_HINT));
         };
         let Some(_running) = compactor.running.try_lock() else {
             return Err(Error::new(

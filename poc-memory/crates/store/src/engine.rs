@@ -68,7 +68,11 @@ pub(super) enum EngineError {
 
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Error {
-        let code = if error.is_of_disk() { Code::ReadOnly } else { Code::Internal };
+        let code = match error {
+            _ if error.is_of_disk() => Code::ReadOnly,
+            EngineError::Damaged(_) | EngineError::DamagedMark | EngineError::FoundDamaged => Code::Damaged,
+            _ => Code::Internal,
+        };
         let converted = Error::new(code, error.to_string());
         match error {
             EngineError::Damaged(_) => {

@@ -130,7 +130,7 @@ struct DamagedKey(&'static str);
 
 impl From<DamagedKey> for Error {
     fn from(error: DamagedKey) -> Error {
-        Error::internal(error.to_string())
+        Error::damaged(error.to_string())
     }
 }
 

@@ -347,4 +347,8 @@ impl Records for Store {
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         self.records().raw_range(table, prefix)
     }
+
+    fn may_lack_records(&self) -> bool {
+        self.damage().is_some()
+    }
 }

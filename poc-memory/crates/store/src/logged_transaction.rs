@@ -225,7 +225,7 @@ fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn unreadable(why: impl std::fmt::Display) -> Error {
-    Error::internal(format!("a transaction of the log cannot be read: {why}"))
+    Error::damaged(format!("a transaction of the log cannot be read: {why}"))
 }
 
 #[cfg(test)]

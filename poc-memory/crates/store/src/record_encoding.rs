@@ -19,7 +19,11 @@ enum RecordError {
 
 impl From<RecordError> for Error {
     fn from(error: RecordError) -> Error {
-        Error::internal(error.to_string())
+        match error {
+            RecordError::NewerVersion { .. } => Error::conflict(error.to_string())
+                .hint("use the release that wrote it, or a newer one; nothing was changed"),
+            RecordError::Damaged { .. } | RecordError::Empty { .. } => Error::damaged(error.to_string()),
+        }
     }
 }
 

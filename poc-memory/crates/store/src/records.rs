@@ -16,6 +16,11 @@ pub trait Records {
     /// The records of a table whose key starts with `prefix`, by key.
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
 
+    /// Whether a damaged store is read, in which the view may have notes without a record.
+    fn may_lack_records(&self) -> bool {
+        false
+    }
+
     /// The keys of a table that start with `prefix`, in order.
     fn raw_keys(&self, table: Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
         Ok(self.raw_range(table, prefix)?.into_iter().map(|(key, _)| key).collect())

@@ -15,7 +15,7 @@ struct NotUtf8;
 
 impl From<NotUtf8> for Error {
     fn from(error: NotUtf8) -> Error {
-        Error::internal(error.to_string())
+        Error::damaged(error.to_string())
     }
 }
 

@@ -17,7 +17,10 @@ enum VectorError {
 
 impl From<VectorError> for Error {
     fn from(error: VectorError) -> Error {
-        Error::internal(error.to_string())
+        match error {
+            VectorError::NotFinite => Error::internal(error.to_string()),
+            VectorError::Damaged => Error::damaged(error.to_string()),
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub fn transcript(memory: &Memory, run: &Run) -> Result<Option<Transcript>> {
     match std::fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map(Some)
-            .map_err(|error| Error::internal(format!("`{}` is damaged: {error}", path.display()))),
+            .map_err(|error| Error::damaged(format!("`{}` is damaged: {error}", path.display()))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unwritable(&path, &error)),
     }

@@ -35,7 +35,9 @@ pub enum Code {
     TenantOneOfMultipleMatch,
     /// The store accepts no writes since the disk failed one.
     ReadOnly,
-    /// The request was right, but a defect, a failing disk or damaged data made it fail.
+    /// Stored data is damaged: a checksum does not match, a part is missing, or a record cannot be decoded.
+    Damaged,
+    /// The request was right, but a defect of the program or an unexpected failure of the system made it fail.
     Internal,
 }
 
@@ -57,6 +59,7 @@ impl Code {
             Code::TenantOneOfNoMatch => "tenant_one_of_no_match",
             Code::TenantOneOfMultipleMatch => "tenant_one_of_multiple_match",
             Code::ReadOnly => "read_only",
+            Code::Damaged => "damaged",
             Code::Internal => "internal",
         }
     }
@@ -92,7 +95,7 @@ impl Code {
             Code::Conflict => (Exit::Failed, 409),
             Code::Locked | Code::Unavailable => (Exit::Unavailable, 503),
             Code::ReadOnly => (Exit::Failed, 503),
-            Code::Internal => (Exit::Failed, 500),
+            Code::Damaged | Code::Internal => (Exit::Failed, 500),
         }
     }
 }
@@ -111,7 +114,7 @@ pub enum Exit {
     NothingToDo = 3,
     /// Rejected, or stopped by a budget.
     Rejected = 4,
-    /// The daemon cannot be reached, or another process holds the store.
+    /// The daemon cannot be reached, another process holds the store, or a file cannot be read or written.
     Unavailable = 5,
     /// A configuration or agent file is invalid (`EX_CONFIG` of sysexits.h).
     Config = 78,

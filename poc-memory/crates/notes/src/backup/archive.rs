@@ -107,7 +107,7 @@ pub(super) fn each_file(
 /// when that is checked.
 ///
 /// # Errors
-/// `internal` when the archive breaks off, or has anything that its manifest does not list; `unavailable` when it cannot be
+/// `damaged` when the archive breaks off, or has anything that its manifest does not list; `unavailable` when it cannot be
 /// read, or the folder not be written.
 pub(super) fn unpack(
     generation: &BackupGeneration,

@@ -53,7 +53,7 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
 /// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
-/// `internal` when the log or the new copy is damaged. Nothing is left behind then.
+/// `damaged` when the log or the new copy is damaged. Nothing is left behind then.
 pub fn create(
     store: &Store,
     paths: &Paths,
@@ -405,11 +405,11 @@ fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
         return Ok(None);
     };
     let message = format!("the log of this memory is damaged: `{}` at byte {offset}", segment.path.display());
-    Ok(Some(Error::internal(message).hint("`poc-memory doctor` says more; earlier backups are unchanged")))
+    Ok(Some(Error::damaged(message).hint("`poc-memory doctor` says more; earlier backups are unchanged")))
 }
 
 /// The error for a copy that is not what was written.
 fn unlike(target: &Path) -> Error {
-    Error::internal(format!("`{}` does not contain what was written", target.display()))
+    Error::damaged(format!("`{}` does not contain what was written", target.display()))
         .hint("check the disk of the backup; nothing was changed in the memory")
 }

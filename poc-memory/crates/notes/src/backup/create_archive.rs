@@ -160,7 +160,7 @@ impl Preparation {
         };
         if let Some(problem) = problems.first() {
             let message = format!("`{}` does not contain what was written: {problem}", packed.display());
-            return Err(Error::internal(message)
+            return Err(Error::damaged(message)
                 .hint("check the disk of the backup; nothing was changed in the memory"));
         }
         let parent = file.parent().unwrap_or(file);

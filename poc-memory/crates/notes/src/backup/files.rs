@@ -69,14 +69,14 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Copies the first `bytes` of a file into a new one, durably, and returns their BLAKE3.
 ///
 /// # Errors
-/// `internal` when the file is shorter.
+/// `damaged` when the file is shorter.
 pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) -> Result<String> {
     let source = File::open(from).map_err(|error| unusable(from, "read", &error))?;
     let (copied, target) = write_from(from, &mut source.take(bytes), to, meter)?;
     target.sync_all().map_err(|error| unusable(to, "written", &error))?;
     match copied.bytes == bytes {
         true => Ok(copied.blake3),
-        false => Err(Error::internal(format!(
+        false => Err(Error::damaged(format!(
             "`{}` ends after {} bytes instead of {bytes}",
             from.display(),
             copied.bytes

@@ -57,10 +57,10 @@ impl BackupGeneration {
     /// The manifest.
     ///
     /// # Errors
-    /// `internal` when it is damaged.
+    /// `damaged` when it is damaged.
     pub(super) fn readable(&self) -> Result<&BackupManifest> {
         self.manifest.as_ref().map_err(|problem| {
-            Error::internal(format!("the generation `{}` is damaged: {problem}", self.name))
+            Error::damaged(format!("the generation `{}` is damaged: {problem}", self.name))
         })
     }
 }

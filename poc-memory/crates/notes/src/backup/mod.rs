@@ -61,6 +61,6 @@ fn unusable(path: &Path, what: &str, error: &std::io::Error) -> Error {
 
 /// The error for a backup that is damaged.
 fn damaged(problem: &str) -> Error {
-    Error::internal(format!("the backup is damaged and was not restored: {problem}"))
+    Error::damaged(format!("the backup is damaged and was not restored: {problem}"))
         .hint("`poc-memory backup PATH --verify` lists the damage")
 }

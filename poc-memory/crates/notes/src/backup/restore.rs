@@ -76,7 +76,7 @@ pub struct RestoreOptions {
 ///
 /// # Errors
 /// `conflict` when there is a store with content, `locked` when a process has it open, `not_found` when no generation has
-/// the state, `internal` when those that have it are damaged. The place is unchanged then.
+/// the state, `damaged` when those that have it are damaged. The place is unchanged then.
 pub fn restore(
     place: &Path,
     options: RestoreOptions,
@@ -394,7 +394,7 @@ fn copy(
 
 /// The error for a file that was intact a moment ago.
 fn changed(path: &Path) -> Error {
-    Error::internal(format!("`{}` changed while it was copied", path.display()))
+    Error::damaged(format!("`{}` changed while it was copied", path.display()))
         .hint("`poc-memory backup PATH --verify` checks the backup")
 }
 
@@ -402,7 +402,7 @@ fn changed(path: &Path) -> Error {
 fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     // Without indexes, no embedder is needed.
     let store = Store::open(folder, "", Vec::new())?;
-    let wrong = |what: String| Error::internal(format!("the restored store does not answer: {what}"));
+    let wrong = |what: String| Error::damaged(format!("the restored store does not answer: {what}"));
     if let Some(damage) = store.damage().or(store.recovery().notes.first().map(String::as_str)) {
         return Err(wrong(damage.to_owned()));
     }

@@ -351,7 +351,7 @@ fn damaged_files_beside_the_log_can_be_left_out() {
     // Damage of the log is never left out.
     let segment = profile.folder().join(&made.name).join(&made.manifest.log[0].file.path);
     fs::write(&segment, "").unwrap();
-    assert_eq!(profile.restore_rest(&profile.folder()).err().unwrap().code, Code::Internal);
+    assert_eq!(profile.restore_rest(&profile.folder()).err().unwrap().code, Code::Damaged);
 }
 
 #[test]
@@ -535,7 +535,7 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     let last = newest.manifest.log.last().unwrap();
     fs::remove_file(profile.folder().join(&newest.name).join(&last.file.path)).unwrap();
     let error = profile.restore(RestorePoint::Newest).err().unwrap();
-    assert_eq!(error.code, Code::Internal);
+    assert_eq!(error.code, Code::Damaged);
     assert!(error.hint.as_ref().unwrap().contains("--to 29"), "{error:?}");
     // What is damaged is not needed for an earlier state.
     let (report, ..) = profile.restore(RestorePoint::Seq(29)).unwrap();
@@ -612,6 +612,6 @@ proptest! {
         let checks = profile.check();
         prop_assert!(!checks[0].problems.is_empty(), "{}", path.display());
         let error = profile.restore(RestorePoint::Newest).err();
-        prop_assert_eq!(error.map(|error| error.code), Some(Code::Internal));
+        prop_assert_eq!(error.map(|error| error.code), Some(Code::Damaged));
     }
 }

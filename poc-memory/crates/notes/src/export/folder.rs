@@ -59,5 +59,9 @@ pub(super) fn write_folder(
     })?;
     // The temporary folder is renamed, so dropping its guard deletes nothing.
     fs::rename(temporary.path(), folder).map_err(wrong)?;
-    Ok(ExportReport { nodes: exported.nodes - left_out, edges: exported.edges - edges_left_out })
+    Ok(ExportReport {
+        nodes: exported.nodes - left_out,
+        edges: exported.edges - edges_left_out,
+        lost: exported.lost,
+    })
 }

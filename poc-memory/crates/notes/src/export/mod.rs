@@ -12,6 +12,7 @@ use super::Memory;
 use super::interchange::Note;
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View, cancellation};
+use poc_store::Records as _;
 use std::io::Write;
 use std::path::Path;
 
@@ -22,6 +23,8 @@ pub struct ExportReport {
     pub nodes: u64,
     /// Edges.
     pub edges: u64,
+    /// Nodes whose records are lost in a damaged store. They were left out.
+    pub lost: u64,
 }
 
 /// Writes JSON Lines, one note per line. Calls `progress` with the number of written notes and the total.
@@ -78,11 +81,15 @@ fn for_each_note(
     let mut exported = ExportReport::default();
     for id in &ids {
         cancellation::check()?;
-        // Nodes deleted since the view was taken are left out.
-        if let Some(note) = Note::read(&memory.store, &view, *id)? {
-            take(&note)?;
-            exported.nodes += 1;
-            exported.edges += note.edges.len() as u64;
+        match Note::read(&memory.store, &view, *id)? {
+            Some(note) => {
+                take(&note)?;
+                exported.nodes += 1;
+                exported.edges += note.edges.len() as u64;
+            }
+            None if memory.store.may_lack_records() => exported.lost += 1,
+            // Deleted since the view was taken.
+            None => {}
         }
         if exported.nodes.is_multiple_of(1000) {
             progress(exported.nodes, ids.len() as u64);

@@ -291,5 +291,5 @@ fn read_id(bytes: Option<&[u8]>) -> Result<NodeId> {
 }
 
 fn damaged() -> Error {
-    Error::internal("a mark of the last sync is damaged")
+    Error::damaged("a mark of the last sync is damaged")
 }

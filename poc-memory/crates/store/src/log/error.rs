@@ -24,9 +24,10 @@ impl From<LogError> for Error {
         match error {
             LogError::NewerFormat(_) => Error::conflict(message)
                 .hint("use the release that wrote it, or a newer one; nothing was changed"),
-            LogError::Damaged { .. } => Error::internal(message)
+            LogError::Damaged { .. } => Error::damaged(message)
                 .hint("open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it"),
-            _ => Error::internal(message),
+            LogError::Missing(_) => Error::damaged(message),
+            LogError::Unreadable { .. } => Error::internal(message),
         }
     }
 }

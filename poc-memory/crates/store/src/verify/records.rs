@@ -88,7 +88,7 @@ impl Verifier<'_> {
     /// The finding for records that cannot be read; other errors are returned as they are.
     fn unreadable(&self, error: Error) -> Result<VerifyDiagnostic> {
         match error.code {
-            Code::Internal => Ok(self.finding(StorePart::Records, FOLDER, error.message)),
+            Code::Damaged | Code::Internal => Ok(self.finding(StorePart::Records, FOLDER, error.message)),
             _ => Err(error),
         }
     }
