@@ -8,6 +8,9 @@
     reason = "a test that cannot go on fails; clippy.toml allows it only in functions marked as tests"
 )]
 
+mod import_graph;
+
+use import_graph::ImportGraph;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,6 +90,42 @@ fn surfaces_import_only_what_is_below_them() {
     }
     assert_eq!(seen.len(), SURFACES.len());
     assert!(wrong.is_empty(), "imports that point up:\n{}", wrong.join("\n"));
+}
+
+/// The circles between files that ARCHITECTURE.md allows.
+const CIRCLES: &[(&str, &[&str])] = &[
+    // A view caches the structure that is computed from views.
+    (
+        "poc-memory/crates/graph",
+        &[
+            "structure",
+            "structure/adjacency",
+            "structure/cell",
+            "structure/communities",
+            "structure/embedding",
+            "structure/health",
+            "structure/outliers",
+            "structure/parts",
+            "structure/saved",
+            "view",
+        ],
+    ),
+    // The table of commands lists these four, which read the tree of commands that is built from the table.
+    ("poc-memory", &["cli/command", "cli/demo", "cli/help", "cli/man"]),
+];
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let mut found = BTreeSet::new();
+    let crates = CRATES.iter().map(|(name, _)| format!("poc-memory/crates/{name}"));
+    for folder in crates.chain(["poc-memory".into(), "poc-daemon".into()]) {
+        let circles = ImportGraph::of(&root().join(&folder).join("src")).circles();
+        found.extend(circles.into_iter().map(|circle| (folder.clone(), circle)));
+    }
+    let allowed = CIRCLES
+        .iter()
+        .map(|(folder, files)| ((*folder).to_owned(), files.iter().map(|file| (*file).to_owned()).collect()));
+    assert_eq!(found, allowed.collect::<BTreeSet<(String, BTreeSet<String>)>>());
 }
 
 #[test]

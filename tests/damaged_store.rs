@@ -290,4 +290,18 @@ fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     world.json(&["repair", "--from", "records", "--yes"]);
     assert_eq!(keys(&world).len(), 6);
     world.json_with_status(&["doctor", "--deep"], 0);
+
+    let parts = || world.json(&["doctor", "quarantine", "list"])["parts"].as_array().unwrap().clone();
+    assert!(!parts().is_empty());
+    for part in parts() {
+        let name = part["name"].as_str().unwrap();
+        world.json_with_status(&["doctor", "quarantine", "delete", name], 2);
+        let deleted = world.json(&["doctor", "quarantine", "delete", name, "--yes"]);
+        assert_eq!(deleted["bytes"], part["bytes"]);
+    }
+    assert!(parts().is_empty());
+    world.json_with_status(&["doctor", "quarantine", "delete", "../log", "--yes"], 1);
+    assert!(!world.run(&["repair", "--undo", "--yes"]).status.success());
+    assert_eq!(keys(&world).len(), 6);
+    world.json_with_status(&["doctor", "--deep"], 0);
 }

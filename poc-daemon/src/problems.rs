@@ -1,7 +1,7 @@
 //! What is wrong with the daemon and what waits for a person, as `daemon status` lists it.
 
 use crate::shared::Shared;
-use poc_agent::pause::PauseCause;
+use poc_agent::pause_cause::PauseCause;
 use poc_agent::proposal::proposals;
 use poc_agent::{ledger, tenant_rotation};
 use poc_graph::error::Result;

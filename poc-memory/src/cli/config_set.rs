@@ -116,15 +116,19 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
             .hint("name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all")
             .field("key"));
     }
-    // A file that is invalid already is not made worse.
-    Config::layered(Some((name, before)), std::iter::empty())?;
+    // A change that repairs an invalid file is made. Any other change of such a file is refused for what was wrong before.
+    let invalid_before = Config::layered(Some((name, before)), std::iter::empty()).err();
     let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
         Error::config(format!("`{name}` cannot be read: {}", error.message())).field("key")
     })?;
     let Some(value) = value else {
         let mut document = document;
         remove(document.as_table_mut(), &path);
-        return Ok(document.to_string());
+        let text = document.to_string();
+        return match Config::layered(Some((name, &text)), std::iter::empty()) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(invalid_before.unwrap_or(error)),
+        };
     };
     let as_text = Value::from(value);
     let literal = value.parse::<Value>().ok();
@@ -141,6 +145,9 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         }
     }
     let error = refused.unwrap_or_else(|| Error::internal("no value was tried"));
+    if let Some(before) = invalid_before.filter(|before| before.message == error.message) {
+        return Err(before);
+    }
     let invalid = Error::invalid(error.message).field(key);
     Err(match error.hint {
         Some(hint) => invalid.hint(hint),
@@ -254,6 +261,20 @@ top-k = 5
         check("nothing.there", "5");
         check("retrieve", "5");
         check("text.k1.more", "5");
+    }
+
+    #[test]
+    fn a_change_that_repairs_an_invalid_file_is_made() {
+        let wrong = FILE.replace("top-k = 5", "top-k = 0");
+        let change = |key: &str, value: Option<&str>| edited("config.toml", &wrong, key, value);
+        assert!(change("retrieve.top-k", Some("7")).unwrap().contains("top-k = 7"));
+        assert!(!change("retrieve.top-k", None).unwrap().contains("top-k"));
+        // Any other change is refused for the value that is wrong, and not for the new one.
+        for value in [Some("1.5"), None] {
+            let error = change("text.k1", value).unwrap_err();
+            assert!(error.message.contains("top-k"), "{error:?}");
+            assert_eq!(error.at.unwrap().line, Some(7));
+        }
     }
 
     #[test]

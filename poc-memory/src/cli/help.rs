@@ -69,18 +69,7 @@ const GROUPS: &[Group] = &[
     Group {
         heading: "Get started",
         everyday: &["demo", "import", "setup"],
-        others: &[
-            "doctor",
-            "verify",
-            "repair",
-            "init",
-            "mcp",
-            "plugin",
-            "hook",
-            "completions",
-            "man",
-            "help",
-        ],
+        others: &["init", "mcp", "plugin", "hook", "completions", "man", "help"],
     },
     Group {
         heading: "Find and read",
@@ -97,12 +86,8 @@ const GROUPS: &[Group] = &[
             "classify",
             "changes",
             "night",
-            "stats",
             "view",
             "pipeline",
-            "calibrate",
-            "eval",
-            "eval-live",
         ],
     },
     Group {
@@ -119,18 +104,33 @@ const GROUPS: &[Group] = &[
             "visit",
             "forget",
             "delete",
-            "consolidate",
             "export",
             "vault",
-            "backup",
-            "restore",
-            "compact",
         ],
     },
     Group {
         heading: "Agents, profiles and settings",
         everyday: &["agent", "profile"],
-        others: &["daemon", "config", "embed", "store"],
+        others: &["daemon", "config"],
+    },
+    Group {
+        heading: "Maintain and measure",
+        everyday: &[],
+        others: &[
+            "doctor",
+            "stats",
+            "verify",
+            "repair",
+            "backup",
+            "restore",
+            "compact",
+            "consolidate",
+            "embed",
+            "store",
+            "calibrate",
+            "eval",
+            "eval-live",
+        ],
     },
 ];
 
@@ -138,7 +138,7 @@ const GROUPS: &[Group] = &[
 pub(super) fn template(top: &Command) -> String {
     let header = *top.get_styles().get_header();
     let mut page = String::from("{about}\n\n{usage-heading} {usage}\n\n");
-    for Group { heading, everyday, .. } in GROUPS {
+    for Group { heading, everyday, .. } in GROUPS.iter().filter(|group| !group.everyday.is_empty()) {
         let rows = everyday.iter().map(|name| ((*name).to_owned(), about(top, name)));
         // Writing to a string cannot fail.
         let _ = write!(page, "{header}{heading}:{header:#}\n{}\n", aligned(rows, 10));

@@ -5,6 +5,7 @@ mod backup;
 mod command;
 mod completions;
 mod config_set;
+mod confirmation;
 mod daemon;
 mod daemon_client;
 mod demo;

@@ -1,5 +1,6 @@
 //! `profile delete`
 
+use super::confirmation::confirm;
 use super::local::LocalCommand;
 use super::session::Session;
 use poc_config::Config;
@@ -7,7 +8,6 @@ use poc_graph::error::{Code, Error, Result};
 use poc_notes::resolve::quoted;
 use poc_store::Store;
 use serde::Serialize;
-use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 /// Delete a profile with its notes, settings and agents
@@ -53,7 +53,7 @@ impl LocalCommand for ProfileDelete {
             .hint(format!("stop it first: `poc-memory --profile {} daemon stop`", quoted(&self.name))));
         }
         if !self.yes {
-            confirm(&self.name)?;
+            confirm(&self.name, &format!("This deletes all notes of `{}`.", self.name))?;
         }
         if let Some(pid) = Store::holder(&paths.store())? {
             return Err(Error::new(
@@ -79,24 +79,5 @@ impl LocalCommand for ProfileDelete {
     fn show(output: &ProfileDeleteOutput) -> String {
         let folders = output.folders.iter().map(|folder| format!("  {}\n", folder.display()));
         format!("deleted the profile `{}`:\n{}", output.name, folders.collect::<String>())
-    }
-}
-
-/// Asks on the terminal for the name of the profile.
-fn confirm(name: &str) -> Result<()> {
-    let refused = || Error::invalid(format!("`{name}` was not deleted"));
-    if !std::io::stdin().is_terminal() {
-        return Err(refused()
-            .hint("standard input is not a terminal: repeat the command with `--yes`")
-            .field("yes"));
-    }
-    let mut stderr = std::io::stderr();
-    // A terminal that cannot be written to cannot be asked either; then nothing is read.
-    let _ = write!(stderr, "This deletes all notes of `{name}`. Type its name to confirm: ");
-    let _ = stderr.flush();
-    let mut typed = String::new();
-    match std::io::stdin().read_line(&mut typed) {
-        Ok(_) if typed.trim() == name => Ok(()),
-        _ => Err(refused().hint("the typed name does not match")),
     }
 }

@@ -6,8 +6,8 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
-use poc_notes::edges::{self, Direction};
 use poc_notes::freshness::AsOf;
+use poc_notes::neighbor_edges::{self, Direction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -76,7 +76,7 @@ impl Op for Backlinks {
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let node = snapshot.find(&self.node).map_err(|error| error.field("node"))?;
         let mut connections: BTreeMap<NodeId, Connection> = BTreeMap::new();
-        for (kind, ends) in edges::of(&snapshot, node.id, snapshot.visibility())? {
+        for (kind, ends) in neighbor_edges::of(&snapshot, node.id, snapshot.visibility())? {
             let incoming =
                 ends.into_iter().filter(|end| end.direction == Direction::In && is_deliberate(kind));
             for end in incoming {

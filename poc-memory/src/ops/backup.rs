@@ -85,7 +85,7 @@ impl Op for Backup {
             },
         };
         let (store, paths, now) = (&memory.store, &memory.paths, memory.now());
-        let report = match backup::is_archive(&self.path) {
+        let report = match backup::is_archive(&self.path)? {
             true if self.keep.is_some() => {
                 return Err(Error::invalid("a file has one generation")
                     .hint("leave `keep` out, or name a folder")

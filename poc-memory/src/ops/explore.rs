@@ -6,7 +6,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::freshness::{self, AsOf};
-use poc_notes::keywords;
+use poc_notes::keyword_normalization;
 use poc_search::retrieve::explore::{self, ExploreQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ impl Op for Explore {
         let memory = ctx.memory;
         let config = &memory.config.explore;
         let text = self.text.question(&ctx.memory.config.search)?;
-        let keywords = keywords::normalize(&self.keywords)?;
+        let keywords = keyword_normalization::normalize(&self.keywords)?;
         let query = ExploreQuery {
             keywords: &keywords,
             depth: argument::count("depth", self.depth, ("explore.depth", config.depth))?,

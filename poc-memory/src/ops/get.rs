@@ -7,10 +7,10 @@ use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
 use poc_notes::ReadSnapshot;
-use poc_notes::edges::{self, Direction, NeighborEdge};
 use poc_notes::freshness::AsOf;
 use poc_notes::interchange::Note;
 use poc_notes::message::{self, ChunkOrigin};
+use poc_notes::neighbor_edges::{self, Direction, NeighborEdge};
 use poc_notes::{markdown, resolve, weight};
 use poc_rank::decay::lambda;
 use schemars::JsonSchema;
@@ -128,7 +128,7 @@ impl Op for Get {
             accesses: activity.accesses,
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
-            edges: edges::of(&snapshot, node.id, snapshot.visibility())?,
+            edges: neighbor_edges::of(&snapshot, node.id, snapshot.visibility())?,
             visits: note
                 .visits()
                 .map(|(agent, visit)| VisitRow {

@@ -6,9 +6,9 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, RunId};
 use poc_notes::diff::FieldChange;
-use poc_notes::edges::{self, Direction, NeighborEdge};
 use poc_notes::freshness::{self, AsOf};
 use poc_notes::history;
+use poc_notes::neighbor_edges::{self, Direction, NeighborEdge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Op for History {
         let history = history::find(ctx.memory, &self.node, ctx.visibility(self.quarantined))
             .map_err(|error| error.field("node"))?;
         let visibility = ctx.visibility(self.quarantined);
-        let mut edges = edges::of(&ctx.memory.store, history.id, visibility)?;
+        let mut edges = neighbor_edges::of(&ctx.memory.store, history.id, visibility)?;
         edges.retain(|kind, _| {
             !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
         });

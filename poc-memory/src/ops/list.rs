@@ -6,7 +6,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
 use poc_notes::freshness::{self, AsOf};
-use poc_notes::keywords;
+use poc_notes::keyword_normalization;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -64,7 +64,7 @@ impl Op for List {
     fn run(self, ctx: &Ctx<'_>) -> Result<ListOutput> {
         let limit = argument::count("limit", self.limit, ("list.limit", ctx.memory.config.list.limit))?;
         let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(self.quarantined));
-        let words = keywords::normalize(&self.keywords)?;
+        let words = keyword_normalization::normalize(&self.keywords)?;
         // A keyword that no note ever had has no number.
         let numbers: Option<Vec<u32>> = words.iter().map(|word| view.keyword_number(word)).collect();
         let is_wanted = |ix: &Ix| {

@@ -13,7 +13,7 @@ mod timing;
 use super::Catalog;
 use super::definition::Definition;
 use super::ledger::{AgentState, Pause, Reason, Trigger};
-use super::pause::PauseCause;
+use super::pause_cause::PauseCause;
 use super::schedule;
 use chrono_tz::Tz;
 use poc_graph::time::{Span, Timestamp};

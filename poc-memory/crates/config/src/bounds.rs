@@ -263,7 +263,7 @@ fn plain(value: &Value) -> String {
 
 /// The default value of a key.
 fn usual(key: &str) -> Option<Value> {
-    let shipped = toml::from_str::<Value>(super::DEFAULTS).ok()?;
+    let shipped = toml::from_str::<Value>(super::defaults::DEFAULTS).ok()?;
     key.split('.').try_fold(&shipped, |value, name| value.get(name)).cloned()
 }
 

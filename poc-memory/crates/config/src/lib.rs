@@ -4,6 +4,7 @@
 
 pub mod bounds;
 mod daemon;
+mod defaults;
 pub mod endpoint;
 pub mod files;
 #[cfg(any(fuzzing, test))]
@@ -34,13 +35,13 @@ pub mod toml_document;
 pub use daemon::{
     AgentsConfig, BudgetConfig, DaemonConfig, McpConfig, NotifyConfig, RunnableAgents, ToolSet,
 };
+pub use defaults::DEFAULTS;
 pub use history::HistoryRetention;
 pub use hooks::{HookGate, HookScope, HooksConfig, TranscriptsConfig};
 pub use learning::{
     CategoryDecayConfig, EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WeightConfig,
     WriteConfig,
 };
-pub use load::DEFAULTS;
 pub use models::{CallsConfig, HeuristicConfig, ModelConfig, ProviderConfig, ProviderKind};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use page::PageConfig;

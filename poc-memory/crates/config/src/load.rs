@@ -1,15 +1,13 @@
 //! Loads the settings: merges the layers and checks the result.
 
 use super::bounds;
+use super::defaults::DEFAULTS;
 use super::layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
 use super::sections::Config;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Table;
-
-/// The compiled-in defaults, with a comment on every line that needs one.
-pub const DEFAULTS: &str = include_str!("../defaults/config.toml");
 
 impl Config {
     /// The defaults alone.

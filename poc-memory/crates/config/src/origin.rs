@@ -1,7 +1,7 @@
 //! Every setting in force with the layer its value comes from.
 
+use super::defaults::DEFAULTS;
 use super::layer::{parse, read, scalar, variable_path, variables};
-use super::load::DEFAULTS;
 use super::sections::Config;
 use poc_graph::error::Result;
 use serde::Serialize;

@@ -2,8 +2,8 @@
 //! setting.
 
 use super::bounds;
+use super::defaults::DEFAULTS;
 use super::layer::parse;
-use super::load::DEFAULTS;
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
 use schemars::generate::SchemaSettings;

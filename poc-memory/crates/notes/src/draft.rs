@@ -1,6 +1,6 @@
 //! A note as it was submitted, and its validation.
 
-use super::{key, keywords};
+use super::{key, keyword_normalization};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
@@ -104,7 +104,7 @@ impl Draft {
         self.author = filled(self.author.map(|author| one_line(&author)));
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
-        self.keywords = self.keywords.map(|words| keywords::normalize(&words)).transpose()?;
+        self.keywords = self.keywords.map(|words| keyword_normalization::normalize(&words)).transpose()?;
         let (count, max) = (self.keywords.as_ref().map_or(0, Vec::len), config.insert.max_keywords);
         if count > max {
             return Err(Error::invalid(format!("the note has {count} keywords, a note may have {max}"))
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn keywords_are_normalised() {
         let words = ["  B-Tree ", "b-tree", "Cafe\u{301}"].map(String::from);
-        assert_eq!(keywords::normalize(&words).unwrap(), ["b-tree", "café"]);
+        assert_eq!(keyword_normalization::normalize(&words).unwrap(), ["b-tree", "café"]);
     }
 
     #[test]

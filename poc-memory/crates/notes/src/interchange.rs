@@ -2,7 +2,7 @@
 
 use super::draft::{self, EMOTION_MAX};
 use super::markdown_frame::MarkdownFrame;
-use super::{key, keywords, message};
+use super::{key, keyword_normalization, message};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -287,7 +287,7 @@ impl Note {
         if self.aliases.len() > MAX_ALIASES {
             return wrong("aliases", format!("a note has at most {MAX_ALIASES} former keys"));
         }
-        if keywords::normalize(&self.keywords)? != self.keywords {
+        if keyword_normalization::normalize(&self.keywords)? != self.keywords {
             return wrong("keywords", "the keywords are not normalised".into());
         }
         if self.title.is_empty() || self.title.contains('\n') {

@@ -178,7 +178,7 @@ mod tests {
         #[test]
         fn a_label_is_always_a_keyword_as_it_is_stored(folder in "/[a-zA-Z ,é\u{301}/\t.-]{1,40}") {
             if let Some(project) = Project::below(Path::new(&folder), None) {
-                let stored = crate::keywords::normalize(&[project.keyword()]);
+                let stored = crate::keyword_normalization::normalize(&[project.keyword()]);
                 prop_assert_eq!(stored.unwrap(), [project.keyword()]);
             }
         }

@@ -76,7 +76,8 @@ pub use record_encoding::Record;
 pub use records::Records;
 pub use repair::{
     QuarantineItem, QuarantinedRecord, QuarantinedTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
-    each_quarantined_record, quarantine_contents, quarantine_items, repair_folders, undo_repair,
+    delete_quarantine_item, each_quarantined_record, quarantine_contents, quarantine_items, quarantine_names,
+    repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{

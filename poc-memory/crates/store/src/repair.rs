@@ -11,8 +11,8 @@ mod quarantine_items;
 pub(crate) use journal::complete;
 pub use journal::repair_folders;
 pub use quarantine_items::{
-    QuarantineItem, QuarantinedRecord, QuarantinedTenant, each_quarantined_record, quarantine_contents,
-    quarantine_items,
+    QuarantineItem, QuarantinedRecord, QuarantinedTenant, delete_quarantine_item, each_quarantined_record,
+    quarantine_contents, quarantine_items, quarantine_names,
 };
 
 use crate::catch_up;

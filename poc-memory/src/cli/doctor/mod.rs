@@ -9,7 +9,7 @@ mod settings;
 mod store;
 mod vaults;
 
-pub(super) use quarantine::{QuarantineList, QuarantineShow};
+pub(super) use quarantine::{QuarantineDelete, QuarantineList, QuarantineShow};
 pub(super) use settings::problems;
 
 use super::local::LocalCommand;

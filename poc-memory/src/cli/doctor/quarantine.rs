@@ -1,11 +1,12 @@
-//! `doctor quarantine list` and `doctor quarantine show`
+//! `doctor quarantine list`, `doctor quarantine show` and `doctor quarantine delete`
 
+use crate::cli::confirmation::confirm;
 use crate::cli::local::LocalCommand;
 use crate::cli::session::Session;
 use crate::ops::plural;
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{quarantine_contents, quarantine_items};
+use poc_store::{delete_quarantine_item, quarantine_contents, quarantine_items, quarantine_names};
 use serde::Serialize;
 
 /// List what opens and repairs of a damaged store have moved to `quarantine/`
@@ -20,6 +21,27 @@ pub(in crate::cli) struct QuarantineList {}
 pub(in crate::cli) struct QuarantineShow {
     /// The name of the part, as `list` shows it
     name: String,
+}
+
+/// Delete a part of the quarantine for good
+///
+/// It may contain the only copy of notes: look at it with `show` first. A repair whose files are deleted cannot be undone.
+/// On a terminal the command asks for the name of the part; elsewhere `--yes` is required.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct QuarantineDelete {
+    /// The name of the part, as `list` shows it
+    name: String,
+    /// Delete without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// What `doctor quarantine delete` answers.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct QuarantineDeletion {
+    name: String,
+    /// The bytes that its files had.
+    bytes: u64,
 }
 
 /// What the quarantine contains.
@@ -88,9 +110,7 @@ impl LocalCommand for QuarantineShow {
     type Output = QuarantineNotes;
 
     fn run(self, session: &Session) -> Result<QuarantineNotes> {
-        let contents = quarantine_contents(&session.paths.store(), &self.name).map_err(|error| {
-            error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
-        })?;
+        let contents = quarantine_contents(&session.paths.store(), &self.name).map_err(at_name)?;
         let mut notes = Vec::new();
         for (tenant, own) in contents {
             let name = match &own.tuple {
@@ -122,6 +142,34 @@ impl LocalCommand for QuarantineShow {
         };
         output.notes.iter().map(text).collect::<Vec<_>>().join("\n")
     }
+}
+
+impl LocalCommand for QuarantineDelete {
+    const NAME: &'static str = "doctor quarantine delete";
+    type Output = QuarantineDeletion;
+
+    fn run(self, session: &Session) -> Result<QuarantineDeletion> {
+        let store = session.paths.store();
+        if !quarantine_names(&store)?.contains(&self.name) {
+            let message = format!("the quarantine does not contain `{}`", self.name);
+            return Err(at_name(Error::not_found(message)));
+        }
+        if !self.yes {
+            let warning = "This deletes files that may have the only copy of notes.";
+            confirm(&self.name, warning)?;
+        }
+        let bytes = delete_quarantine_item(&store, &self.name)?;
+        Ok(QuarantineDeletion { name: self.name, bytes })
+    }
+
+    fn show(output: &QuarantineDeletion) -> String {
+        format!("deleted `{}` with {}\n", output.name, plural(output.bytes, "byte"))
+    }
+}
+
+/// Adds the argument and a hint to an error about the name of a part.
+fn at_name(error: Error) -> Error {
+    error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
 }
 
 fn part_line(part: &PartOfQuarantine) -> String {

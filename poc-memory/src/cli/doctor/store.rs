@@ -10,7 +10,7 @@ use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
 use poc_notes::{freshness, verification};
-use poc_store::Store;
+use poc_store::{Store, quarantine_names};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn check(
     config: Config,
     daemon: Option<Client>,
 ) -> (Vec<CheckResult>, Option<Connection>) {
-    let mut findings = check_quarantine(&paths.store().join("quarantine"));
+    let mut findings = check_quarantine(&paths.store());
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
@@ -140,14 +140,12 @@ pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
 }
 
 /// A warning if recovery moved damaged parts to the quarantine at this or an earlier open.
-fn check_quarantine(quarantine: &Path) -> Vec<CheckResult> {
-    let entries = std::fs::read_dir(quarantine).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    if names.is_empty() {
-        return Vec::new();
-    }
+fn check_quarantine(store: &Path) -> Vec<CheckResult> {
+    let names = match quarantine_names(store) {
+        Ok(names) if names.is_empty() => return Vec::new(),
+        Ok(names) => names,
+        Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
+    };
     let message = format!("damaged parts were put aside: {}", names.join(", "));
     vec![
         CheckResult::new(CHECK, CheckState::Warning, message)

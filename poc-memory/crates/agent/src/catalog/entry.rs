@@ -3,7 +3,7 @@
 use crate::Definition;
 use crate::ledger::AgentState;
 use crate::model::ModelRegistry;
-use crate::pause::PauseCause;
+use crate::pause_cause::PauseCause;
 use crate::schedule::Schedule;
 use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;

@@ -1,9 +1,10 @@
 //! Writes a generation.
 
 use super::files::{self, BackupFile, Meter};
-use super::generations::{self, BackupGeneration};
+use super::generation::{self, BackupGeneration};
+use super::generations;
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, backup_places, unusable};
+use super::{BackupCallbacks, backup_places, folder_lock, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -86,7 +87,7 @@ pub(super) fn write_generation(
         return Err(Error::invalid(message).hint("name the folder that contains it").field("path"));
     }
     create_private(folder)?;
-    let _lock = generations::lock(folder)?;
+    let _lock = folder_lock::lock(folder)?;
     generations::remove_partial(folder)?;
     let earlier = generations::in_folder(folder)?;
     require_own(folder, &earlier, &origin)?;
@@ -95,7 +96,7 @@ pub(super) fn write_generation(
     let numbers = earlier.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.number));
     let number = numbers.max().unwrap_or(0) + 1;
     let manifest = BackupManifest { number, ..BackupManifest::new(origin, log.seq, log.base, now, notes) };
-    let name = generations::name(log.seq, now);
+    let name = generation::name(log.seq, now);
     let total = log.segments.iter().map(|segment| segment.bytes * 2).sum();
     let mut writer = Writer {
         partial: generations::partial(folder, &name),

@@ -84,6 +84,20 @@ impl BackupManifest {
         self.all_files().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
+    /// Names the first transaction that no segment has; `None` if the segments are those of one log from its beginning.
+    pub(super) fn gap(&self) -> Option<String> {
+        // A compacted log begins with the state after its base, in as many transactions as that takes.
+        let first = self.log.first().map_or(1, |segment| segment.first);
+        let mut next = if self.base > 0 && first <= self.base { first } else { 1 };
+        for segment in &self.log {
+            if segment.first != next {
+                break;
+            }
+            next = segment.last.saturating_add(1);
+        }
+        (next != self.seq.saturating_add(1)).then(|| format!("the log lacks transaction {next}"))
+    }
+
     /// Whether another generation has the same content.
     pub(super) fn same_content(&self, other: &BackupManifest) -> bool {
         (&self.store, self.seq, &self.log, &self.files) == (&other.store, other.seq, &other.log, &other.files)

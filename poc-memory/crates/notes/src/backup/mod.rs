@@ -9,7 +9,10 @@
 mod archive;
 mod backup_places;
 mod create;
+mod create_archive;
 mod files;
+mod folder_lock;
+mod generation;
 mod generations;
 mod manifest;
 mod restore;
@@ -18,10 +21,11 @@ mod search;
 mod tests;
 mod verify;
 
-pub use archive::{create_archive, is_archive};
 pub use create::{BackupReport, create};
+pub use create_archive::{create_archive, is_archive};
 pub use files::BackupFile;
-pub use generations::{BackupGeneration, generations};
+pub use generation::BackupGeneration;
+pub use generations::generations;
 pub use manifest::{BackupManifest, BackupSegment};
 pub use restore::{RestoreOptions, RestorePoint, RestoreReport, restore};
 pub(crate) use search::{BackupPart, search};
@@ -53,4 +57,10 @@ pub fn no_backups(place: &Path) -> Error {
 /// The error for a file or folder that the system refuses.
 fn unusable(path: &Path, what: &str, error: &std::io::Error) -> Error {
     Error::unavailable(format!("`{}` cannot be {what}: {error}", path.display()))
+}
+
+/// The error for a backup that is damaged.
+fn damaged(problem: &str) -> Error {
+    Error::internal(format!("the backup is damaged and was not restored: {problem}"))
+        .hint("`poc-memory backup PATH --verify` lists the damage")
 }

@@ -4,10 +4,11 @@ use super::archive;
 use super::backup_places;
 use super::create::{parts, real};
 use super::files::{self, Meter};
-use super::generations::{BackupGeneration, generations};
+use super::generation::BackupGeneration;
+use super::generations::generations;
 use super::manifest::BackupManifest;
 use super::verify::Checker;
-use super::{BackupCallbacks, no_backups, unusable};
+use super::{BackupCallbacks, damaged, no_backups, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::Node;
 use poc_graph::error::{Error, Result};
@@ -70,12 +71,12 @@ pub struct RestoreOptions {
 }
 
 /// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which
-/// have no store or an empty one. The store appears last, complete and opened once; settings, agents, prompts and runs appear only where
-/// there are none.
+/// have no store or an empty one. The store appears last, complete and opened once; settings, agents, prompts and runs
+/// appear only where there are none.
 ///
 /// # Errors
-/// `conflict` when there is a store with content, `locked` when a process has it open; `not_found` when no generation has the state; `internal` when those that have it are
-/// damaged. The place is unchanged then.
+/// `conflict` when there is a store with content, `locked` when a process has it open, `not_found` when no generation has
+/// the state, `internal` when those that have it are damaged. The place is unchanged then.
 pub fn restore(
     place: &Path,
     options: RestoreOptions,
@@ -129,12 +130,6 @@ fn restore_archive(
     restored
 }
 
-/// The error for a backup that is damaged.
-pub(super) fn damaged(problem: &str) -> Error {
-    Error::internal(format!("the backup is damaged and was not restored: {problem}"))
-        .hint("`poc-memory backup PATH --verify` lists the damage")
-}
-
 /// Restores the newest intact one of the generations of a place.
 fn restore_of(
     all: &[BackupGeneration],
@@ -167,18 +162,22 @@ fn restore_of(
                 .to_owned(),
         );
     }
-    match older_intact(all, callbacks)? {
-        Some(intact) => hints.push(format!(
+    match other_generation(all, callbacks)? {
+        Some((generation, true)) => hints.push(format!(
             "the same command with `--to {}` restores the newest intact generation, of {}",
-            intact.seq, intact.at
+            generation.seq, generation.at
         )),
-        None if hints.is_empty() => hints
-            .push(
-                "no generation is intact: `poc-memory backup PATH --verify` lists the damage; copy the folder `log` of a \
-                 generation to `store/log` of an empty home, and `poc-memory repair` shows what can be saved"
-                    .to_owned(),
-            ),
-        None => {}
+        Some((generation, false)) if hints.is_empty() => hints.push(format!(
+            "the same command with `--to {} --skip-damaged-files` restores the notes of {} and leaves out the damaged files \
+             of that generation",
+            generation.seq, generation.at
+        )),
+        None if hints.is_empty() => hints.push(
+            "no generation has an intact log: `poc-memory backup PATH --verify` lists the damage; copy the folder `log` of \
+             a generation to `store/log` of an empty home, and `poc-memory repair` shows what can be saved"
+                .to_owned(),
+        ),
+        Some(_) | None => {}
     }
     Err(damaged(first).hint(hints.join("; ")))
 }
@@ -246,20 +245,24 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
         .field("to")
 }
 
-/// The first generation, newest first, that is completely intact.
-fn older_intact<'a>(
+/// The newest intact generation, with `true`; without one the newest with an intact log, whose other files are damaged.
+fn other_generation<'a>(
     all: &'a [BackupGeneration],
     callbacks: &BackupCallbacks<'_>,
-) -> Result<Option<&'a BackupGeneration>> {
+) -> Result<Option<(&'a BackupGeneration, bool)>> {
     let mut checker = Checker::new(callbacks);
+    let mut with_intact_log = None;
     for generation in all {
-        if let Ok(manifest) = &generation.manifest
-            && checker.problems(&generation.path, manifest)?.is_empty()
-        {
-            return Ok(Some(generation));
+        let Ok(manifest) = &generation.manifest else { continue };
+        if !checker.log_problems(&generation.path, manifest, u64::MAX)?.is_empty() {
+            continue;
         }
+        if checker.file_problems(&generation.path, manifest)?.is_empty() {
+            return Ok(Some((generation, true)));
+        }
+        with_intact_log.get_or_insert((generation, false));
     }
-    Ok(None)
+    Ok(with_intact_log)
 }
 
 /// Whether a generation has a state.

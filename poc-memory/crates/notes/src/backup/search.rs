@@ -1,7 +1,8 @@
 //! Finds the backups of a memory that contain something.
 
 use super::files::{self, Meter};
-use super::generations::{BackupGeneration, generations};
+use super::generation::BackupGeneration;
+use super::generations::generations;
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, BackupFile, archive, backup_places, unusable};
 use poc_config::paths::Paths;

@@ -355,6 +355,19 @@ fn damaged_files_beside_the_log_can_be_left_out() {
 }
 
 #[test]
+fn a_new_file_of_a_compressed_format_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let error = is_archive(&home.path().join("backup.tgz")).unwrap_err();
+    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidArgument, Some("path")));
+    assert!(is_archive(&home.path().join("backup.tar")).unwrap());
+    // Folders have any name.
+    fs::create_dir(home.path().join("backup.zip")).unwrap();
+    for folder in ["backup.zip", "backup", "backup.2026"] {
+        assert!(!is_archive(&home.path().join(folder)).unwrap(), "{folder}");
+    }
+}
+
+#[test]
 fn the_folder_of_a_generation_is_a_place_to_restore_from_only() {
     let profile = Profile::new();
     profile.put(1..3);
@@ -530,6 +543,23 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     // As of a time the whole generation is read, and the older one takes over.
     let (report, ..) = profile.restore(RestorePoint::At(Timestamp(29 * HOUR))).unwrap();
     assert_eq!((report.seq, report.skipped.len()), (29, 1));
+}
+
+#[test]
+fn an_older_generation_with_an_intact_log_is_recommended_if_none_is_intact() {
+    let profile = Profile::new();
+    profile.put(1..30);
+    let older = profile.back_up(100, 9).unwrap();
+    profile.put(30..60);
+    let newest = profile.back_up(101, 9).unwrap();
+    let last = newest.manifest.log.last().unwrap();
+    fs::remove_file(profile.folder().join(&newest.name).join(&last.file.path)).unwrap();
+    fs::remove_file(profile.folder().join(&older.name).join("agents/one.toml")).unwrap();
+    let error = profile.restore(RestorePoint::Newest).err().unwrap();
+    assert!(error.hint.as_ref().unwrap().contains("`--to 29 --skip-damaged-files`"), "{error:?}");
+    let options = RestoreOptions { point: RestorePoint::Seq(29), skip_damaged_files: true };
+    let (report, ..) = restore_with(&profile.folder(), options).unwrap();
+    assert_eq!((report.seq, report.notes), (29, 29));
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use super::archive;
 use super::files::{self, BackupFile, Meter};
-use super::generations::BackupGeneration;
+use super::generation::BackupGeneration;
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, unusable};
 use poc_graph::error::Result;
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
         manifest: &BackupManifest,
         last: u64,
     ) -> Result<Vec<String>> {
-        let mut problems: Vec<String> = gap(manifest).into_iter().collect();
+        let mut problems: Vec<String> = manifest.gap().into_iter().collect();
         for segment in manifest.log.iter().filter(|segment| segment.first <= last) {
             problems.extend(self.problem(folder, &segment.file, Some(segment))?);
         }
@@ -141,18 +141,4 @@ impl<'a> Checker<'a> {
             _ => None,
         })
     }
-}
-
-/// Names the first transaction that no segment has; `None` if the segments are those of one log from its beginning.
-pub(super) fn gap(manifest: &BackupManifest) -> Option<String> {
-    // A compacted log begins with the state after its base, in as many transactions as that takes.
-    let first = manifest.log.first().map_or(1, |segment| segment.first);
-    let mut next = if manifest.base > 0 && first <= manifest.base { first } else { 1 };
-    for segment in &manifest.log {
-        if segment.first != next {
-            break;
-        }
-        next = segment.last.saturating_add(1);
-    }
-    (next != manifest.seq.saturating_add(1)).then(|| format!("the log lacks transaction {next}"))
 }

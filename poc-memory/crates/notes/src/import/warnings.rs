@@ -4,7 +4,7 @@ use super::ParsedNote;
 use super::location::SourceLocation;
 use super::run::Import;
 use crate::draft::{self, EMOTION_MAX};
-use crate::{key, keywords};
+use crate::{key, keyword_normalization};
 use poc_graph::error::{Error, Result};
 
 impl Import<'_> {
@@ -26,7 +26,7 @@ impl Import<'_> {
             }
         }
         if let Some(words) = &mut draft.keywords {
-            words.retain(|word| match keywords::normalize(std::slice::from_ref(word)) {
+            words.retain(|word| match keyword_normalization::normalize(std::slice::from_ref(word)) {
                 Ok(_) => true,
                 Err(error) => {
                     warnings.push(error);

@@ -3,7 +3,7 @@
 use super::sketch;
 use super::written_properties::{self, WrittenProperties};
 use crate::import::{NoteLink, VaultNote, read_vault_note};
-use crate::{Memory, draft, keywords};
+use crate::{Memory, draft, keyword_normalization};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, content_hash, normal_key, one_line, title_of};
@@ -73,7 +73,7 @@ pub(super) fn read(
     let mut note = read_vault_note(memory, (path, name), text, provenance)?;
     let written = take_written(&mut note);
     let words = note.draft.keywords.take().unwrap_or_default();
-    let words = keywords::normalize(&words)?;
+    let words = keyword_normalization::normalize(&words)?;
     let body = draft::tidy(note.draft.body.as_deref().unwrap_or_default());
     let title = note.draft.title.as_deref().map(one_line).filter(|title| !title.is_empty());
     let title = title.or_else(|| title_of(&body)).unwrap_or_default();

@@ -6,7 +6,6 @@
 //! of transactions that leave the records in agreement with the notes, so the next sync completes an interrupted one.
 
 mod binding;
-mod contents;
 mod digest;
 mod links;
 mod moves;
@@ -17,6 +16,7 @@ mod scan;
 mod scan_record;
 mod sketch;
 mod status;
+mod store_notes;
 mod sync;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,8 @@ use crate::tenants::TenantRow;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, Tenant, Tuple};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A file or folder in the quarantine.
@@ -32,20 +33,9 @@ pub struct QuarantineItem {
 /// # Errors
 /// `unavailable` when it cannot be read.
 pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
-    let quarantine = directory.join("quarantine");
-    if !quarantine.exists() {
-        return Ok(Vec::new());
-    }
     let mut found = Vec::new();
-    for entry in fs::read_dir(&quarantine).map_err(|error| unreadable(&quarantine, &error))? {
-        let path = entry.map_err(|error| unreadable(&quarantine, &error))?.path();
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    for (name, files) in named_files(directory)? {
         let mut part = QuarantineItem { name, bytes: 0, changes: 0, range: None };
-        let files = files(&path)?;
-        // A repair that was undone leaves the list of its moves.
-        if files == [path.join(MANIFEST)] {
-            continue;
-        }
         for file in files {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
@@ -56,7 +46,60 @@ pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
         }
         found.push(part);
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The names of [`quarantine_items`], without reading their files.
+///
+/// # Errors
+/// `unavailable` when a folder cannot be read.
+pub fn quarantine_names(directory: &Path) -> Result<Vec<String>> {
+    Ok(named_files(directory)?.into_keys().collect())
+}
+
+/// Deletes a file or folder in the quarantine for good. A repair that moved it there cannot be undone afterwards. Returns
+/// the bytes that its files had.
+///
+/// # Errors
+/// `not_found` when the quarantine does not contain it, `unavailable` when it cannot be deleted.
+pub fn delete_quarantine_item(directory: &Path, name: &str) -> Result<u64> {
+    let path = item_path(directory, name)?;
+    let bytes = files(&path)?.iter().map(|file| fs::metadata(file).map_or(0, |found| found.len())).sum();
+    let delete = || {
+        if !path.is_dir() {
+            return fs::remove_file(&path);
+        }
+        // Without its list of moves, no part of the repair is undone if this is interrupted.
+        match fs::remove_file(path.join(MANIFEST)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => fs::remove_dir_all(&path),
+        }
+    };
+    let synced = || File::open(directory.join("quarantine"))?.sync_all();
+    let deleted = delete().and_then(|()| synced());
+    deleted.map_err(|error| {
+        Error::unavailable(format!("`{}` cannot be deleted: {error}", path.display()))
+            .hint("repeat the command: it deletes what is left")
+    })?;
+    Ok(bytes)
+}
+
+/// The files of each item in the quarantine, by the name of the item.
+fn named_files(directory: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
+    let quarantine = directory.join("quarantine");
+    let mut found = BTreeMap::new();
+    if !quarantine.exists() {
+        return Ok(found);
+    }
+    for entry in fs::read_dir(&quarantine).map_err(|error| unreadable(&quarantine, &error))? {
+        let path = entry.map_err(|error| unreadable(&quarantine, &error))?.path();
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let files = files(&path)?;
+        // A repair that was undone leaves the list of its moves.
+        if files != [path.join(MANIFEST)] {
+            found.insert(name, files);
+        }
+    }
     Ok(found)
 }
 

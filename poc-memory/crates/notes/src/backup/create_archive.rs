@@ -1,0 +1,208 @@
+//! Writes a backup in one file.
+//!
+//! A generation is written as in a backup folder, into a folder beside the archive, and packed from there.
+
+use super::archive;
+use super::backup_places;
+use super::create::{
+    BackupReport, has_other_changes, origin, require_outside, require_own, write_generation,
+};
+use super::files::{self, Meter};
+use super::generation::BackupGeneration;
+use super::manifest::{self, BackupManifest};
+use super::{BackupCallbacks, folder_lock, unusable};
+use poc_config::paths::{Paths, create_private};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_store::Store;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use tar::{Builder, EntryType, Header};
+
+/// Extensions of compressed archives.
+const COMPRESSED: [&str; 10] = ["7z", "bz2", "gz", "rar", "tbz2", "tgz", "txz", "xz", "zip", "zst"];
+
+/// Whether a backup to this path is an archive: an existing file, or a new one whose name ends in `.tar`.
+///
+/// # Errors
+/// `invalid_argument` when nothing exists there and the name is that of a compressed archive, which backups are not.
+pub fn is_archive(place: &Path) -> Result<bool> {
+    if place.exists() {
+        return Ok(place.is_file());
+    }
+    let extension = place.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if COMPRESSED.contains(&extension.as_str()) {
+        return Err(Error::invalid(format!("`{}` would be a compressed archive", place.display()))
+            .hint("a backup in one file is not compressed: end its name in `.tar`")
+            .field("path"));
+    }
+    Ok(extension == "tar")
+}
+
+/// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory. The store may
+/// be written to meanwhile. The disk of the archive needs free space of twice its size until then.
+///
+/// # Errors
+/// As [`create`](super::create); `invalid_argument` when the file exists and is not a backup; `conflict` when it has
+/// transactions that the store lacks, or its manifest cannot be read.
+pub fn create_archive(
+    store: &Store,
+    paths: &Paths,
+    file: &Path,
+    now: Timestamp,
+    callbacks: &BackupCallbacks<'_>,
+) -> Result<BackupReport> {
+    let file = &resolved(file)?;
+    require_outside(file, paths)?;
+    let preparation = Preparation::begin(file)?;
+    let earlier = if file.exists() { Some(archive::generation(file)?) } else { None };
+    if let Some(earlier) = &earlier {
+        require_own(file, std::slice::from_ref(earlier), &origin(store)?)?;
+        require_replaceable(earlier, store)?;
+    }
+    let report = write_generation(store, paths, &preparation.generations(), 1, now, &|| {}, callbacks)?;
+    let report = preparation.pack(file, earlier.as_ref(), report, callbacks)?;
+    backup_places::remember(paths, file);
+    Ok(report)
+}
+
+/// The file that a path leads to: an archive behind a symbolic link is replaced, and not the link.
+fn resolved(file: &Path) -> Result<PathBuf> {
+    if fs::symlink_metadata(file).is_ok() {
+        return file.canonicalize().map_err(|error| unusable(file, "found", &error));
+    }
+    Ok(file.to_owned())
+}
+
+/// Refuses to replace what cannot be read, or states that the store does not have.
+fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> {
+    let refused = |why: String| {
+        Err(Error::conflict(format!("`{}` is not replaced: {why}", earlier.path.display()))
+            .hint("name another file, or move this one away")
+            .field("path"))
+    };
+    let manifest = match &earlier.manifest {
+        Ok(manifest) => manifest,
+        Err(problem) => return refused(problem.clone()),
+    };
+    if has_other_changes(manifest, store)? {
+        return refused("it has changes that this memory lacks".to_owned());
+    }
+    Ok(())
+}
+
+/// The folder beside an archive in which the next one is prepared, locked. It is deleted when this is dropped.
+struct Preparation {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Preparation {
+    /// Begins, and deletes what an interruption has left.
+    fn begin(file: &Path) -> Result<Preparation> {
+        let mut name = OsString::from(".");
+        name.push(file.file_name().unwrap_or_default());
+        name.push(".backup-partial");
+        let folder = file.with_file_name(name);
+        create_private(&folder)?;
+        let preparation = Preparation { _lock: folder_lock::lock(&folder)?, folder };
+        preparation.clear()?;
+        Ok(preparation)
+    }
+
+    /// The backup folder with the generation.
+    fn generations(&self) -> PathBuf {
+        self.folder.join("generations")
+    }
+
+    /// The archive while it is written.
+    fn archive(&self) -> PathBuf {
+        self.folder.join("archive.tar")
+    }
+
+    /// Deletes its own files, and nothing else that may be there.
+    fn clear(&self) -> Result<()> {
+        files::remove(&self.generations())?;
+        files::remove(&self.archive())
+    }
+
+    /// Packs the generation, unless the earlier archive has the same content and is intact.
+    fn pack(
+        &self,
+        file: &Path,
+        earlier: Option<&BackupGeneration>,
+        mut report: BackupReport,
+        callbacks: &BackupCallbacks<'_>,
+    ) -> Result<BackupReport> {
+        let mut meter = Meter::new(callbacks, Some(report.manifest.bytes().saturating_mul(2)));
+        if let Some(earlier) = earlier
+            && let Ok(known) = &earlier.manifest
+            && known.same_content(&report.manifest)
+        {
+            if archive::problems(file, known, &mut meter)?.is_empty() {
+                report.unchanged = true;
+                report.name.clone_from(&earlier.name);
+                report.manifest = known.clone();
+                report.copied = (0, 0);
+                return Ok(report);
+            }
+            report.damaged.push(file.display().to_string());
+        }
+        let packed = self.archive();
+        pack(&self.generations().join(&report.name), &report.name, &report.manifest, &packed, &mut meter)?;
+        // All of it is read back, also the manifest.
+        let problems = match archive::generation(&packed)?.manifest {
+            Ok(manifest) if manifest == report.manifest => archive::problems(&packed, &manifest, &mut meter)?,
+            Ok(_) => vec!["its manifest is another".to_owned()],
+            Err(problem) => vec![problem],
+        };
+        if let Some(problem) = problems.first() {
+            let message = format!("`{}` does not contain what was written: {problem}", packed.display());
+            return Err(Error::internal(message)
+                .hint("check the disk of the backup; nothing was changed in the memory"));
+        }
+        let parent = file.parent().unwrap_or(file);
+        let renamed = fs::rename(&packed, file).and_then(|()| files::sync_folder(parent));
+        renamed.map_err(|error| unusable(file, "written", &error))?;
+        Ok(report)
+    }
+}
+
+impl Drop for Preparation {
+    fn drop(&mut self) {
+        // What cannot be deleted now is deleted by the next backup. The lock is held meanwhile, and goes last.
+        let _ = self.clear();
+        let _ = fs::remove_file(self.folder.join(folder_lock::LOCK));
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Packs the files of a generation, durably.
+fn pack(
+    source: &Path,
+    name: &str,
+    manifest: &BackupManifest,
+    target: &Path,
+    meter: &mut Meter<'_>,
+) -> Result<()> {
+    let written = |error: io::Error| unusable(target, "written", &error);
+    let mut archive = Builder::new(BufWriter::new(files::create(target)?));
+    let paths = [manifest::FILE, manifest::CHECKSUM].into_iter();
+    for path in paths.chain(manifest.all_files().map(|file| file.path.as_str())) {
+        let from = source.join(path);
+        let file = File::open(&from).map_err(|error| unusable(&from, "read", &error))?;
+        let bytes = file.metadata().map_err(|error| unusable(&from, "read", &error))?.len();
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Regular);
+        header.set_size(bytes);
+        header.set_mode(0o600);
+        header.set_mtime(u64::try_from(manifest.at.0 / 1000).unwrap_or(0));
+        archive.append_data(&mut header, format!("{name}/{path}"), file).map_err(written)?;
+        meter.add(bytes)?;
+    }
+    let file =
+        archive.into_inner().map_err(written)?.into_inner().map_err(|error| written(error.into_error()))?;
+    file.sync_all().map_err(written)
+}

@@ -1,0 +1,83 @@
+//! One generation of a backup, and its name.
+
+use super::files::{self, BackupFile};
+use super::manifest::BackupManifest;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use std::fs;
+use std::path::PathBuf;
+
+/// A complete generation.
+#[derive(Clone, Debug)]
+pub struct BackupGeneration {
+    /// The name of its folder: `SEQ-TIME`.
+    pub name: String,
+    /// The folder, or the archive that has it.
+    pub path: PathBuf,
+    /// The last transaction, from the name.
+    pub seq: u64,
+    /// When the backup began, from the name.
+    pub at: Timestamp,
+    /// What it contains, or why that cannot be read.
+    pub manifest: Result<BackupManifest, String>,
+}
+
+impl BackupGeneration {
+    /// A generation with this name; `None` if it is not the name of a generation.
+    pub(super) fn new(
+        name: String,
+        path: PathBuf,
+        manifest: impl FnOnce() -> Result<BackupManifest, String>,
+    ) -> Option<BackupGeneration> {
+        let (seq, at) = parse(&name)?;
+        let manifest = manifest().and_then(|manifest| {
+            let is_own = (manifest.seq, manifest.at) == (seq, at);
+            is_own.then_some(manifest).ok_or_else(|| "the manifest belongs to another generation".to_owned())
+        });
+        Some(BackupGeneration { name, path, seq, at, manifest })
+    }
+
+    /// The files that are missing or have another length, one line each, without reading them; empty in an archive, whose
+    /// files have no lengths of their own.
+    pub fn incomplete_files(&self) -> Vec<String> {
+        let Some(manifest) = self.manifest.as_ref().ok().filter(|_| !self.path.is_file()) else {
+            return Vec::new();
+        };
+        let problem = |file: &BackupFile| match fs::symlink_metadata(self.path.join(&file.path)) {
+            Ok(found) if !found.is_file() => Some("is not a file".to_owned()),
+            Ok(found) => files::wrong_length(found.len(), file),
+            Err(_) => Some("is missing".to_owned()),
+        };
+        manifest
+            .all_files()
+            .filter_map(|file| problem(file).map(|problem| format!("`{}` {problem}", file.path)))
+            .collect()
+    }
+
+    /// The manifest.
+    ///
+    /// # Errors
+    /// `internal` when it is damaged.
+    pub(super) fn readable(&self) -> Result<&BackupManifest> {
+        self.manifest.as_ref().map_err(|problem| {
+            Error::internal(format!("the generation `{}` is damaged: {problem}", self.name))
+        })
+    }
+}
+
+/// The name of a generation.
+pub(super) fn name(seq: u64, at: Timestamp) -> String {
+    let digits: String = at.to_string().chars().filter(|c| !"-:".contains(*c)).collect();
+    format!("{seq:020}-{digits}")
+}
+
+/// The sequence number and time of a name.
+pub(super) fn parse(text: &str) -> Option<(u64, Timestamp)> {
+    let (seq, time) = text.split_once('-')?;
+    let (day, hour) = time.split_once('T')?;
+    let (year, month, date) = (day.get(..4)?, day.get(4..6)?, day.get(6..)?);
+    let (hours, minutes, seconds) = (hour.get(..2)?, hour.get(2..4)?, hour.get(4..)?);
+    let at = Timestamp::parse(&format!("{year}-{month}-{date}T{hours}:{minutes}:{seconds}")).ok()?;
+    let seq = seq.parse().ok()?;
+    (name(seq, at) == text).then_some((seq, at))
+}
