@@ -358,7 +358,8 @@ fn damaged_files_beside_the_log_can_be_left_out() {
 fn a_new_file_of_a_compressed_format_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let error = is_archive(&home.path().join("backup.tgz")).unwrap_err();
-    assert_eq!((error.code, error.field.as_deref()), (Code::InvalidArgument, Some("path")));
+    let field = error.at.as_ref().and_then(|at| at.field.as_deref());
+    assert_eq!((error.code, field), (Code::InvalidArgument, Some("path")));
     assert!(is_archive(&home.path().join("backup.tar")).unwrap());
     // Folders have any name.
     fs::create_dir(home.path().join("backup.zip")).unwrap();
