@@ -36,7 +36,7 @@ pub struct PropagationWeights {
     pub linking: f64,
     /// The number of links up to which each link of a note passes on its full share.
     pub linking_degree: usize,
-    /// Weight for a note without other relations, for the mean over its nearest notes.
+    /// Weight for a note without other relations, for each of its nearest notes.
     pub alike: f64,
 }
 
