@@ -39,7 +39,7 @@ section!(
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdgesConfig {
-    /// Weight below which searches do not follow an edge.
+    /// Weight below which recall does not follow an edge and consolidation deletes it.
     pub floor: f64,
     /// Maximum weight of an edge.
     pub cap: f64,

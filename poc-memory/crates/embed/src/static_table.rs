@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 /// The built-in table. `defaults/static.md` describes how it was created from all-MiniLM-L6-v2.
 static BUNDLED: &[u8] = include_bytes!("../defaults/static.table");
 
-/// Number of texts from which several threads are used.
+/// Minimum number of texts per thread; with fewer, another thread is not worth starting.
 const MANY: usize = 32;
 
 /// The embedder `static`.

@@ -25,7 +25,7 @@ named!(
         Structural = "structural",
         /// Associative. The two notes were recalled together. Weight 0.05–100, decaying.
         CoRetrieval = "co_retrieval",
-        /// Associative. Search followed this edge to a hit. Weight 0.05–100, decaying.
+        /// Associative. Recall reached a hit over this edge. Weight 0.05–100, decaying.
         CoTraversal = "co_traversal",
         /// The source, a fact or a digest, was created from the target. The strength is 1.
         #[serde(alias = "derived_from")] // As release 0.1 wrote it.

@@ -208,7 +208,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that only moves when told to, for tests and the demo.
+/// A clock that moves only when it is set, for tests and the demo.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 

@@ -39,7 +39,7 @@ pub struct Cause {
     /// The start of the call if it makes several transactions; `None` if it makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
-    /// The sequence numbers of the transactions that it undoes completely.
+    /// The sequence numbers of the transactions that it undoes, as far as they were not undone before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
 }

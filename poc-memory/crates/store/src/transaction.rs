@@ -71,7 +71,7 @@ impl<'a> Transaction<'a> {
         (self.writes, self.undoes)
     }
 
-    /// Records in the cause that this transaction completely undoes transaction `seq`.
+    /// Records in the cause that this transaction undoes all that is left of transaction `seq`.
     pub fn set_undoes(&mut self, seq: u64) {
         self.undoes.push(seq);
     }

@@ -22,7 +22,7 @@ use refinement::refine;
 /// The minimum increase in modularity that a pass must bring for another one to follow.
 const MIN_GAIN: f64 = 1e-4;
 
-/// Maximum number of passes. Most graphs need two or three; further passes gain less than 0.01 in modularity.
+/// Maximum number of passes. Most graphs need two or three; further passes gain less than a hundredth.
 const MAX_PASSES: usize = 4;
 
 /// The community of every node. `start` has the initial community of each node; its labels must be below the number of

@@ -50,7 +50,7 @@ pub(super) struct Comparison<'a> {
     pub(super) relation: Relation,
     /// The bound: a number, or a duration in milliseconds for a field that is an instant.
     pub(super) bound: f64,
-    /// For a field that is an instant: the end of the elapsed time, usually the time of the run.
+    /// For a field that is an instant: the time of the run, up to which the elapsed time is counted.
     pub(super) until: Option<Timestamp>,
     /// The step to whose multiples values and bound are rounded before they are compared.
     pub(super) step: Option<f64>,

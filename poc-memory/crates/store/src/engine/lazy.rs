@@ -25,8 +25,8 @@ pub(crate) trait EngineSource: Send + Sync {
     /// cannot be used.
     fn substitute(&self, why: &str) -> Result<CurrentEngine>;
 
-    /// Deletes the files of an engine that did not close and keeps them locked, so that [`EngineSource::open`] creates
-    /// new ones from the log. Fails if the log is incomplete or the disk has no space for the files.
+    /// Deletes the files of an engine that did not close and still holds their lock, so that [`EngineSource::open`]
+    /// creates new ones from the log. Fails if the log is incomplete or the disk has no space for the new files.
     fn discard(&self) -> Result<()>;
 }
 
