@@ -1,4 +1,4 @@
-//! Bounds of the numbers and durations in the settings.
+//! Bounds for the numbers and durations in the settings.
 
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
@@ -6,8 +6,8 @@ use poc_graph::time::Span;
 use std::ops::RangeInclusive;
 use toml::Value;
 
-/// A key, its minimum and its maximum: a number, or seconds where it is a duration. `*` matches
-/// any one name. A request that may give the number itself has the same bounds: see [`of`].
+/// A key with its minimum and maximum: a number, or seconds if the setting is a duration. `*`
+/// matches any single name. A request that overrides a setting has the same bounds; see [`of`].
 const BOUNDS: &[(&str, f64, f64)] = &[
     ("embedder.dimensions", 1.0, 65_536.0),
     ("embedder.timeout", 1.0, UNBOUNDED),
@@ -56,7 +56,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("recall.oversample", 1.0, 1000.0),
     ("recall.likeness-exponent", 0.0, 64.0),
     ("recall.weight-exponent", 0.0, 64.0),
-    // A longer path must not score higher.
+    // A smaller factor would give a longer path a higher score.
     ("recall.depth-factor", 1.0, UNBOUNDED),
     ("recall.co-retrieval-base", 0.0, UNBOUNDED),
     ("recall.co-retrieval-notes", 0.0, 256.0),
@@ -116,7 +116,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("page.session-lifetime", 60.0, UNBOUNDED),
     ("hooks.notes", 0.0, 64.0),
     ("hooks.note-chars", 100.0, 9000.0),
-    // Claude Code and Codex cut longer texts.
+    // Claude Code and Codex truncate longer texts.
     ("hooks.prompt-chars", 500.0, 9500.0),
     ("hooks.start-chars", 0.0, 9500.0),
     ("transcripts.max-age", 0.0, UNBOUNDED),
@@ -135,7 +135,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("agents.render-timeout", 1.0, UNBOUNDED),
     ("agents.render-max-bytes", 1.0, UNBOUNDED),
     ("budget.max-usd-per-day", 0.0, UNBOUNDED),
-    // The length of a frame has 32 bits.
+    // The length of a frame is a 32-bit number.
     ("daemon.max-frame-bytes", 1024.0, 4_294_967_295.0),
     ("daemon.max-connections", 1.0, UNBOUNDED),
     ("daemon.max-in-flight", 1.0, UNBOUNDED),
@@ -186,22 +186,22 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("providers.*.threads", 0.0, 1024.0),
 ];
 
-/// No upper bound.
+/// The maximum of settings without an upper bound.
 const UNBOUNDED: f64 = f64::MAX;
-/// The minimum duration of a timeout, in seconds.
+/// The minimum of a timeout, in seconds.
 const MIN_TIME: f64 = 0.001;
 
-/// The bounds of an integer, in settings and requests; the full range without bounds.
+/// The bounds of an integer, for settings and requests. A key without bounds has the full range.
 pub fn of(key: &str) -> RangeInclusive<usize> {
     find(key).map_or(0..=usize::MAX, |&(_, min, max)| min as usize..=max as usize)
 }
 
-/// The bounds of a number, if it has any. `*` in a key matches any name.
+/// The bounds of a number or duration, if it has any. `*` in the table matches any single name.
 pub(super) fn find_bounds(key: &str) -> Option<(f64, f64)> {
     find(key).map(|&(_, min, max)| (min, max))
 }
 
-/// The first number or duration that is out of its bounds.
+/// Fails for the first number or duration that is out of bounds.
 pub(super) fn check(config: &Config) -> Result<()> {
     let all = Value::try_from(config)
         .map_err(|error| Error::internal(format!("the settings cannot be read: {error}")))?;
@@ -246,7 +246,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// The number, or the seconds of a duration.
+/// The value of a number, or of a duration in seconds.
 fn amount(value: &Value) -> Option<f64> {
     match value {
         Value::Integer(number) => Some(*number as f64),

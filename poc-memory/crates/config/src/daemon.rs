@@ -1,4 +1,4 @@
-//! The sections of the daemon, its agents and the Model Context Protocol.
+//! The sections for the daemon, its agents and the Model Context Protocol.
 
 use super::section::section;
 use poc_graph::time::Span;
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 section!(
-    /// The Model Context Protocol.
+    /// The server for the Model Context Protocol.
     McpConfig {
         /// Which tools models see.
         tools: ToolSet,
@@ -14,11 +14,11 @@ section!(
         delete: bool,
         /// Whether a model may permanently delete messages that models wrote.
         forget: bool,
-        /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
+        /// Whether the daemon serves MCP over HTTP, at the address of `[rest]`.
         http: bool,
-        /// Sessions at once over HTTP.
+        /// Maximum number of concurrent HTTP sessions.
         max_sessions: usize,
-        /// How long a session may be idle.
+        /// Idle time after which an HTTP session ends.
         session_timeout: Span,
     }
 );
@@ -29,76 +29,76 @@ section!(
 pub enum ToolSet {
     /// The six default tools.
     Default,
-    /// The six default tools, and every other op that models may call. Such an op is the tool `memory_OP`.
+    /// The six default tools, and a tool `memory_OP` for every other op that models may call.
     All,
-    /// The tools with the prefix `graft_`, for clients with prompts that name them.
+    /// The tools under names with the prefix `graft_`, for clients whose prompts use those names.
     Seed,
 }
 
 section!(
-    /// Agents as a whole.
+    /// Settings shared by all agents.
     AgentsConfig {
-        /// Greatest number of agents running at the same time.
+        /// Maximum number of agents that run at the same time.
         max_concurrent_runs: usize,
-        /// The period over which missed runs are spread.
+        /// The period over which the daemon spreads missed runs.
         catch_up_spread: Span,
         /// How long notes must be unchanged before agents triggered by changes run.
         change_quiet: Span,
-        /// These agents run at the latest this long after the first change.
+        /// Maximum delay of these agents after the first change, even if further changes follow.
         change_latest: Span,
-        /// Runs per agent whose prompt and reply are kept.
+        /// Number of latest runs per agent whose prompt and reply are kept.
         keep_bodies: usize,
-        /// Runs per agent whose record is kept.
+        /// Number of latest runs per agent whose record is kept.
         keep_rows: usize,
-        /// Link candidates shown with each note of a prompt.
+        /// Number of link candidates shown with each note of a prompt.
         candidates: usize,
-        /// Characters of a candidate's text in a prompt.
+        /// Maximum number of characters of a candidate's text in a prompt.
         candidate_chars: usize,
-        /// A model with at most this many tokens of context counts as small.
+        /// Size of the context, in tokens, up to which a model counts as small.
         small_context: usize,
         /// Maximum number of notes in a prompt for a small model.
         small_nodes: usize,
-        /// Link candidates shown with each note of such a prompt.
+        /// Number of link candidates shown with each note of a prompt for a small model.
         small_candidates: usize,
-        /// How long rendering a prompt may take.
+        /// Maximum time to render a prompt.
         render_timeout: Span,
-        /// Bytes a rendered prompt may have.
+        /// Maximum size of a rendered prompt, in bytes.
         render_max_bytes: usize,
     }
 );
 section!(
-    /// The daemon.
+    /// The daemon process and its socket.
     DaemonConfig {
-        /// Greatest frame on the socket.
+        /// Maximum size of a frame on the socket, in bytes.
         max_frame_bytes: usize,
-        /// Connections at once.
+        /// Maximum number of concurrent connections to the socket.
         max_connections: usize,
-        /// Requests at once on one connection.
+        /// Maximum number of concurrent requests on one connection.
         max_in_flight: usize,
-        /// How long the handshake of a connection may take.
+        /// Maximum time for the handshake of a connection.
         handshake_timeout: Span,
-        /// How long a connection without a request in progress stays open.
+        /// Time after which a connection without a request in progress is closed.
         idle_timeout: Span,
-        /// How long a starting daemon waits for a command that holds the store.
+        /// How long a starting daemon waits for a command that has locked the store.
         lock_timeout: Span,
-        /// How long running work may continue at shutdown.
+        /// How long running work may continue during shutdown.
         shutdown_grace: Span,
-        /// How long the store must be unchanged before the daemon writes a checkpoint, which saves the next start
-        /// from replaying the log.
+        /// How long the store must be unchanged before the daemon writes a checkpoint, which makes the next start
+        /// faster: the log need not be replayed.
         checkpoint_quiet: Span,
-        /// Quiet time after a file event before a reload.
+        /// How long no file event must arrive before files are reloaded.
         reload_quiet: Span,
-        /// A reload starts at most this long after the first event.
+        /// Maximum delay of a reload after the first file event.
         reload_latest: Span,
-        /// A scan happens this often without any event.
+        /// How often files are scanned without any file event.
         reload_poll: Span,
-        /// How often the scheduler looks for due work.
+        /// How often the scheduler checks for due work.
         heartbeat: Span,
-        /// Bytes after which a log file is closed and the next one begins.
+        /// Size of a log file, in bytes, at which the daemon starts a new one.
         log_max_bytes: usize,
-        /// Log files that are kept, with the current one.
+        /// Number of log files to keep, including the current one.
         log_files: usize,
-        /// Which agents it runs.
+        /// The agents that this daemon runs.
         runs_agents: RunnableAgents,
     }
 );
@@ -107,14 +107,14 @@ section!(
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "must be `true`, `false` or a list of names, such as [\"linker\"]")]
 pub enum RunnableAgents {
-    /// All or none.
+    /// `true` for all agents, `false` for none.
     All(bool),
-    /// Those with these names.
+    /// The agents with these names.
     Named(Vec<String>),
 }
 
 impl RunnableAgents {
-    /// Whether they include an agent.
+    /// Whether the daemon runs an agent.
     pub fn includes(&self, agent: &str) -> bool {
         match self {
             RunnableAgents::All(all) => *all,
@@ -122,7 +122,7 @@ impl RunnableAgents {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the daemon runs no agents.
     pub fn is_empty(&self) -> bool {
         match self {
             RunnableAgents::All(all) => !all,
@@ -132,24 +132,24 @@ impl RunnableAgents {
 }
 
 section!(
-    /// Messages to a person about problems of the daemon.
+    /// Notifications to a person about problems of the daemon.
     NotifyConfig {
-        /// A program with its arguments, which gets the problems as JSON on its standard input; empty for none.
+        /// A program and its arguments, which gets the problems as JSON on its standard input; empty for none.
         command: Vec<String>,
-        /// An address to which the problems are posted as JSON; empty for none.
+        /// A URL to which the problems are posted as JSON; empty for none.
         webhook: String,
-        /// How long the program or the server may take.
+        /// Time limit for the program and for the webhook.
         timeout: Span,
-        /// The minimum time between two messages about the same problem.
+        /// The minimum time between two notifications about the same problem.
         every: Span,
-        /// An agent with at least this many notes to read is reported; 0: none.
+        /// Number of unprocessed notes from which an agent's backlog is reported; 0 for never.
         backlog: usize,
     }
 );
 section!(
-    /// What all agents together may spend.
+    /// The budget that all agents share.
     BudgetConfig {
-        /// US dollars of the runs that begin on one day.
+        /// Maximum cost of the runs that start on one day, in US dollars.
         max_usd_per_day: f64,
     }
 );

@@ -1,20 +1,20 @@
-//! HTTP endpoints named in the settings: validation of their addresses, and the client for them.
+//! HTTP endpoints in the settings: validates their URLs and builds clients for them.
 
 use reqwest::Url;
 use reqwest::blocking::{Client, ClientBuilder};
 use reqwest::redirect::Policy;
 use std::net::IpAddr;
 
-/// Why a text is not a valid endpoint address.
+/// Why a text is not a valid URL of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointError {
-    /// It is not `http://HOST…` or `https://HOST…`.
+    /// The text does not have the form `http://HOST…` or `https://HOST…`.
     NoAddress,
-    /// It contains a user or a password, which would appear in every message that names it.
+    /// The URL contains a user or a password, which would then appear in every message that shows the URL.
     Secret,
 }
 
-/// Parses an endpoint address.
+/// Parses the URL of an endpoint.
 pub fn parse(text: &str) -> Result<Url, EndpointError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let url = url.ok_or(EndpointError::NoAddress)?;
@@ -24,15 +24,15 @@ pub fn parse(text: &str) -> Result<Url, EndpointError> {
     }
 }
 
-/// Appends `path` to a base address.
+/// Appends `path` to a base URL.
 pub fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
 }
 
-/// A client for one server. It follows no redirects, because they could send a key and notes to a host that was
-/// not configured. Servers on this machine are called without the proxy of the environment.
+/// Builds an HTTP client for one server. It follows no redirects, because they could send an API key and notes to a
+/// host that was not configured. Servers on this machine are called without the proxy from the environment.
 pub fn client(server: &Url) -> ClientBuilder {
     let client = Client::builder()
         .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
@@ -40,7 +40,7 @@ pub fn client(server: &Url) -> ClientBuilder {
     if is_loopback(server) { client.no_proxy() } else { client }
 }
 
-/// Whether the address is of this machine.
+/// Whether the URL refers to this machine.
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

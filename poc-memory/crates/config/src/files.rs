@@ -5,15 +5,15 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
 
-/// The text of a file.
+/// Reads a text file.
 ///
 /// # Errors
-/// Those of the system; the one for a file that is no text says so in plain words.
+/// An error of the operating system. If the file is not UTF-8 text, the message says so in plain words.
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     std::fs::read_to_string(path).map_err(in_plain_words)
 }
 
-/// An error of reading a text. The standard library says `stream did not contain valid UTF-8`.
+/// Replaces the standard library's message `stream did not contain valid UTF-8` with plain words.
 pub fn in_plain_words(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, "it is not UTF-8; save it as UTF-8"),
@@ -21,10 +21,10 @@ pub fn in_plain_words(error: io::Error) -> io::Error {
     }
 }
 
-/// Writes a file unless it exists; returns whether it was written.
+/// Writes a file unless it already exists. Returns whether it was written.
 ///
 /// # Errors
-/// `unavailable` when the file cannot be written.
+/// `unavailable` if the file cannot be written.
 pub fn write_new(path: &Path, text: &str) -> Result<bool> {
     match beside(path, text)?.persist_noclobber(path) {
         Ok(_) => Ok(true),
@@ -33,11 +33,11 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool> {
     }
 }
 
-/// Writes a file, or replaces it in one step, and creates its folder. A link is followed, so that the file it leads to
-/// is replaced and not the link. The permissions of an existing file are kept.
+/// Writes a file atomically and creates its folder if necessary. If `path` is a symbolic link, its target is replaced
+/// and not the link. The permissions of an existing file are kept.
 ///
 /// # Errors
-/// `unavailable` when the file cannot be written.
+/// `unavailable` if the file cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -49,10 +49,10 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     file.persist(path).map(drop).map_err(|error| unwritten(path, &error.error))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 ///
 /// # Errors
-/// `unavailable` when the file cannot be removed.
+/// `unavailable` if the file cannot be removed.
 pub fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -62,10 +62,10 @@ pub fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a text to a temporary file next to `path`, and syncs it.
+/// Writes a text to a temporary file in the same folder as `path`, and syncs it.
 ///
 /// # Errors
-/// `unavailable` when the file cannot be written.
+/// `unavailable` if the file cannot be written.
 pub fn beside(path: &Path, text: &str) -> Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = || {

@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with the properties that must hold for any input; see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,10 +13,10 @@ use crate::schedule::Schedule;
 use chrono_tz::Tz;
 use poc_graph::time::Timestamp;
 
-/// Times at which clocks change, and the limits of what a time can be.
+/// Instants at which clocks change, and the limits of timestamps.
 const TIMES: [i64; 6] = [0, 1_774_745_999_999, 1_792_893_600_000, 1_709_164_800_000, i64::MIN, i64::MAX];
 
-/// Reads settings as `config.toml` has them.
+/// Parses the text of a `config.toml`.
 pub fn config_file(text: &str) {
     match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
         Ok(config) => assert_eq!(config.fingerprint(), config.clone().fingerprint()),
@@ -23,7 +24,7 @@ pub fn config_file(text: &str) {
     }
 }
 
-/// Reads a schedule. It prints as it is written, and its slots are on the right side of every time.
+/// Parses a schedule. Printing it must give the same text, and its slots must be on the correct side of every instant.
 pub fn schedule(text: &str) {
     let schedule = match Schedule::parse(text, "linker") {
         Ok(schedule) => schedule,

@@ -1,4 +1,4 @@
-//! How much history is kept.
+//! The setting for how much history is kept.
 
 use poc_graph::time::Span;
 use schemars::JsonSchema;
@@ -8,9 +8,9 @@ use std::fmt;
 /// How much history the log keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryRetention {
-    /// Everything since the memory was made.
+    /// All history since the memory was created.
     All,
-    /// At least what is not older than this.
+    /// At least the history that is not older than this.
     For(Span),
 }
 

@@ -1,4 +1,4 @@
-//! The sections of the hooks of assistants and of their transcripts.
+//! The sections for assistants' hooks and transcripts.
 
 use super::section::section;
 use poc_graph::time::Span;
@@ -6,55 +6,56 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 section!(
-    /// What the hooks of assistants add to a conversation.
+    /// Hooks of assistants, which add notes to a conversation.
     HooksConfig {
-        /// Which notes they add.
+        /// Which notes hooks add in the folder of a project.
         scope: HookScope,
-        /// How sure `query` must be that there is a note on what was typed.
+        /// The minimum verdict of `query` on the prompt for which a hook adds notes.
         gate: HookGate,
-        /// Maximum number of notes for a prompt; 0 for none.
+        /// Maximum number of notes added to a prompt; 0 for none.
         notes: usize,
-        /// Maximum number of characters of a note.
+        /// Maximum number of characters per note.
         note_chars: usize,
-        /// Maximum number of characters for a prompt.
+        /// Maximum number of characters added to a prompt.
         prompt_chars: usize,
-        /// Maximum number of characters at the start of a session; 0 for nothing.
+        /// Maximum number of characters added at the start of a session; 0 for none.
         start_chars: usize,
     }
 );
 
-/// Which notes hooks add to a conversation in the folder of a project.
+/// Which notes hooks add to a conversation that takes place in the folder of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookScope {
-    /// Only those of the project.
+    /// Only notes of the project.
     Project,
-    /// Those of the project first, then those of no project.
+    /// Notes of the project first, then notes without a project.
     Person,
-    /// Those of the project first, then all others.
+    /// Notes of the project first, then all others.
     All,
 }
 
-/// The minimum verdict of `query` for which the hook of a prompt adds notes.
+/// The minimum verdict of `query` for which the prompt hook adds notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookGate {
-    /// STRONG.
+    /// Only for STRONG.
     Strong,
-    /// WEAK.
+    /// For STRONG and WEAK.
     Weak,
 }
 
 section!(
     /// The transcripts of assistants.
     TranscriptsConfig {
-        /// Whether the daemon captures all sessions in `folders`. It always captures sessions whose hooks call it.
+        /// Whether the daemon captures all sessions in `folders`. Sessions whose hooks call the daemon are always
+        /// captured.
         follow: bool,
-        /// Where assistants keep the transcripts of their sessions: absolute, or below the home folder as `~/…`.
+        /// The folders of assistants' transcripts: absolute, or below the home folder as `~/…`.
         folders: Vec<String>,
-        /// Transcripts that have not changed for this long are not captured. `import` takes them.
+        /// Transcripts that have been unchanged for longer are not captured automatically; `import` accepts them.
         max_age: Span,
-        /// A transcript is captured when it has not changed for this long.
+        /// How long a transcript must be unchanged before it is captured.
         quiet: Span,
     }
 );

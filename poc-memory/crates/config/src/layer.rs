@@ -1,4 +1,4 @@
-//! Layers of TOML settings: merging, and positions of problems.
+//! Layers of TOML settings: merges them, and locates errors in them.
 
 use super::sections::Config;
 use super::serde_message::rewrite;
@@ -8,19 +8,19 @@ use poc_graph::error::{Error, ErrorLocation, Result};
 use std::path::Path;
 use toml::{Table, Value};
 
-/// Prefix of the environment's layer: `POC_MEMORY__SECTION__KEY=value`.
+/// Prefix of environment variables that are settings: `POC_MEMORY__SECTION__KEY=value`.
 const ENVIRONMENT: &str = "POC_MEMORY__";
 
-/// A problem with the path of its key.
+/// An error with the path of the key it is about.
 pub(super) struct Problem {
     path: String,
     message: String,
 }
 
 impl Problem {
-    /// The error with the position of the key in the file.
+    /// Converts to an error with the position of the key in the file.
     pub(super) fn place(self, name: &str, text: &str) -> Error {
-        // A problem within a list is reported at the list.
+        // An error within a list is reported at the list.
         let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
         let at = placed(name, text, &path);
         self.error().at(ErrorLocation { field: Some(self.path), ..at })
@@ -36,7 +36,7 @@ impl Problem {
     }
 }
 
-/// The text of the file; `None` when it does not exist.
+/// The text of the file; `None` if it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
     match super::files::read_text(file) {
         Ok(text) => Ok(Some(text)),
@@ -59,7 +59,7 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
     Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
 }
 
-/// The settings of a file. If it has several syntax errors, the first is returned.
+/// Parses the settings in a file. If there are several syntax errors, the first is returned.
 pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
     let first = |problems: Vec<FileDiagnostic>| {
         problems.into_iter().next().unwrap_or_else(|| FileDiagnostic::new("is not TOML").file(name))
@@ -82,7 +82,8 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> 
     })
 }
 
-/// The position of a key in the text of a file; only the file when the key does not occur in it.
+/// The position of a key in the text of a file; only the name of the file if the key does not occur
+/// in it.
 pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
     match TomlDocument::parse(name, text) {
         Ok(document) => document.key_location(path.iter().copied()),
@@ -116,7 +117,7 @@ pub(super) fn put(table: &mut Table, path: &[String], value: Value) {
     }
 }
 
-/// The text of a variable as a TOML value, or as a string if it is none.
+/// Parses an environment variable as a TOML value; a text that is not valid TOML becomes a string.
 pub(super) fn scalar(text: &str) -> Value {
     toml::from_str::<Table>(&format!("value = {text}"))
         .ok()

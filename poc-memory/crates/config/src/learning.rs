@@ -1,4 +1,4 @@
-//! The settings of learning from use: `[weight]`, `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
+//! The settings for learning from use: `[weight]`, `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
 
 use super::section::section;
 use poc_graph::error::{Error, Result};
@@ -7,30 +7,30 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 section!(
-    /// Weights and their decay.
+    /// The weights of notes and their decay.
     WeightConfig {
-        /// Minimum weight.
+        /// Minimum weight of a note.
         floor: f64,
-        /// Greatest weight.
+        /// Maximum weight of a note.
         cap: f64,
-        /// λ of exponential decay, per second.
+        /// Rate λ of exponential decay, per second.
         decay: f64,
-        /// Factor on λ by category.
+        /// Factors on the decay rate, by category.
         category: CategoryDecayConfig,
     }
 );
 section!(
-    /// Factors on the decay of each category.
+    /// Factors on the decay rate, by category of the note.
     CategoryDecayConfig {
-        /// For `core`.
+        /// Factor for `core`.
         core: f64,
-        /// For `general`.
+        /// Factor for `general`.
         general: f64,
-        /// For `technical`.
+        /// Factor for `technical`.
         technical: f64,
-        /// For `observation`.
+        /// Factor for `observation`.
         observation: f64,
-        /// For `task`.
+        /// Factor for `task`.
         task: f64,
     }
 );
@@ -39,23 +39,23 @@ section!(
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdgesConfig {
-    /// Walks do not follow edges below this weight.
+    /// Weight below which recall does not follow an edge and consolidation deletes it.
     pub floor: f64,
-    /// Greatest weight.
+    /// Maximum weight of an edge.
     pub cap: f64,
-    /// λ of exponential decay, by kind.
+    /// Rates λ of exponential decay, by kind of edge.
     pub decay: EdgeDecayConfig,
 }
 
-/// λ of each kind of associative edge, per second.
+/// The decay rate λ of each kind of associative edge, per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdgeDecayConfig {
-    /// For `structural`.
+    /// Rate for `structural` edges, per second.
     pub structural: f64,
-    /// For `co_retrieval`.
+    /// Rate for `co_retrieval` edges, per second.
     pub co_retrieval: f64,
-    /// For `co_traversal`.
+    /// Rate for `co_traversal` edges, per second.
     pub co_traversal: f64,
 }
 
@@ -63,25 +63,26 @@ pub struct EdgeDecayConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WriteConfig {
-    /// Sentences in a chunk.
+    /// Number of sentences in a chunk.
     pub chunk_window: usize,
-    /// Sentences from the start of one chunk to the next.
+    /// Number of sentences from the start of one chunk to the start of the next.
     pub chunk_stride: usize,
     /// Language whose abbreviations do not end a sentence, as an ISO 639 code.
     pub language: String,
-    /// Weight of the edges between neighbouring chunks.
+    /// Weight of edges between neighbouring chunks.
     pub structural_weight: f64,
-    /// Weight of the edges to notes written just before.
+    /// Weight of edges to notes written just before.
     pub temporal_weight: f64,
-    /// Greatest number of those edges of a message.
+    /// Maximum number of such edges per message.
     pub temporal_nodes: usize,
-    /// How long before the message those notes may have been written.
+    /// Maximum age of those notes when the message is written.
     pub temporal_within: Span,
-    /// Bytes a message may have.
+    /// Maximum size of a message, in bytes.
     pub max_message_bytes: usize,
-    /// Chunks a message may have, because all are written and deleted in one transaction.
+    /// Maximum number of chunks of a message; all of them are written and deleted in one
+    /// transaction.
     pub max_chunks: usize,
-    /// Bytes the metadata of a message may have, as JSON.
+    /// Maximum size of a message's metadata, in bytes of JSON.
     pub max_metadata_bytes: usize,
 }
 
@@ -89,39 +90,40 @@ pub struct WriteConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecallConfig {
-    /// Notes in an answer.
+    /// Number of notes in an answer.
     pub k: usize,
-    /// Hops from the notes found; 0 for none.
+    /// Maximum number of hops from the notes found; 0 for none.
     pub hops: usize,
-    /// Number of nearest notes that are scored.
+    /// Number of nearest notes to score.
     pub oversample: usize,
-    /// α, the exponent of the similarity.
+    /// Exponent α of the similarity in the score.
     pub likeness_exponent: f64,
-    /// β, the exponent of the weight.
+    /// Exponent β of the weight in the score.
     pub weight_exponent: f64,
-    /// The divisor of a score for each hop, at least 1.
+    /// Factor by which each hop divides the score, at least 1.
     pub depth_factor: f64,
-    /// Gain of the edges between two notes found together, multiplied by the smaller similarity.
+    /// Gain of an edge between two notes found together. It is multiplied by the smaller of their
+    /// similarities.
     pub co_retrieval_base: f64,
-    /// How many of the best notes found are linked to each other.
+    /// Number of best notes found that are linked to each other.
     pub co_retrieval_notes: usize,
     /// Gain of an edge that led to a hit, as a multiple of `co-retrieval-base`.
     pub co_traversal_multiplier: f64,
 }
 
-/// The ops `reinforce`, `demote` and `mark`; the delta is also that of `recall`.
+/// The ops `reinforce`, `demote` and `mark`. `recall` uses the same `delta`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ReinforceConfig {
-    /// Amount a use adds to the weight of a note.
+    /// Amount that a use adds to the weight of a note.
     pub delta: f64,
-    /// How long after a use further uses have no effect.
+    /// Time after feedback during which further feedback has no effect.
     pub refractory: Span,
-    /// Whether gains shrink as a weight approaches the cap.
+    /// Whether gains become smaller as a weight approaches the cap.
     pub log_dampening: bool,
-    /// Greatest number of notes that a mark reaches.
+    /// Maximum number of notes that a call of `mark` reaches.
     pub mark_nodes: usize,
-    /// Greatest number of confirmed questions that are kept for a note; 0 for none.
+    /// Maximum number of confirmed questions kept per note; 0 for none.
     pub questions: usize,
 }
 
@@ -137,7 +139,7 @@ impl WeightConfig {
     }
 }
 
-/// Checks that the greatest weight is above 0 and not below the least.
+/// Fails unless the maximum weight is above 0 and at least the minimum.
 fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
     if cap < floor || cap == 0.0 {
         return wrong(section, "cap", cap, "give a number above 0 and not below `floor`");
@@ -147,7 +149,7 @@ fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
 
 impl WriteConfig {
     pub(super) fn check(&self) -> Result<()> {
-        // A stride longer than the window would skip sentences.
+        // A stride longer than the window would omit sentences.
         if self.chunk_stride > self.chunk_window {
             let hint = format!("give a number from 1 to `chunk-window`, {}", self.chunk_window);
             return wrong("write", "chunk-stride", self.chunk_stride, &hint);

@@ -1,6 +1,6 @@
-//! The settings, in three layers: compiled-in defaults, then `config.toml`, then the environment.
+//! The settings, in three layers: built-in defaults, then `config.toml`, then the environment.
 //!
-//! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
+//! `defaults/config.toml` is the only place with default values; the fields here have none.
 
 pub mod bounds;
 mod daemon;

@@ -10,25 +10,25 @@ use std::path::Path;
 use toml::Table;
 
 impl Config {
-    /// The defaults alone.
+    /// Loads only the built-in defaults.
     pub fn defaults() -> Result<Config> {
         Config::layered(None, std::iter::empty())
     }
 
-    /// Defaults, then the file if it exists, then the environment.
+    /// Loads the defaults, then the file if it exists, then the environment.
     pub fn load(file: &Path) -> Result<Config> {
         let text = read(file)?;
         let name = file.display().to_string();
         Config::layered(text.as_deref().map(|text| (name.as_str(), text)), variables())
     }
 
-    /// Defaults, then the text of a file with its name, then variables.
+    /// Loads the defaults, then the text of a named file, then environment variables.
     pub fn layered(
         file: Option<(&str, &str)>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
         let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
-        // Where each pipeline is defined: known per layer, set at the end.
+        // Where each pipeline is defined. Each layer adds its own positions.
         let mut places: BTreeMap<String, ErrorLocation> = BTreeMap::new();
         let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
@@ -67,15 +67,15 @@ impl Config {
         Ok(config)
     }
 
-    /// A hash of all settings that a daemon reads only at start; equal for settings that differ in none of them.
+    /// A hash of all settings that a daemon reads only at start. Two configurations with equal hashes need no restart.
     pub fn fingerprint(&self) -> String {
         let fixed = Config { pipelines: BTreeMap::new(), ..self.clone() };
-        // Settings come from TOML, so they can be written as it.
+        // Every setting can be expressed in TOML, because it was read from TOML.
         let text = toml::Value::try_from(fixed).map(|value| value.to_string()).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
     }
 
-    /// The node types this store knows.
+    /// The node types that this store supports: the built-in ones, then those of `[nodes]`.
     pub fn node_types(&self) -> impl Iterator<Item = &str> {
         poc_graph::NodeType::BUILT_IN.into_iter().chain(self.nodes.types.iter().map(String::as_str))
     }
@@ -101,7 +101,7 @@ impl Config {
     }
 }
 
-/// An error about a key, with its position in the file if the key occurs there.
+/// Adds the position of the key in the file, if the key occurs there.
 fn in_file(error: Error, name: &str, text: &str) -> Error {
     let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
     let path: Vec<&str> = field.split('.').collect();

@@ -1,4 +1,4 @@
-//! The settings of language models: how they are called, which there are, who provides them.
+//! The settings for language models: how they are called, the models and their providers.
 
 use super::section::section;
 use poc_graph::time::Span;
@@ -6,96 +6,97 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 section!(
-    /// Calls of language models.
+    /// How language models are called.
     CallsConfig {
-        /// Time to establish a connection.
+        /// Time limit for establishing a connection.
         connect_timeout: Span,
-        /// Time between two pieces of an answer.
+        /// Time limit between two parts of a response.
         read_timeout: Span,
-        /// Bytes an answer may have.
+        /// Maximum size of a response, in bytes.
         max_answer_bytes: usize,
-        /// Tokens a model may write, for providers that require a limit.
+        /// Maximum number of tokens in a reply, for providers that require a limit.
         max_output_tokens: usize,
-        /// Wait before the second attempt; it doubles with each further one.
+        /// Delay before the second attempt; it doubles with each further attempt.
         backoff: Span,
-        /// Longest wait between attempts.
+        /// Maximum delay between attempts.
         backoff_max: Span,
-        /// How long a provider that refused the key or reported missing credit is not called automatically.
+        /// How long a provider is not called automatically after it refused the key or reported missing credit.
         leave_alone: Span,
     }
 );
 section!(
-    /// Thresholds of the heuristic model.
+    /// The heuristic model, which uses no language model.
     HeuristicConfig {
-        /// Minimum number of names that linked notes share, unless one of them is an identifier or has several words.
+        /// Minimum number of names that two notes must share to be linked. One shared name is enough if it is an
+        /// identifier or has several words.
         link_names: usize,
-        /// Strength of its links.
+        /// Strength of its links, 0–1.
         link_strength: f64,
-        /// Greatest number of new links of a note in one run.
+        /// Maximum number of new links per note in one run.
         links_per_node: usize,
-        /// Greatest number of new links in one run.
+        /// Maximum number of new links in one run.
         max_links: usize,
-        /// A note with this many neighbours is a hub and gets no further links.
+        /// Number of neighbours from which a note is a hub and gets no further links.
         hub_degree: u32,
-        /// Minimum similarity of two notes of which one repeats the other.
+        /// Minimum similarity of two notes, 0–1, from which one counts as a duplicate of the other.
         twin_min_similarity: f64,
-        /// Minimum number of related episodes to create an overview of.
+        /// Minimum number of related episodes from which an overview is created.
         transfer_episodes: usize,
-        /// Greatest number of overviews in one run.
+        /// Maximum number of overviews created in one run.
         transfer_max: usize,
-        /// Greatest share of all notes that an agent's overviews may make up.
+        /// Maximum share of all notes that an agent's overviews may make up, 0–1.
         transfer_share: f64,
-        /// Characters a section must have to become a note.
+        /// Minimum length, in characters, of a section that becomes a note of its own.
         split_min_chars: usize,
-        /// Greatest number of parts in one run.
+        /// Maximum number of parts created in one run.
         split_max_parts: usize,
     }
 );
 
-/// A model an agent may name.
+/// A model that agents may use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ModelConfig {
     /// Name of the provider that serves it.
     pub provider: String,
-    /// The provider's name of the model; for a `candle` provider the model file.
+    /// The provider's name for the model; for a `candle` provider the model file.
     pub id: String,
-    /// US dollars per million input tokens.
+    /// Price of a million input tokens, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_price: Option<f64>,
-    /// US dollars per million output tokens.
+    /// Price of a million output tokens, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_price: Option<f64>,
-    /// US dollars per million tokens written to the provider's prompt cache.
+    /// Price of a million tokens written to the provider's prompt cache, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_price: Option<f64>,
-    /// US dollars per million tokens read from it.
+    /// Price of a million tokens read from the prompt cache, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_price: Option<f64>,
-    /// Tokens a prompt and its reply may have together.
+    /// Size of the context, in tokens: the maximum for prompt and reply together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,
 }
 
-/// The ways a model can be reached.
+/// The kinds of providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
-    /// No language model: similarity and structure of the graph alone.
+    /// No language model: uses only similarity and the structure of the graph.
     Heuristic,
     /// The Messages API of Anthropic.
     Anthropic,
-    /// Any server that speaks OpenAI's chat completions.
+    /// Any server with OpenAI's chat completions API.
     Openai,
     /// The server of llama.cpp.
     LlamaCpp,
-    /// Ollama's own interface.
+    /// Ollama's native API.
     Ollama,
-    /// A program: prompt on its standard input, reply on its standard output.
+    /// A program that reads the prompt from its standard input and writes the reply to its standard output.
     Command,
-    /// Recorded replies.
+    /// Recorded replies, for tests.
     Replay,
-    /// A GGUF file, run in this process.
+    /// A GGUF file that runs in this process.
     Candle,
 }
 
@@ -103,39 +104,39 @@ pub enum ProviderKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProviderConfig {
-    /// How it is reached.
+    /// The kind of the provider.
     pub kind: ProviderKind,
-    /// Root of its HTTP interface.
+    /// Base URL of the HTTP API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Environment variable that holds its key.
+    /// Environment variable with the API key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// File that holds its key.
+    /// File with the API key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
-    /// Program and arguments of a `command` provider.
+    /// For `command`: the program and its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Names of further environment variables that a `command` provider gets.
+    /// For `command`: names of further environment variables passed to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<String>>,
-    /// Folder of recorded replies of a `replay` provider.
+    /// For `replay`: the folder of recorded replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
-    /// Tokenizer file of a `candle` provider's models, when the model files contain none.
+    /// For `candle`: the tokenizer file, if the model files contain no tokenizer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
-    /// Sampling temperature of a `candle` provider's models; 0 always takes the likeliest token.
+    /// For `candle`: the sampling temperature; 0 always selects the most likely token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Tokens a `candle` provider's models may write.
+    /// For `candle`: maximum number of tokens in a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<usize>,
-    /// Threads of each model of a `candle` provider; 0 is one per core.
+    /// For `candle`: number of threads per model; 0 for one per core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// Greatest number of concurrent calls; unlimited by default.
+    /// Maximum number of concurrent calls; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Every setting in force with the layer its value comes from.
+//! Every effective setting and the layer that its value comes from.
 
 use super::defaults::DEFAULTS;
 use super::layer::{parse, read, scalar, variable_path, variables};
@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Value;
 
-/// The origin of a default value.
+/// The origin reported for a default value.
 pub const DEFAULT_ORIGIN: &str = "default";
 
-/// One setting.
+/// An effective setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setting {
-    /// Its dotted path: `text.k1`.
+    /// The dotted path of the setting, such as `text.k1`.
     pub key: String,
-    /// Its value.
+    /// The value as JSON.
     pub value: Value,
     /// `default`, the name of the file, or the name of the environment variable.
     pub origin: String,
 }
 
-/// Every setting in force, by key. Fails when the settings cannot be loaded.
+/// All effective settings, sorted by key. Fails if the settings cannot be loaded.
 pub fn settings(file: &Path) -> Result<Vec<Setting>> {
     let text = read(file)?;
     let name = file.display().to_string();

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 section!(
-    /// The page in the browser.
+    /// The web page of the daemon.
     PageConfig {
-        /// Whether `poc-memory page` may open it, at the address of `[rest]`.
+        /// Whether `poc-memory page` may open the page, at the address of `[rest]`.
         enabled: bool,
-        /// How long a browser stays signed in.
+        /// How long a browser remains signed in.
         session_lifetime: Span,
     }
 );

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 /// The name of the default profile.
 pub const DEFAULT_PROFILE: &str = "default";
 
-/// The environment variable that puts everything in one folder.
+/// The environment variable that names one folder for all files.
 const HOME: &str = "POC_MEMORY_HOME";
 
-/// The folder of the named profiles.
+/// The folder that contains the named profiles.
 const PROFILES: &str = "profiles";
 
 /// The directories of one profile.
@@ -34,9 +34,9 @@ struct Roots {
 }
 
 impl Paths {
-    /// The directories of a profile, the default profile if it has no name. If `POC_MEMORY_HOME` is set, everything
-    /// is in that folder; otherwise in the XDG directories, by default `~/.config`, `~/.local/share` and, for the
-    /// socket, the data directory. A named profile is a sub-folder with its own store, socket and daemon.
+    /// The directories of a profile, or of the default profile if `profile` is `None`. If `POC_MEMORY_HOME` is set,
+    /// everything is in that folder. Otherwise the XDG directories are used: by default `~/.config`, `~/.local/share`
+    /// and, for the socket, the data directory. A named profile is a sub-folder with its own store, socket and daemon.
     pub fn from_environment(profile: Option<&str>) -> Result<Paths> {
         Paths::resolve(
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from),
@@ -75,8 +75,8 @@ impl Paths {
         }
     }
 
-    /// The environment variables that determine the directories, as absolute paths. A process that is started
-    /// without the environment of this one needs them to find the same memory.
+    /// The environment variables that determine the directories, with absolute paths. A process started with a
+    /// different environment needs them to find the same memory.
     pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
         Paths::chosen(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
     }
@@ -92,12 +92,13 @@ impl Paths {
         Roots::in_folder(home).paths()
     }
 
-    /// The directories for a store outside of any profile. Its settings, if any, are in the folder that contains it.
+    /// The directories for a store outside any profile. Its settings, if any, are in the folder that contains the
+    /// store.
     pub fn of_store(store: &Path) -> Paths {
         Paths { store: store.to_owned(), ..Paths::in_folder(store.parent().unwrap_or(store)) }
     }
 
-    /// These directories with the settings, agents and prompts of another profile.
+    /// These directories, but with the settings, agents and prompts of another profile.
     pub fn with_settings_of(self, other: &Paths) -> Paths {
         Paths { config: other.config.clone(), ..self }
     }
@@ -129,15 +130,15 @@ impl Paths {
         self.profile.as_deref().unwrap_or(DEFAULT_PROFILE)
     }
 
-    /// Whether this profile exists. The default profile always does.
+    /// Whether this profile exists. The default profile always exists.
     pub fn exists(&self) -> bool {
         self.profile.is_none() || self.data.is_dir() || self.config.is_dir()
     }
 
-    /// Refuses a profile that does not exist: a mistyped name must not look like an empty memory.
+    /// Fails if this profile does not exist, so that a misspelt name does not look like an empty memory.
     ///
     /// # Errors
-    /// `not_found`, with the most similar name of a profile.
+    /// `not_found`, with the most similar profile name as a hint.
     pub fn must_exist(&self) -> Result<()> {
         if self.exists() {
             return Ok(());
@@ -176,104 +177,104 @@ impl Paths {
         self.config.join("config.toml")
     }
 
-    /// Agent files.
+    /// The folder of agent files.
     pub fn agents(&self) -> PathBuf {
         self.config.join("agents")
     }
 
-    /// Prompt templates.
+    /// The folder of prompt templates.
     pub fn prompts(&self) -> PathBuf {
         self.config.join("prompts")
     }
 
-    /// The JSON Schema of agent files, where their first line has editors look for it.
+    /// The JSON Schema of agent files, at the path where the first line of an agent file refers editors to.
     pub fn agent_schema(&self) -> PathBuf {
         self.config.join("schema").join("agent.json")
     }
 
-    /// The store.
+    /// The folder of the store.
     pub fn store(&self) -> PathBuf {
         self.store.clone()
     }
 
-    /// The saved derived structure of a large graph, in the store.
+    /// The file with the saved derived structure of a large graph, in the store.
     pub fn structure(&self) -> PathBuf {
         self.store().join("structure")
     }
 
-    /// What the last verification of the store found.
+    /// The file with the result of the last verification of the store.
     pub fn verification(&self) -> PathBuf {
         self.store().join("verification.json")
     }
 
-    /// Prompts and replies of past runs.
+    /// The folder of prompts and replies of past runs.
     pub fn runs(&self) -> PathBuf {
         self.data.join("runs")
     }
 
-    /// The positions up to which transcripts of assistants were captured.
+    /// The file with the positions up to which assistants' transcripts were captured.
     pub fn transcripts(&self) -> PathBuf {
         self.data.join("transcripts")
     }
 
-    /// What the scans of bound folders found last.
+    /// The file with the results of the last scans of bound folders.
     pub fn vaults(&self) -> PathBuf {
         self.data.join("vaults")
     }
 
-    /// The daemon's log.
+    /// The log file of the daemon.
     pub fn daemon_log(&self) -> PathBuf {
         self.data.join("daemon.log")
     }
 
-    /// What hooks of assistants remember: a file for each session.
+    /// The folder with the state of assistants' hooks: one file per session.
     pub fn hook_sessions(&self) -> PathBuf {
         self.data.join("hooks")
     }
 
-    /// The log of the hooks of assistants.
+    /// The log file of assistants' hooks.
     pub fn hook_log(&self) -> PathBuf {
         self.data.join("hooks.log")
     }
 
-    /// The record of what `setup` wrote.
+    /// The file that records what `setup` wrote.
     pub fn setup_record(&self) -> PathBuf {
         self.data.join("setup.json")
     }
 
-    /// The daemon's socket.
+    /// The socket of the daemon.
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("daemon.sock")
     }
 
-    /// The token of a person's programs.
+    /// The file with the token for a user's own programs.
     pub fn token(&self) -> PathBuf {
         self.config.join("token")
     }
 
-    /// The token of models.
+    /// The file with the token for models.
     pub fn model_token(&self) -> PathBuf {
         self.config.join("token-model")
     }
 
-    /// The token for reading.
+    /// The file with the read-only token.
     pub fn read_token(&self) -> PathBuf {
         self.config.join("token-read")
     }
 
-    /// The sessions of browsers that are signed in to the page.
+    /// The file with the sessions of browsers that are signed in to the page.
     pub fn page_sessions(&self) -> PathBuf {
         self.data.join("page-sessions.json")
     }
 
-    /// Creates missing directories, readable only by their owner. The directories of agents and prompts are not
-    /// created, so that their deletion is noticed by the code that reads them.
+    /// Creates missing directories, accessible only to their owner. The directories of agents and prompts are not
+    /// created, because the code that reads them reports when they were deleted.
     pub fn create(&self) -> Result<()> {
         self.folders().iter().try_for_each(|folder| create_private(folder))
     }
 
-    /// The folders of a named profile, which contain nothing of other profiles; `None` for the default profile, whose
-    /// folders contain all others.
+    /// The folders that belong to a named profile alone; `None` for the default profile, whose folders contain all
+    /// others.
     pub fn own_folders(&self) -> Option<Vec<PathBuf>> {
         self.profile.as_ref()?;
         let mut folders = vec![self.data.clone(), self.config.clone(), self.runtime.clone()];
@@ -282,7 +283,7 @@ impl Paths {
         Some(folders)
     }
 
-    /// The folders that contain everything else.
+    /// The top folders, which contain all files of the profile.
     pub fn folders(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.config.clone(), self.data.clone(), self.runtime.clone(), self.store()];
         folders.dedup();
@@ -325,7 +326,7 @@ pub fn create_private(directory: &Path) -> Result<()> {
     })
 }
 
-/// Resolves a path from the settings: absolute, or below the home folder as `~/…`.
+/// Resolves a path in the settings: absolute, or below the home folder as `~/…`.
 pub fn named(path: &str, home: Option<&str>) -> std::result::Result<PathBuf, String> {
     let full = match path.strip_prefix("~/") {
         Some(rest) => PathBuf::from(home.ok_or("`HOME` is not set")?).join(rest),

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A valid regular expression.
+/// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// Whether it matches somewhere in a text.
+    /// Whether the expression matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
@@ -47,7 +47,8 @@ impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
         let text = String::deserialize(deserializer)?;
         Regex::new(&text).map(Pattern).map_err(|error| {
-            // Only the last line: regex also prints the expression with a marker below it.
+            // Only the last line is used, because regex also prints the expression with a marker
+            // below it.
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             serde::de::Error::custom(format!("is not a regular expression: {why}"))

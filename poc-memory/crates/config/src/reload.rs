@@ -1,4 +1,4 @@
-//! Which settings take effect in a running daemon, and which wait for its next start.
+//! Which settings take effect in a running daemon, and which take effect at its next start.
 
 use super::daemon::McpConfig;
 use super::sections::Config;
@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 impl Config {
-    /// These settings with those of `new` that can change while a daemon runs: what is read anew for each request.
-    /// Everything else is part of what the daemon has opened, started or cached.
+    /// These settings, updated with those of `new` that can change while a daemon runs because they are read for each
+    /// request. The daemon has already opened, started or cached something that depends on all others.
     #[must_use]
     pub fn reloaded(&self, new: &Config) -> Config {
         let new = new.clone();
@@ -37,7 +37,7 @@ impl Config {
         }
     }
 
-    /// The keys of the settings that differ from those of `other`, sorted.
+    /// The sorted keys of the settings that differ from those of `other`.
     pub fn differences(&self, other: &Config) -> Vec<String> {
         let (mut own, others) = (flat(self), flat(other));
         let mut keys: Vec<String> =
@@ -62,7 +62,7 @@ fn flat(config: &Config) -> BTreeMap<String, Value> {
         }
     }
     let mut all = BTreeMap::new();
-    // Settings come from TOML, so they can be written as it.
+    // Every setting can be expressed in TOML, because it was read from TOML.
     add("", Value::try_from(config).unwrap_or(Value::Boolean(false)), &mut all);
     all
 }

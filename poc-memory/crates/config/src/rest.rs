@@ -10,27 +10,29 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RestConfig {
-    /// Whether the daemon serves it.
+    /// Whether the daemon serves the REST interface.
     pub enabled: bool,
-    /// Address it listens on; port 0 chooses any free port.
+    /// Address and port to listen on; port 0 selects any free port.
     pub address: SocketAddr,
-    /// Whether the address may be reachable from other machines.
+    /// Whether the address may be one that other machines can reach.
     pub allow_remote: bool,
     /// Names of ops that are disabled.
     pub disabled: Vec<String>,
-    /// Whether ops that delete permanently are enabled.
+    /// Whether ops that delete data permanently are enabled.
     pub delete: bool,
-    /// Values of `Host` allowed besides this machine, with or without a port: `memory.example.org`.
+    /// Values of the `Host` header allowed in addition to this machine, with or without a port:
+    /// `memory.example.org`.
     pub allowed_hosts: Vec<String>,
-    /// Values of `Origin` allowed besides the host itself: `https://memory.example.org`.
+    /// Values of the `Origin` header allowed in addition to the host itself:
+    /// `https://memory.example.org`.
     pub allowed_origins: Vec<String>,
-    /// Greatest size of a request body.
+    /// Maximum size of a request body, in bytes.
     pub max_body_bytes: usize,
-    /// Connections at once.
+    /// Maximum number of concurrent connections.
     pub max_connections: usize,
-    /// How long the headers of a request may take to arrive, and how long a connection may be idle.
+    /// Time limit for the headers of a request, and for an idle connection.
     pub header_timeout: Span,
-    /// How long the body of a request may take to arrive, and how long the answer may take.
+    /// Time limit for the body of a request, and for the response.
     pub request_timeout: Span,
 }
 
@@ -68,7 +70,7 @@ impl RestConfig {
     }
 }
 
-/// Whether a text is a scheme and a host with an optional port, and nothing more.
+/// Whether a text consists of only a scheme, a host and an optional port.
 fn is_origin(text: &str) -> bool {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '@', ' ', '*', '?', '#']))

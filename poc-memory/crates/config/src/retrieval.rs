@@ -1,98 +1,100 @@
-//! The settings of retrieval: `[retrieve]`, `[rerank]`, `[query]`.
+//! The settings for retrieval: `[retrieve]`, `[rerank]`, `[query]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Hybrid retrieval by meaning and by words.
+/// Hybrid retrieval, which combines vector search and text search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RetrieveConfig {
-    /// How the two scores are fused.
+    /// How the two scores are combined.
     pub fusion: Fusion,
-    /// Whether hits pass part of their score to the notes they mention and to their neighbours in a session.
+    /// Whether hits pass part of their score to notes that they mention and to neighbours in their session.
     pub graph: bool,
-    /// Default number of notes in an answer of `retrieve`.
+    /// Default number of notes in the answer of `retrieve`.
     pub top_k: usize,
-    /// Weights of the fusion of scores.
+    /// Weights for `fusion = "scores"`.
     pub scores: ScoreFusionConfig,
-    /// Weights of the fusion of ranks.
+    /// Weights for `fusion = "rrf"`.
     pub rrf: RankFusionConfig,
 }
 
-/// How meaning and words are fused.
+/// How vector search and text search are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fusion {
-    /// By standard scores: how far a note stands out in each.
+    /// By standard scores: how many standard deviations a note is above the average of each search.
     Scores,
-    /// By reciprocal rank fusion of the ranked lists.
+    /// By the ranks in each search (reciprocal rank fusion).
     Rrf,
 }
 
-/// Weights of score fusion; the weight of the words is 1.
+/// Weights for the fusion of scores, relative to the text score, whose weight is 1. A weight of 0 disables a signal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ScoreFusionConfig {
-    /// Weight of the meaning.
+    /// Weight of the vector score.
     pub meaning_weight: f64,
-    /// The clarity of the words of a question below which the meaning weighs more, with a contextual embedder.
+    /// With a contextual embedder: clarity of the question's words below which the vector score weighs more; 0 disables
+    /// this.
     pub clear_words: f64,
-    /// The greatest factor by which the meaning weighs more.
+    /// Maximum factor by which the vector score then weighs more.
     pub meaning_factor: f64,
-    /// Weight of a note whose title occurs in the question.
+    /// Bonus for a note whose title occurs in the question, as a share of the best score.
     pub named_weight: f64,
-    /// Weight of a note that contains an identifier from the question or has it as its key.
+    /// Bonus for a note that contains an identifier from the question or has it as its key, as a share of the best
+    /// score.
     pub identifier_weight: f64,
-    /// Weight of notes that one of the best notes mentions.
+    /// Weight of the score passed to notes that one of the best notes mentions.
     pub mentioned_weight: f64,
-    /// Weight of notes that mention one of the best notes.
+    /// Weight of the score passed to notes that mention one of the best notes.
     pub mentioning_weight: f64,
-    /// How many of the best notes pass their score along mentions.
+    /// Number of best notes that pass score along mentions.
     pub mention_from: usize,
-    /// Weight of notes that share a name with one of the best notes that no other note has.
+    /// Weight of the score passed between notes that share a rare name which is not in the question.
     pub shared_weight: f64,
-    /// How many of the best notes pass their score along shared names.
+    /// Number of best notes that pass score along shared names.
     pub shared_from: usize,
-    /// How many notes may have such a name; fewer in a small store.
+    /// Maximum number of notes with such a name; fewer in a small store.
     pub shared_by: usize,
-    /// Weight of the previous and next note in a session.
+    /// Weight of the score passed to the previous and the next note in a session.
     pub beside_weight: f64,
-    /// Weight of the notes two before and two after.
+    /// Weight of the score passed to the notes two places before and after in a session.
     pub further_weight: f64,
-    /// Weight of the best window of a session that contains a note.
+    /// Weight of the score that a note gets from the best session window that contains it.
     pub window_weight: f64,
-    /// Number of consecutive notes in a window.
+    /// Number of consecutive notes in a session window.
     pub window_notes: usize,
-    /// How many of the best notes are looked up in their sessions for windows.
+    /// Number of best notes whose session windows are scored.
     pub window_from: usize,
-    /// Weight of a note that one of the candidates was derived from.
+    /// Weight of the score that a candidate passes to the notes it was derived from.
     pub derived_weight: f64,
-    /// How many of the best confirmed questions pass score to the notes that answered them.
+    /// Number of best confirmed questions that pass score to the notes that answered them.
     pub question_from: usize,
-    /// Weight of a note that a good note has a link of strength 1 with.
+    /// Weight of the score passed along a link of strength 1.
     pub link_weight: f64,
-    /// How many links a note may have that pass on their whole share.
+    /// Number of links up to which each link of a note passes on its full share.
     pub link_degree: usize,
-    /// How many of the best notes pass score along their links.
+    /// Number of best notes that pass score along their links.
     pub link_from: usize,
-    /// Weight of all nearest notes together, for a note without other relations.
+    /// Total weight of the score that a note without other relations gets from its nearest notes.
     pub alike_weight: f64,
-    /// Number of nearest notes.
+    /// Number of nearest notes that pass score.
     pub alike_notes: usize,
-    /// Minimum cosine of nearest notes (exclusive).
+    /// Cosine above which a nearest note passes score.
     pub alike_cosine: f64,
 }
 
-/// Weights of the lists whose ranks are fused.
+/// Weights of the ranked lists for reciprocal rank fusion; 0 disables a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RankFusionConfig {
-    /// The nearest vectors.
+    /// Weight of the list of nearest vectors.
     pub vector_weight: f64,
-    /// BM25 of titles.
+    /// Weight of the list by BM25 of titles.
     pub title_weight: f64,
-    /// BM25 of bodies.
+    /// Weight of the list by BM25 of bodies.
     pub body_weight: f64,
 }
 
@@ -100,11 +102,11 @@ pub struct RankFusionConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RerankConfig {
-    /// The folder of the model or its name on the hub; empty for none.
+    /// The folder of the model, or its name on the hub; empty for none.
     pub model: String,
-    /// How many of the best notes are rescored.
+    /// Number of best notes to rescore.
     pub top: usize,
-    /// Thresholds of `query` for the likelihood that a note answers the question.
+    /// Thresholds of `query` for the likelihood, 0–1, that the best note answers the question.
     pub gate: GateConfig,
 }
 
@@ -112,17 +114,17 @@ pub struct RerankConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct QueryConfig {
-    /// The gate that decides.
+    /// The rule that decides between STRONG, WEAK and MISS.
     pub gate: GateKind,
-    /// Number of notes considered.
+    /// Number of hits to consider.
     pub pool: usize,
-    /// Number of notes named when nothing is known.
+    /// Number of notes returned for a MISS.
     pub fallback: usize,
-    /// Weight of the cosine relative to the coverage.
+    /// Weight of the cosine relative to the coverage in the certainty.
     pub cosine_weight: f64,
-    /// Thresholds by kind of embedder; `default` applies to all others.
+    /// Thresholds of the certainty by kind of embedder; `default` applies to all others.
     pub gates: BTreeMap<String, GateConfig>,
-    /// Minimum cosine of a title that the gates `two-path` and `fused` consider.
+    /// Cosine of a title below which the gates `two-path` and `fused` ignore it.
     pub title_min_vec: f64,
     /// Thresholds of the gate `two-path`.
     pub two_path: TwoPathConfig,
@@ -134,11 +136,11 @@ pub struct QueryConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateKind {
-    /// One number from the coverage of the question and the cosine of the nearest note.
+    /// By the certainty: how well one hit covers the question, plus the weighted cosine of the nearest note.
     Certainty,
-    /// Spelling and meaning of the title: STRONG by either of two paths.
+    /// By spelling and meaning of the title; either of two paths gives STRONG.
     TwoPath,
-    /// The weighted mean of spelling and meaning of the title.
+    /// By the weighted mean of the similarity of spelling and meaning of the title.
     Fused,
 }
 
@@ -146,7 +148,7 @@ impl GateKind {
     /// All gates.
     pub const ALL: [GateKind; 3] = [GateKind::Certainty, GateKind::TwoPath, GateKind::Fused];
 
-    /// The name in the settings.
+    /// The name used in the settings.
     pub fn name(self) -> &'static str {
         match self {
             GateKind::Certainty => "certainty",
@@ -156,18 +158,18 @@ impl GateKind {
     }
 }
 
-/// Thresholds of the gate `two-path`. `lex` is the Jaccard similarity of the character trigrams of question and
-/// title, `vec` the cosine of their vectors, `ce` the likelihood of a cross-encoder; each is 0 to 1.
+/// Thresholds of the gate `two-path`, each 0–1. `lex` is the Jaccard similarity of the character trigrams of question
+/// and title, `vec` is the cosine of their vectors, and `ce` is the likelihood from a cross-encoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TwoPathConfig {
-    /// Minimum `lex` for STRONG on the path of the spelling.
+    /// Minimum `lex` for STRONG on the spelling path.
     pub lex_strong_min_lex: f64,
-    /// Minimum `vec` for STRONG on the path of the spelling.
+    /// Minimum `vec` for STRONG on the spelling path.
     pub lex_strong_min_vec: f64,
-    /// Minimum `vec` for STRONG on the path of the meaning.
+    /// Minimum `vec` for STRONG on the meaning path.
     pub sem_strong_min_vec: f64,
-    /// How far `lex` must exceed `weak-min-lex` on the path of the meaning.
+    /// Minimum amount by which `lex` must exceed `weak-min-lex` for STRONG on the meaning path.
     pub sem_margin: f64,
     /// Minimum `ce` for STRONG, if a cross-encoder is configured.
     pub strong_min_ce: f64,
@@ -177,7 +179,8 @@ pub struct TwoPathConfig {
     pub weak_min_lex: f64,
 }
 
-/// Weights and thresholds of the gate `fused`. A signal without a value leaves both sums of the mean.
+/// Weights and thresholds of the gate `fused`. A signal without a value is left out of the mean, together with its
+/// weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FusedConfig {
@@ -185,11 +188,11 @@ pub struct FusedConfig {
     pub vec_weight: f64,
     /// Weight of the Jaccard similarity of their character trigrams.
     pub lex_weight: f64,
-    /// Weight of the likelihood of a cross-encoder.
+    /// Weight of the likelihood from a cross-encoder.
     pub ce_weight: f64,
-    /// Minimum mean for STRONG.
+    /// Minimum mean for STRONG, 0–1.
     pub strong_min_fused: f64,
-    /// Minimum mean for WEAK.
+    /// Minimum mean for WEAK, 0–1.
     pub weak_min_fused: f64,
 }
 
@@ -200,12 +203,12 @@ impl QueryConfig {
     }
 }
 
-/// Thresholds of the certainty of an answer.
+/// Thresholds for the verdict of `query`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GateConfig {
-    /// Minimum certainty for STRONG.
+    /// Minimum value for STRONG.
     pub strong: f64,
-    /// Minimum certainty for WEAK.
+    /// Minimum value for WEAK.
     pub weak: f64,
 }

@@ -1,17 +1,17 @@
-//! A pipeline in the settings, with the place where it is defined.
+//! A pipeline in the settings, with the position of its definition.
 
 use poc_graph::error::ErrorLocation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A saved pipeline. Its text is not validated here, so that a mistake in it does not prevent the program
-/// from starting.
+/// A saved pipeline. Its text is not validated when the settings are loaded, so a mistake in it does not prevent the
+/// program from starting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub struct SavedPipeline {
-    /// Its text.
+    /// The text of the pipeline.
     pub text: String,
-    /// Where it is defined.
+    /// The position of the definition.
     pub at: ErrorLocation,
 }
 

@@ -1,8 +1,9 @@
-//! Schedules of agents and of consolidation, and their slots.
+//! Schedules of agents and of consolidation, and the slots they define.
 //!
-//! A calendar rule gives local times. Each local time is one instant: the first of two when the clock is set
-//! back, and the end of the gap when the clock is set forward. A cron rule for all hours, or for every few of them, counts
-//! hours instead, as `hourly` does: it fires in both passes of a repeated hour, and not for a skipped one. No slot occurs
+//! A calendar rule defines local times, and each local time is one instant: the first of two if the clock is set back,
+//! and the end of the gap if the clock is set forward. A cron rule for every hour, or for every few hours, counts hours
+//! instead, like `hourly`: it fires in both passes of a repeated hour, and not for a skipped one. Slots are strictly
+//! increasing, so no slot occurs twice.
 //! twice, and slots are strictly increasing.
 
 mod hours;
@@ -17,29 +18,29 @@ use croner::Cron;
 use poc_graph::time::{Span, Timestamp};
 use std::fmt;
 
-/// Maximum steps of a search for a slot. A clock was never set back by more than a day, which has fewer
+/// Maximum number of steps of a search for a slot. No clock was ever set back by more than a day, which has 1,440
 /// minutes.
 const SEARCH: usize = 2000;
 
-/// A parsed `schedule`.
+/// A parsed `schedule` setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// Only on request.
+    /// Runs only on request.
     OnDemand,
-    /// When relevant notes were created or edited.
+    /// Runs after relevant notes were created or edited.
     OnChange,
-    /// Local times.
+    /// Runs at local times.
     Calendar {
-        /// As written in the file.
+        /// The text of the setting.
         text: String,
         /// Minute, hour, day of month, month, day of week.
         cron: Box<Cron>,
-        /// Whether it is a cron rule for all hours, or for every few of them.
+        /// Whether it is a cron rule for every hour or for every few hours.
         is_hourly: bool,
     },
-    /// A fixed period, counted from the epoch, so that no state is needed.
+    /// Runs with a fixed period. Slots are counted from the epoch, so no state is needed.
     Every {
-        /// As written in the file.
+        /// The text of the setting.
         text: String,
         /// Time between two slots.
         period: Span,
@@ -49,7 +50,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The first slot after an instant in a time zone; `None` when there is none or it is out of range.
+    /// The first slot after an instant in a time zone; `None` if there is none or it is out of range.
     pub fn next_after(&self, after: Timestamp, zone: Tz) -> Option<Timestamp> {
         match self {
             Schedule::OnDemand | Schedule::OnChange => None,
@@ -60,7 +61,7 @@ impl Schedule {
             Schedule::Calendar { cron, is_hourly: true, .. } => hours::next_after(cron, after, zone),
             Schedule::Calendar { cron, .. } => {
                 let mut local = zone::wall_clock(after, zone)?;
-                // In a repeated hour, local times may belong to slots that are already past.
+                // In a repeated hour, some of the next local times may map to instants in the past.
                 for _ in 0..SEARCH {
                     local = cron.find_next_occurrence(&local, false).ok()?;
                     let slot = zone::instant(local, zone)?;
@@ -73,7 +74,7 @@ impl Schedule {
         }
     }
 
-    /// The last slot at or before an instant in a time zone; `None` when there is none or it is out of range.
+    /// The last slot at or before an instant in a time zone; `None` if there is none or it is out of range.
     pub fn latest(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
         match self {
             Schedule::OnDemand | Schedule::OnChange => None,
@@ -84,7 +85,7 @@ impl Schedule {
             Schedule::Calendar { cron, is_hourly: true, .. } => hours::latest(cron, now, zone),
             Schedule::Calendar { cron, .. } => {
                 let shown = zone::wall_clock(now, zone)?;
-                // In a repeated hour, all slots of the first pass are already past.
+                // In a repeated hour, all slots of the first pass are in the past.
                 let repeated = now.0.saturating_sub(zone::instant(shown, zone)?.0).max(0);
                 let mut local = shown.checked_add_signed(chrono::TimeDelta::milliseconds(repeated))?;
                 for inclusive in std::iter::once(true).chain(std::iter::repeat_n(false, SEARCH)) {
@@ -101,7 +102,7 @@ impl Schedule {
 
     /// The minimum time between two slots, ignoring clock changes; `None` for schedules without slots.
     pub fn period(&self) -> Option<Span> {
-        /// Covers every gap of a rule that repeats weekly with a few slots per day.
+        /// Enough slots to include every gap of a weekly rule with a few slots per day.
         const SAMPLE: usize = 64;
         match self {
             Schedule::OnDemand | Schedule::OnChange => None,
@@ -120,8 +121,8 @@ impl Schedule {
         }
     }
 
-    /// A warning about a rule with both a day of the month and a day of the week, which cron combines with
-    /// "or".
+    /// A warning for a cron rule with both a day of the month and a day of the week, because cron runs on days that
+    /// match either of them.
     pub fn warning(&self) -> Option<String> {
         let Schedule::Calendar { text, cron, .. } = self else { return None };
         let days = &cron.pattern;
@@ -144,8 +145,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// A number below `below` that is derived from some words and never changes: the first eight bytes of their
-/// BLAKE3 hash.
+/// A stable number below `below`, derived from some words: the first eight bytes of their BLAKE3 hash.
 pub fn pick(words: &[&str], below: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for word in words {
@@ -156,7 +156,7 @@ pub fn pick(words: &[&str], below: u64) -> u64 {
     u64::from_le_bytes(bytes) % below.max(1)
 }
 
-/// Start of searches that are independent of the current time: a leap year.
+/// A fixed start for searches that must not depend on the current time: the beginning of a leap year.
 fn reference() -> NaiveDateTime {
     NaiveDate::from_ymd_opt(2024, 1, 1).unwrap_or_default().and_time(NaiveTime::MIN)
 }

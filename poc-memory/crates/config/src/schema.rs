@@ -1,5 +1,4 @@
-//! The JSON Schema of config.toml: the type, the default, the bounds and the description of every
-//! setting.
+//! The JSON Schema of `config.toml`, with the type, default, bounds and description of every setting.
 
 use super::bounds;
 use super::defaults::DEFAULTS;
@@ -9,11 +8,11 @@ use poc_graph::error::{Error, Result};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// The schema. No section and no setting is required, because defaults fill in what is missing. Only a
-/// new entry of a map, such as `[models.mine]`, needs its required fields.
+/// Builds the schema. No section and no setting is required, because defaults fill in what is missing. Only a new entry
+/// of a map, such as `[models.mine]`, must have its required fields.
 ///
 /// # Errors
-/// When the compiled-in defaults cannot be read.
+/// Fails if the built-in defaults cannot be read.
 pub fn schema() -> Result<Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<Config>().to_value();
@@ -28,7 +27,7 @@ pub fn schema() -> Result<Value> {
     Ok(schema)
 }
 
-/// Adds defaults and bounds to the schema of a key and to everything below it.
+/// Adds defaults and bounds to the schema of a key and of everything below it.
 fn complete(schema: &mut Value, default: Option<&Value>, key: &str) {
     let Value::Object(schema) = schema else { return };
     let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
@@ -64,7 +63,7 @@ fn complete(schema: &mut Value, default: Option<&Value>, key: &str) {
     }
 }
 
-/// Adds the bounds of a number. Those of a duration cannot be expressed, because it is a string.
+/// Adds the bounds of a number. The bounds of a duration cannot be expressed, because its type is string.
 fn bound(schema: &mut Map<String, Value>, key: &str) {
     let is_integer = schema.get("type").is_some_and(|name| name == "integer");
     if !is_integer && schema.get("type").is_none_or(|name| name != "number") {
@@ -78,7 +77,7 @@ fn bound(schema: &mut Map<String, Value>, key: &str) {
     }
 }
 
-/// Removes `null`, which TOML does not have, from types and defaults.
+/// Removes `null` from types and defaults, because TOML has no null.
 fn remove_null(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -1,6 +1,5 @@
-//! How a section of the settings is declared: a struct whose field `some_field` is the setting `some-field`.
-//! Unknown settings are refused. A file that declares sections imports `Serialize`, `Deserialize` and
-//! `JsonSchema`.
+//! Declares a section of the settings: a struct whose field `some_field` is the setting `some-field`. Unknown settings
+//! are rejected. A file that declares sections must import `Serialize`, `Deserialize` and `JsonSchema`.
 
 macro_rules! section {
     ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),+ $(,)? }) => {

@@ -23,9 +23,9 @@ use std::collections::BTreeMap;
 section!(
     /// All settings.
     Config {
-        /// Which embedder turns text into vectors.
+        /// The embedder, which turns text into vectors.
         embedder: EmbedderConfig,
-        /// Where `embed fetch` downloads models from.
+        /// The hub from which `embed fetch` downloads models.
         hub: HubConfig,
         /// The text index.
         text: TextConfig,
@@ -40,9 +40,9 @@ section!(
         cosines: BTreeMap<String, CosinesConfig>,
         /// The op `import`.
         import: ImportConfig,
-        /// Weights and their decay.
+        /// The weights of notes and their decay.
         weight: WeightConfig,
-        /// Weights of associative edges.
+        /// The weights of associative edges and their decay.
         edges: EdgesConfig,
         /// The op `write`.
         write: WriteConfig,
@@ -52,11 +52,11 @@ section!(
         recall: RecallConfig,
         /// The ops `reinforce`, `demote` and `mark`.
         reinforce: ReinforceConfig,
-        /// Nodes.
+        /// The types of notes.
         nodes: NodesConfig,
         /// The op `search`.
         search: SearchConfig,
-        /// Hybrid retrieval by meaning and by words.
+        /// Hybrid retrieval, which combines vector search and text search.
         retrieve: RetrieveConfig,
         /// The cross-encoder that rescores the best notes.
         rerank: RerankConfig,
@@ -80,67 +80,67 @@ section!(
         backup: BackupConfig,
         /// The history of the memory.
         history: HistoryConfig,
-        /// Where the log is.
+        /// The location of the log.
         store: StoreConfig,
         /// Saved pipelines by name, used as `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
-        /// The Model Context Protocol.
+        /// The server for the Model Context Protocol.
         mcp: McpConfig,
-        /// What the hooks of assistants add to a conversation.
+        /// Hooks of assistants, which add notes to a conversation.
         hooks: HooksConfig,
         /// The transcripts of assistants.
         transcripts: TranscriptsConfig,
-        /// Which keys and values tenants may have.
+        /// The keys and values that tenants may have.
         tenant_schema: TenantSchema,
-        /// Agents as a whole.
+        /// Settings shared by all agents.
         agents: AgentsConfig,
-        /// The budget of all agents together.
+        /// The budget that all agents share.
         budget: BudgetConfig,
-        /// The daemon.
+        /// The daemon process and its socket.
         daemon: DaemonConfig,
-        /// Messages to a person about problems of the daemon.
+        /// Notifications to a person about problems of the daemon.
         notify: NotifyConfig,
         /// The REST interface.
         rest: RestConfig,
-        /// The page in the browser.
+        /// The web page of the daemon.
         page: PageConfig,
-        /// Calls of language models.
+        /// How language models are called.
         calls: CallsConfig,
         /// The heuristic model, which uses no language model.
         heuristic: HeuristicConfig,
-        /// Models by the names agents use.
+        /// Language models, by the names that agents use.
         models: BTreeMap<String, ModelConfig>,
-        /// Providers by the names models use.
+        /// Providers, by the names that models use.
         providers: BTreeMap<String, ProviderConfig>,
     }
 );
 section!(
     /// The embedder.
     EmbedderConfig {
-        /// `static`, `candle`, `http` or `hash`.
+        /// The kind of embedder: `static`, `candle`, `http` or `hash`.
         kind: String,
-        /// For `static` a table of your own, or empty for the bundled one; for `candle` the folder of the model
-        /// or its name on the hub; for `http` the name of the model.
+        /// For `static`: the file of a custom table, or empty for the built-in one. For `candle`: the folder of the
+        /// model, or its name on the hub. For `http`: the name of the model.
         model: String,
-        /// For `http`: the base address, to which `/embeddings` is appended.
+        /// For `http`: the base URL, to which `/embeddings` is appended.
         url: String,
-        /// For `http`: the environment variable with the API key; empty when none is needed.
+        /// For `http`: the environment variable with the API key; empty if none is needed.
         key_env: String,
-        /// For `hash` and `http`: dimensions of a vector.
+        /// For `hash` and `http`: number of dimensions of a vector.
         dimensions: usize,
-        /// For `http`: how long a request of up to 64 texts may take, with all its attempts.
+        /// For `http`: time limit for a request of up to 64 texts, including all attempts.
         timeout: Span,
-        /// For `http`: greatest number of concurrent requests. Further requests wait, and fail if no other
-        /// request succeeds within `timeout`.
+        /// For `http`: maximum number of concurrent requests. Further requests wait, and fail if no other request
+        /// succeeds within `timeout`.
         concurrency: usize,
     }
 );
 section!(
-    /// The Hugging Face hub or a compatible one.
+    /// The Hugging Face hub or a compatible server.
     HubConfig {
-        /// Its address.
+        /// The URL of the hub.
         url: String,
-        /// Hosts to which it may redirect downloads of large files.
+        /// Hosts to which the hub may redirect downloads of large files.
         hosts: Vec<String>,
     }
 );
@@ -153,11 +153,11 @@ section!(
         semantic: f64,
         /// Minimum cosine of a link candidate.
         candidate: f64,
-        /// Minimum cosine of sessions that the heuristic model summarizes together.
+        /// Minimum cosine of sessions that the heuristic model summarises together.
         link: f64,
-        /// Minimum cosine of `interference-pairs` when the call gives none.
+        /// Default minimum cosine of `interference-pairs`.
         interference: f64,
-        /// From this cosine on, it also pairs notes of the same community.
+        /// Cosine from which `interference-pairs` also includes pairs within one community.
         twin: f64,
     }
 );
@@ -177,50 +177,49 @@ impl Config {
 section!(
     /// The text index.
     TextConfig {
-        /// BM25's saturation.
+        /// BM25 parameter k1: how slowly repeated terms saturate.
         k1: f64,
-        /// BM25's length normalisation, 0–1.
+        /// BM25 parameter b: the degree of length normalisation, 0–1.
         b: f64,
-        /// How many times a title term counts where title and body are indexed as one text.
+        /// How many times a term of the title counts where title and body are indexed as one text.
         title_weight: f64,
-        /// Snowball language, or `none`.
+        /// Language of the Snowball stemmer, or `none`.
         language: String,
     }
 );
 section!(
     /// The vector index.
     VectorsConfig {
-        /// Up to this many vectors, every search is exact.
+        /// Number of vectors up to which every search is exact.
         exact_below: usize,
-        /// HNSW links per element (M).
+        /// Number of links per element in the HNSW index (M).
         connectivity: usize,
-        /// HNSW candidates when adding (ef_construction).
+        /// Number of candidates when adding to the HNSW index (ef_construction).
         expansion_add: usize,
-        /// HNSW candidates when searching (ef).
+        /// Number of candidates when searching the HNSW index (ef).
         expansion_search: usize,
-        /// Words in a passage.
+        /// Number of words in a passage.
         passage_words: usize,
-        /// Words from the start of one passage to the next.
+        /// Number of words from the start of one passage to the start of the next.
         passage_stride: usize,
     }
 );
 section!(
-    /// What is derived from the graph as a whole.
+    /// Values derived from the graph as a whole, such as communities.
     StructureConfig {
         /// Dimensions of the spectral embedding, 1–64.
         dimensions: usize,
-        /// Up to this many live notes and edges together, derived structure is always computed for the current
-        /// graph.
+        /// Number of live notes plus edges up to which derived values are always computed for the current graph.
         exact_below: usize,
-        /// Share of the edges of a larger graph that may have changed before its structure is recomputed, 0–1.
+        /// In a larger graph: share of changed edges, 0–1, from which derived values are recomputed.
         max_drift: f64,
-        /// How long the graph must be unchanged before the daemon recomputes its structure.
+        /// How long the graph must be unchanged before the daemon recomputes derived values.
         refresh_quiet: Span,
     }
 );
 
 impl StructureConfig {
-    /// The options that decide whether derived structure is reused or computed.
+    /// The settings that decide whether derived structure is reused or computed.
     pub fn options(&self) -> StructureOptions {
         let StructureConfig { dimensions, exact_below, max_drift, .. } = *self;
         StructureOptions { dimensions, exact_below, max_drift }
@@ -230,72 +229,73 @@ impl StructureConfig {
 section!(
     /// The op `insert`.
     InsertConfig {
-        /// Keyword edges per keyword.
+        /// Maximum number of keyword edges per keyword.
         keyword_edges: usize,
-        /// Nearest notes considered for semantic edges.
+        /// Number of nearest notes considered for semantic edges.
         semantic_pool: usize,
-        /// MMR's λ when choosing among them, 0–1.
+        /// MMR's λ for choosing among the nearest notes, 0–1; 1 ignores their diversity.
         semantic_lambda: f64,
-        /// Bytes of title, body and keywords a note may have.
+        /// Maximum size of a note, in bytes of title, body and keywords.
         max_node_bytes: usize,
-        /// Keywords a note may have. The index is searched for each of them.
+        /// Maximum number of keywords of a note. The index is searched for each of them.
         max_keywords: usize,
-        /// Notes one call may store.
+        /// Maximum number of notes that one call may store.
         max_notes: usize,
     }
 );
 section!(
     /// The op `import`.
     ImportConfig {
-        /// Notes per transaction.
+        /// Number of notes per transaction.
         chunk: usize,
     }
 );
 section!(
-    /// Nodes.
+    /// The types of notes.
     NodesConfig {
-        /// Types beside the built-in ones.
+        /// Types in addition to the built-in ones.
         types: Vec<String>,
     }
 );
 section!(
     /// The op `search`.
     SearchConfig {
-        /// Stages appended to the terms when the query has no stages.
+        /// Stages appended to the words of a query that has no stages.
         pipeline: SavedPipeline,
-        /// Notes of a search with words and stages, unless the stages or the query set another number.
+        /// Number of notes found by a query with words and stages, unless the stages or the query set another number.
         limit: usize,
-        /// Minimum score of a hit when the query has no stages and no number of notes. The first hit is always kept.
+        /// Minimum score of a hit if the query has neither stages nor a number of notes. The first hit is always kept.
         min_score: f64,
-        /// Characters that a question, or a pipeline, may have.
+        /// Maximum number of characters of a question and of a pipeline.
         max_question_chars: usize,
     }
 );
 section!(
     /// The op `forget`.
     ForgetConfig {
-        /// Messages younger than this are deleted only one by one, unless a person asks for recent ones.
+        /// Minimum age of messages that a call deletes by date. Younger ones are deleted only individually, unless a
+        /// person asks for recent ones.
         min_age: Span,
     }
 );
 section!(
     /// The op `consolidate`.
     ConsolidateConfig {
-        /// When the daemon consolidates all tenants, as the schedule of an agent; `on-demand` disables it.
+        /// When the daemon consolidates all tenants, in the format of an agent's schedule; `on-demand` disables it.
         schedule: String,
-        /// How long expired notes are kept before they are permanently deleted.
+        /// How long expired notes are kept before they are deleted permanently.
         keep_expired: Span,
     }
 );
 
 impl ConsolidateConfig {
-    /// Derives the times that the schedule leaves open, as the name of an agent does for the agent.
+    /// The name from which unspecified times of the schedule are derived, as an agent's name is for its schedule.
     pub const NAME: &str = "consolidate";
 
     /// The parsed schedule.
     ///
     /// # Errors
-    /// `invalid_config` when it is not a schedule, or is `on-change`.
+    /// `invalid_config` if the setting is not a schedule or is `on-change`.
     pub fn schedule(&self) -> Result<Schedule> {
         let field = "consolidate.schedule";
         match Schedule::parse(&self.schedule, Self::NAME).map_err(|error| error.field(field))? {
@@ -310,70 +310,71 @@ impl ConsolidateConfig {
 section!(
     /// The command `backup`.
     BackupConfig {
-        /// How many generations a backup folder keeps.
+        /// Number of generations that a backup folder keeps.
         keep: usize,
     }
 );
 section!(
     /// The history of the memory.
     HistoryConfig {
-        /// How much of it a compaction keeps.
+        /// How much history a compaction keeps: `all`, or a duration.
         keep: HistoryRetention,
     }
 );
 section!(
     /// The op `list`.
     ListConfig {
-        /// Notes shown when no other number is asked for.
+        /// Default number of notes shown.
         limit: usize,
     }
 );
 section!(
     /// The op `tags`.
     TagsConfig {
-        /// Keywords shown when no other number is asked for.
+        /// Default number of keywords shown.
         limit: usize,
     }
 );
 section!(
     /// The op `duplicates`.
     DuplicatesConfig {
-        /// Pairs shown when no other number is asked for.
+        /// Default number of pairs shown.
         limit: usize,
-        /// Minimum share of words that both notes of a pair have, of those that either has, 0–1.
+        /// Minimum Jaccard similarity of the words of a pair, 0–1: the shared words as a share of all words of both
+        /// notes.
         min_words: f64,
     }
 );
 section!(
     /// The op `changes`.
     ChangesConfig {
-        /// Changes shown when no other number is asked for.
+        /// Default number of changes shown.
         limit: usize,
     }
 );
 section!(
     /// The op `view`.
     ViewConfig {
-        /// Notes shown when no other number is asked for.
+        /// Default number of notes shown.
         limit: usize,
-        /// Edges shown when no other number is asked for.
+        /// Default maximum number of edges shown.
         max_edges: usize,
     }
 );
 section!(
     /// The op `explore`.
     ExploreConfig {
-        /// Hops.
+        /// Maximum number of hops.
         depth: usize,
-        /// Paths kept after each hop.
+        /// Number of paths kept after each hop (beam width).
         beam: usize,
-        /// No further hop is made once this many notes are found.
+        /// Number of notes found after which no further hop is made.
         target_count: usize,
-        /// Weight of the meaning relative to the strength of an edge.
+        /// Weight of similarity relative to the strength of an edge, 0–1.
         alpha: f64,
-        /// The factor a score is multiplied by at each hop, 0–1.
+        /// Factor by which a score is multiplied at each hop, 0–1.
         gamma: f64,
-        /// MMR's λ, and the penalty for similarity to the path so far, 0–1.
+        /// MMR's λ, 0–1, which is also the penalty for similarity to the path so far.
         mmr_lambda: f64,
     }
 );

@@ -1,8 +1,8 @@
-//! Rewrites serde's messages, which name Rust types, for the users of a configuration file.
+//! Rewrites serde's messages, which mention Rust types, for users of a configuration file.
 
 use super::toml_document::unknown_name_hint;
 
-/// The message and the hint for a message of serde.
+/// Converts a message of serde to a message and a hint.
 pub(super) fn rewrite(message: &str) -> (String, Option<String>) {
     let message = message.trim();
     let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
@@ -39,7 +39,7 @@ fn unknown(what: &str, names: &[String], others: &str) -> (String, Option<String
     (format!("{what} `{name}`"), Some(hint))
 }
 
-/// The value found: serde's `string "x"` becomes the text "x".
+/// Describes the value found: serde's `string "x"` becomes the text "x".
 fn kind(found: &str) -> String {
     let names = [
         ("string ", "the text "),
@@ -53,7 +53,7 @@ fn kind(found: &str) -> String {
     named.unwrap_or_else(|| found.to_owned())
 }
 
-/// The value expected.
+/// Describes the expected value.
 fn wanted(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",

@@ -1,4 +1,4 @@
-//! The section `[tenant-schema]`: which keys and values tenants may have.
+//! The section `[tenant-schema]`: the keys and values that tenants may have.
 
 use super::pattern::Pattern;
 use poc_graph::Tuple;
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which keys and values tenants may have. Without keys, every tenant is accepted.
+/// The keys and values that tenants may have. Without keys, every tenant is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TenantSchema {
-    /// Description of a tenant, shown wherever requests are described.
+    /// Description of a tenant, shown in the schema of every request.
     pub description: String,
-    /// Sets of keys of which a tenant has exactly one, wholly.
+    /// Alternative sets of keys. A tenant must have all keys of exactly one set.
     pub one_of: Vec<Vec<String>>,
     /// The keys a tenant may have.
     pub keys: BTreeMap<String, TenantKey>,
 }
 
-/// What the value of a key may be.
+/// The rules for a key and its values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TenantKey {
@@ -31,10 +31,10 @@ pub struct TenantKey {
     /// A regular expression that matches somewhere in the value; `^` and `$` anchor it to the ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
-    /// The values there are.
+    /// The allowed values.
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<String>>,
-    /// Whether every tenant has it.
+    /// Whether every tenant must have the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
@@ -115,10 +115,10 @@ impl TenantSchema {
         Ok(())
     }
 
-    /// Validates a tenant: first unknown keys, then values, patterns, required keys, and exactly one of the sets.
+    /// Validates a tenant. The order of checks is: unknown keys, values, patterns, required keys, sets of keys.
     ///
     /// # Errors
-    /// One of the codes `tenant_…`, with the field, what was given, and the schema.
+    /// One of the codes `tenant_…`, with the field, the given value and the schema.
     pub fn validate(&self, tuple: &Tuple) -> Result<()> {
         if self.keys.is_empty() {
             return Ok(());
@@ -206,7 +206,7 @@ impl TenantSchema {
         self.validate(&Tuple::default()).is_err()
     }
 
-    /// The JSON Schema of a tenant as requests give it.
+    /// The JSON Schema of a tenant in a request.
     pub fn json_schema(&self) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "object".into());

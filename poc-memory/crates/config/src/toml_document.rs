@@ -1,7 +1,7 @@
-//! A TOML file that is read with the position of every key: settings and agent files.
+//! TOML files with the position of every key, for settings and agent files.
 //!
-//! Settings are merged with their defaults before they are decoded, and agent files are checked key by key
-//! against their table of keys. Both parse the text here, and both report problems at the places found here.
+//! Settings are merged with their defaults before they are decoded, and agent files are checked key by key against a
+//! table of keys. Both are parsed here, and both report errors with the positions found here.
 
 mod string_offset;
 mod syntax;
@@ -26,8 +26,8 @@ impl<'a> TomlDocument<'a> {
     /// Parses a text. `name` names the file in errors.
     ///
     /// # Errors
-    /// Every syntax error, ordered by position, with file, line and column, and a hint where one is known.
-    /// Errors that only follow from an earlier one are left out.
+    /// All syntax errors, ordered by position, with file, line and column, and a hint if one is known. Errors that
+    /// follow from an earlier one are omitted.
     pub fn parse(name: &'a str, text: &'a str) -> Result<TomlDocument<'a>, Vec<FileDiagnostic>> {
         let (root, errors) = DeTable::parse_recoverable(text);
         if errors.is_empty() {
@@ -46,10 +46,10 @@ impl<'a> TomlDocument<'a> {
         self.text
     }
 
-    /// The document as a value that can be merged and decoded, without positions.
+    /// Converts to a value that can be merged and decoded, without positions.
     ///
     /// # Errors
-    /// A number that TOML allows and no 64-bit type holds, at its position.
+    /// A number that TOML allows but no 64-bit type can represent, with its position.
     pub fn into_table(self) -> Result<toml::Table, FileDiagnostic> {
         let end = self.text.len();
         let deserializer = toml::de::Deserializer::from(Spanned::new(0..end, self.root));
@@ -59,7 +59,7 @@ impl<'a> TomlDocument<'a> {
         })
     }
 
-    /// The top table. Its keys and values have their byte ranges.
+    /// The root table. Its keys and values have their byte ranges.
     pub fn root(&self) -> &DeTable<'a> {
         &self.root
     }
@@ -69,15 +69,15 @@ impl<'a> TomlDocument<'a> {
         ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::offset(self.text, offset) }
     }
 
-    /// File, line and column of the character with an index in the string whose opening quote is at a byte
-    /// offset. Escapes and folded lines are counted as the characters that they stand for.
+    /// File, line and column of a character of a string. `offset` is the byte offset of the opening quote, and
+    /// `character` is the index in the decoded string, in which escapes and line continuations are resolved.
     pub fn location_in_string(&self, offset: usize, character: usize) -> ErrorLocation {
         self.location(string_offset::byte_offset(self.text, offset, character))
     }
 
-    /// File, line and column of the key with a path: the names of its tables and its own. Where the file gives a
-    /// value in place of one of these tables, the location is that of the value's key. When the key does not
-    /// occur, the location has only the file.
+    /// File, line and column of the key with a path: the names of its tables and its own name. If the file has a plain
+    /// value in place of one of these tables, this is the location of that value's key. If the key does not occur, the
+    /// location has only the file.
     pub fn key_location<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> ErrorLocation {
         match self.key_offset(path) {
             Some(offset) => self.location(offset),
@@ -99,7 +99,7 @@ impl<'a> TomlDocument<'a> {
         offset
     }
 
-    /// The value of the key with a dotted path, with its byte range; `None` when the file does not set it.
+    /// The value of the key with a dotted path, with its byte range; `None` if the file does not set it.
     pub fn value(&self, path: &str) -> Option<&Spanned<DeValue<'a>>> {
         let mut table = &self.root;
         let mut names = path.split('.').peekable();
@@ -118,7 +118,7 @@ impl<'a> TomlDocument<'a> {
     }
 }
 
-/// The hint for an unknown name: the most similar known one, else all of them after `otherwise`.
+/// The hint for an unknown name: the most similar known name, or else all of them after `otherwise`.
 pub fn unknown_name_hint<'n>(
     unknown: &str,
     known: impl Iterator<Item = &'n str> + Clone,

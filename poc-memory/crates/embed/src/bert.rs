@@ -1,8 +1,8 @@
 //! Runs a sentence model of the BERT family from a folder, with candle on the CPU.
 //!
-//! The folder has the layout of the Hugging Face hub: `config.json`, `model.safetensors`, and
-//! `tokenizer.json` or `vocab.txt`. Two optional files come from sentence-transformers:
-//! `1_Pooling/config.json` sets the pooling, and `sentence_bert_config.json` the maximum number of tokens.
+//! The folder has the layout of the Hugging Face hub: `config.json`, `model.safetensors`, and `tokenizer.json` or
+//! `vocab.txt`. Two optional files come from sentence-transformers: `1_Pooling/config.json` defines the pooling, and
+//! `sentence_bert_config.json` the maximum number of tokens.
 
 mod elementwise;
 mod head;
@@ -22,7 +22,7 @@ use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::{ModelWrapper, NormalizerWrapper, Tokenizer, TruncationParams};
 
-/// The default maximum number of tokens; longer texts are truncated.
+/// Maximum number of tokens of a model whose files define none. Longer texts are truncated.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 /// Why a model cannot be used.
@@ -62,40 +62,40 @@ impl From<ModelError> for Error {
     }
 }
 
-/// How the token vectors are combined into one.
+/// How the vectors of all tokens are combined into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pooling {
-    /// The mean of all tokens.
+    /// The mean over all tokens.
     Mean,
-    /// The first token.
+    /// The vector of the first token.
     First,
 }
 
-/// A loaded model.
+/// A loaded BERT model.
 pub(super) struct Bert {
     network: Network,
     tokenizer: Tokenizer,
     pooling: Pooling,
-    /// The special tokens that begin and end a text.
+    /// The special tokens at the start and the end of a text.
     ends: [u32; 2],
-    /// The maximum number of tokens of a text or pair, special tokens included.
+    /// Maximum number of tokens of a text or a pair, including special tokens.
     max_tokens: usize,
-    /// The length of a vector.
+    /// The number of dimensions of a vector.
     pub(super) dimensions: usize,
-    /// The first bytes of the BLAKE3 of weights and settings, as hex.
+    /// The first bytes of the BLAKE3 hash of weights and settings, in hexadecimal.
     pub(super) revision: String,
 }
 
-/// A pair of texts as one input of the model.
+/// Two texts as one input of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// The tokens, special tokens included.
+    /// The token ids of both texts, including special tokens.
     pub(super) ids: Vec<u32>,
-    // The start of the second text.
+    // The position at which the second text starts.
     second: usize,
 }
 
-/// A vocabulary and its normalization.
+/// A vocabulary and how texts are normalised for it.
 pub(super) struct VocabularyInfo {
     /// The tokens by id; empty for ids missing from the vocabulary.
     pub(super) tokens: Vec<String>,
@@ -131,7 +131,7 @@ impl Bert {
         let weights = bytes(&folder.join("model.safetensors"))?;
         let mut hash = blake3::Hasher::new();
         hash.update(&weights).update(&settings).update(&[pooling as u8]);
-        // A different tokenizer gives different vectors.
+        // Another tokenizer gives other vectors, so it is part of the revision.
         for name in ["tokenizer.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json"] {
             let text = std::fs::read(folder.join(name)).unwrap_or_default();
             hash.update(&(text.len() as u64).to_le_bytes()).update(&text);
@@ -139,7 +139,7 @@ impl Bert {
         let revision = hash.finalize().to_hex().as_str().chars().take(8).collect();
         let (network, head) = catch_panics(|| {
             let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;
-            // Models with a head store the encoder under `bert`.
+            // Models with a head store the encoder under the prefix `bert`.
             let inside = weights.pp("bert");
             let is_inside = inside.contains_tensor("embeddings.word_embeddings.weight");
             let encoder = if is_inside { &inside } else { &weights };
@@ -168,7 +168,7 @@ impl Bert {
         ))
     }
 
-    /// The tokens of a text, special tokens included.
+    /// The token ids of a text, including special tokens.
     pub(super) fn tokens(&self, text: &str) -> Result<Vec<u32>> {
         let encoding = self.tokenizer.encode_fast(text, false);
         let encoding = encoding.map_err(ModelError::Tokenize)?;
@@ -196,7 +196,8 @@ impl Bert {
         Ok(pooled.collect())
     }
 
-    /// The last hidden state of each token, each in an input of its own between the special tokens.
+    /// The last hidden state of each token in a range, where each token is an input of its own between the special
+    /// tokens.
     pub(super) fn single_token_states(&self, tokens: std::ops::Range<u32>) -> Result<Vec<Vec<f32>>> {
         let [first, last] = self.ends;
         let texts: Vec<[u32; 3]> = tokens.map(|token| [first, token, last]).collect();
@@ -223,7 +224,7 @@ impl Bert {
         Pair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
     }
 
-    /// The score of the head for each pair, 0–1.
+    /// The output of the head for each pair, 0–1.
     pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
         let texts: Vec<TokenSequence<'_>> =
             pairs.iter().map(|pair| TokenSequence { ids: &pair.ids, second: pair.second }).collect();
@@ -233,14 +234,14 @@ impl Bert {
             .iter()
             .map(|pair| {
                 let first = rows.next().unwrap_or_default();
-                // Skip the other tokens of the pair.
+                // The state of the first token was used; the other tokens of the pair are skipped.
                 rows.by_ref().take(pair.ids.len() - 1).for_each(drop);
                 head.likelihood(first)
             })
             .collect())
     }
 
-    /// The vocabulary, if the tokenizer is WordPiece.
+    /// The vocabulary; fails if the tokenizer is not WordPiece.
     pub(super) fn vocabulary(&self) -> Result<VocabularyInfo> {
         let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else {
             return Err(ModelError::NotWordPiece.into());
@@ -270,8 +271,8 @@ impl Bert {
     }
 }
 
-/// The lengths of two texts truncated to `max` tokens together. The longer text is cut to the length of the
-/// shorter, then both to one half. The `tokenizers` library does the same.
+/// The lengths of two texts after truncation to `max` tokens together. The longer text is first truncated to the length
+/// of the shorter, then both to one half each. The `tokenizers` library does the same.
 fn fit(one: usize, two: usize, max: usize) -> (usize, usize) {
     if one + two <= max {
         return (one, two);
@@ -288,7 +289,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
 }
 
-/// The JSON of a file that may be missing.
+/// Parses a JSON file; `None` if the file does not exist.
 fn json(path: &Path) -> Result<Option<Value>, String> {
     match path.exists() {
         false => Ok(None),
@@ -298,7 +299,7 @@ fn json(path: &Path) -> Result<Option<Value>, String> {
     }
 }
 
-/// The configuration of the network. Fields that only training needs may be missing.
+/// Parses the configuration of the network. Fields that are only needed for training may be missing.
 fn config(text: &[u8]) -> Result<Config, String> {
     let wrong = |problem: &dyn std::fmt::Display| format!("`config.json`: {problem}");
     let mut settings: serde_json::Map<String, Value> =
@@ -315,7 +316,7 @@ fn config(text: &[u8]) -> Result<Config, String> {
     for (name, value) in [("pad_token_id", 0), ("type_vocab_size", 2)] {
         settings.entry(name).or_insert(value.into());
     }
-    // Three names for the same approximation.
+    // These are three names for the same approximation.
     if let Some("gelu_new" | "gelu_fast" | "gelu_pytorch_tanh") =
         settings.get("hidden_act").and_then(Value::as_str)
     {
@@ -344,7 +345,7 @@ fn pooling(folder: &Path) -> Result<Pooling, String> {
     }
 }
 
-/// The tokenizer, which truncates texts to `max_tokens` tokens, special tokens included.
+/// Loads the tokenizer. It truncates texts to `max_tokens` tokens, including special tokens.
 fn tokenizer(folder: &Path, max_tokens: usize) -> Result<Tokenizer, String> {
     let (ready, vocabulary): (PathBuf, PathBuf) = (folder.join("tokenizer.json"), folder.join("vocab.txt"));
     let wrong = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());

@@ -1,9 +1,9 @@
-//! Bounds the calls of a server that run at the same time.
+//! Limits the number of concurrent calls to a server.
 
 use parking_lot::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// Permits for a number of calls at a time.
+/// A counting semaphore for calls.
 pub(super) struct CallLimiter {
     max: usize,
     patience: Duration,
@@ -17,20 +17,20 @@ struct Calls {
     succeeded: u64,
 }
 
-/// The permit of one call, which ends when it is dropped.
+/// The permit for one call. Dropping it ends the call.
 pub(super) struct CallPermit<'a> {
     limiter: &'a CallLimiter,
     has_succeeded: bool,
 }
 
 impl CallLimiter {
-    /// At most `max` calls at a time. Further calls wait as long as at least one call succeeds within each
+    /// Allows at most `max` concurrent calls. Further calls wait, as long as at least one call succeeds within each
     /// `patience`.
     pub(super) fn new(max: usize, patience: Duration) -> CallLimiter {
         CallLimiter { max, patience, calls: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// The number of calls at a time.
+    /// The maximum number of concurrent calls.
     pub(super) fn max(&self) -> usize {
         self.max
     }
@@ -41,7 +41,7 @@ impl CallLimiter {
         self.calls.lock().succeeded
     }
 
-    /// A permit; `None` when all are taken and no call succeeded for too long.
+    /// Waits for a permit. `None` if all permits are taken and no call succeeded for too long.
     pub(super) fn acquire(&self) -> Option<CallPermit<'_>> {
         let mut calls = self.calls.lock();
         let mut succeeded = calls.succeeded;
@@ -61,7 +61,7 @@ impl CallLimiter {
 }
 
 impl CallPermit<'_> {
-    /// Ends a call that succeeded.
+    /// Ends a call as successful, which lets waiting calls wait longer.
     pub(super) fn succeed(mut self) {
         self.has_succeeded = true;
     }
@@ -73,7 +73,7 @@ impl Drop for CallPermit<'_> {
         calls.running -= 1;
         calls.succeeded += u64::from(self.has_succeeded);
         drop(calls);
-        // All, because every waiting call must see that one has succeeded.
+        // Notifies all waiting calls, because each must see that a call has succeeded.
         self.limiter.changed.notify_all();
     }
 }

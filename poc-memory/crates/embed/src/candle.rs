@@ -1,4 +1,4 @@
-//! A sentence model run in this process, on every core.
+//! Runs a sentence model in this process, on all cores.
 
 use super::Embedder;
 use super::bert::Bert;
@@ -14,7 +14,7 @@ pub struct CandleEmbedder {
 }
 
 impl CandleEmbedder {
-    /// With the model in a folder.
+    /// Opens the model in a folder.
     pub fn open(folder: &Path) -> Result<CandleEmbedder> {
         let model = Bert::open(folder)?;
         let name = format!("candle-{}-{}", model.dimensions, model.revision);
@@ -34,7 +34,7 @@ impl Embedder for CandleEmbedder {
     }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![vec![0.0; self.model.dimensions]; texts.len()];
-        // A blank text has the zero vector.
+        // The vector of a blank text is zero.
         let with_text: Vec<(&mut Vec<f32>, &str)> = vectors
             .iter_mut()
             .zip(texts.iter().copied())

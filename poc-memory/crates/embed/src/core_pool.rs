@@ -1,17 +1,17 @@
 //! Distributes work on texts among the cores.
 //!
-//! Texts are sorted by length and taken in batches of about as many tokens; each core takes one batch after
-//! another with a thread of its own, which beats all cores on one batch.
+//! Texts are sorted by length and divided into batches with about the same number of tokens. Each core has its own
+//! thread and processes one batch after another, which is faster than using all cores for each batch.
 
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number of tokens in a batch, unless one text alone is longer. Larger batches gain nothing.
+/// Maximum number of tokens in a batch, unless a single text is longer. Larger batches are not faster.
 const BATCH: usize = 256;
 
-/// The system starts no more threads.
+/// The operating system cannot start another thread.
 #[derive(Debug, thiserror::Error)]
 #[error("no thread can be started for the embedder: {0}")]
 struct ThreadError(rayon::ThreadPoolBuildError);
@@ -22,14 +22,14 @@ impl From<ThreadError> for Error {
     }
 }
 
-/// One thread for each core.
+/// A pool with one thread per core.
 pub(super) struct CorePool {
-    // Of one thread each.
+    // One pool per core, each with one thread.
     pools: Vec<ThreadPool>,
 }
 
 impl CorePool {
-    /// A pool of all cores that this process may use.
+    /// Creates a pool for all cores that this process may use.
     pub(super) fn new() -> Result<CorePool> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let pools = (0..count).map(|number| {
@@ -40,8 +40,8 @@ impl CorePool {
         Ok(CorePool { pools: pools.collect::<Result<_, _>>()? })
     }
 
-    /// Runs `work` on batches of texts and returns one result for each text, in order. `tokens` is the length
-    /// of a text.
+    /// Runs `work` on batches of texts and returns one result per text, in the order of the texts. `tokens` returns the
+    /// length of a text in tokens.
     pub(super) fn map_batches<T: Sync, M: Send>(
         &self,
         texts: &[T],
@@ -49,7 +49,7 @@ impl CorePool {
         work: impl Fn(&[&T]) -> Result<Vec<M>> + Sync,
     ) -> Result<Vec<M>> {
         let mut waiting: Vec<(usize, &T)> = texts.iter().enumerate().collect();
-        // Longest first, so that the last batches are short and the cores finish together.
+        // Long texts come first, so that the last batches are short and all cores finish at about the same time.
         waiting.sort_by_key(|(_, text)| std::cmp::Reverse(tokens(text)));
         let batches: Vec<&[(usize, &T)]> = batches(&waiting, |(_, text)| tokens(text)).collect();
         let next = AtomicUsize::new(0);
@@ -77,7 +77,7 @@ impl CorePool {
     }
 }
 
-/// The items in rows, each of about as many tokens as a batch has.
+/// Splits the items into batches of about the same number of tokens.
 fn batches<T>(mut items: &[T], tokens: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let mut sum = 0;

@@ -1,8 +1,8 @@
-//! A cross-encoder that runs in this process. The model reads the question and the text together and returns
-//! how likely the text answers the question (Nogueira and Cho 2019).
+//! A cross-encoder that runs in this process. The model reads a question and a text together and returns the likelihood
+//! that the text answers the question (Nogueira and Cho 2019).
 //!
-//! The folder is that of a `BertForSequenceClassification` with one label: the encoder, a pooler on its first
-//! token, and a line on that.
+//! The folder must contain a `BertForSequenceClassification` with one label: the encoder, a pooler on its first token,
+//! and a linear layer on the pooler.
 
 use super::bert::{Bert, Head};
 use super::core_pool::CorePool;
@@ -12,7 +12,7 @@ use poc_graph::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A model of pairs.
+/// A loaded cross-encoder.
 pub struct CrossEncoder {
     model: Bert,
     head: Head,
@@ -20,20 +20,20 @@ pub struct CrossEncoder {
 }
 
 impl CrossEncoder {
-    /// The model in a folder.
+    /// Opens the model in a folder.
     ///
     /// # Errors
-    /// `invalid_config` when the folder contains no such model.
+    /// `invalid_config` if the folder contains no such model.
     pub fn open(folder: &Path) -> Result<CrossEncoder> {
         let (model, head) = Bert::open_with_head(folder)?;
         Ok(CrossEncoder { model, head, pool: CorePool::new()? })
     }
 
-    /// How likely each text answers the question, 0–1: the sigmoid of the model's output for
-    /// `[CLS] question [SEP] text [SEP]`. A pair that is too long for the model is cut, the longer text first.
+    /// The likelihood, 0–1, that each text answers the question: the sigmoid of the model's output for `[CLS] question
+    /// [SEP] text [SEP]`. If a pair is too long for the model, the longer text is truncated first.
     ///
     /// # Errors
-    /// `internal` when the model cannot be run.
+    /// `internal` if the model fails to run.
     pub fn likelihoods(&self, question: &str, texts: &[&str]) -> Result<Vec<f64>> {
         let question = self.model.tokens(question)?;
         let pairs = texts.iter().map(|text| Ok(self.model.pair(&question, &self.model.tokens(text)?)));
@@ -46,27 +46,28 @@ impl CrossEncoder {
     }
 }
 
-/// The cross-encoder of the settings. It is loaded at its first use, because most commands need none.
+/// The configured cross-encoder. It is loaded on first use, because most commands do not need it.
 pub struct Reranker {
     config: poc_config::RerankConfig,
     model: Mutex<Option<Arc<CrossEncoder>>>,
 }
 
 impl Reranker {
-    /// The reranker of the settings; `None` when they name no model.
+    /// Creates the configured reranker; `None` if no model is configured.
     pub fn from_config(config: &poc_config::RerankConfig) -> Option<Reranker> {
         (!config.model.is_empty()).then(|| Reranker { config: config.clone(), model: Mutex::default() })
     }
 
-    /// The settings.
+    /// The settings of the reranker.
     pub fn config(&self) -> &poc_config::RerankConfig {
         &self.config
     }
 
-    /// How likely each text answers the question; see [`CrossEncoder::likelihoods`]. The first call loads the model.
+    /// The likelihood, 0–1, that each text answers the question; see [`CrossEncoder::likelihoods`]. The first call
+    /// loads the model.
     ///
     /// # Errors
-    /// `invalid_config` when the model of the settings cannot be read, `internal` when it cannot be run.
+    /// `invalid_config` if the configured model cannot be read, and `internal` if it fails to run.
     pub fn likelihoods(&self, question: &str, texts: &[&str]) -> Result<Vec<f64>> {
         self.model()?.likelihoods(question, texts)
     }

@@ -1,14 +1,14 @@
-//! Makes the table of the embedder `static` from a model of the BERT family.
+//! Creates the table of the embedder `static` from a model of the BERT family.
 //!
-//! 1. The model reads each token alone, as `[CLS] token [SEP]`. The last hidden state of the token is its row.
-//! 2. The rows H are projected on the leading eigenvectors of HᵀH. The mean is not subtracted, because retrieval
-//!    is better without. The sign of an eigenvector is chosen so that its greatest component is positive.
-//! 3. A row is multiplied by r / (r + c). This is the smooth inverse frequency of Arora, Liang and Ma (2017) if
-//!    frequency is proportional to 1 / r (Zipf); a word of rank c counts half. BERT's vocabulary begins with
-//!    markers and single characters, which all have rank 1. The words that follow are sorted by frequency, so
-//!    the rank of a word is its position among them. In a vocabulary that is sorted by spelling, the position
-//!    says nothing about frequency, and rows are not multiplied.
-//! 4. Each row is quantised to signed bytes with a scale of its own.
+//! 1. The model reads each token alone, as `[CLS] token [SEP]`. The last hidden state of the token becomes its row.
+//! 2. The rows H are projected onto the leading eigenvectors of HᵀH. The mean is not subtracted, because retrieval is
+//!    better without that. The sign of an eigenvector is chosen so that its greatest component is positive.
+//! 3. Each row is multiplied by r / (r + c), where r is the rank of the word by frequency and c the rank at which a
+//!    word counts half. If frequency is proportional to 1 / r (Zipf), this is the smooth inverse frequency of Arora,
+//!    Liang and Ma (2017). BERT's vocabulary begins with markers and single characters, which all have rank 1. The
+//!    words after them are sorted by frequency, so the rank of a word is its position among them. In a vocabulary
+//!    sorted by spelling, the position says nothing about frequency, and rows are not multiplied.
+//! 4. Each row is quantised to signed bytes with its own scale.
 
 use super::bert::{Bert, VocabularyInfo};
 use super::table::{self, TableHeader};
@@ -16,11 +16,11 @@ use faer::{Mat, Side};
 use poc_graph::error::{Error, Result};
 use std::path::Path;
 
-/// The rank at which a word counts half. Of the values tried, 20 to 917, it is the best on conversations and
-/// multi-hop questions.
+/// The default rank at which a word counts half. It worked best on conversations and multi-hop questions among the
+/// values tried, from 20 to 917.
 pub const DEFAULT_COMMON_RANK: f64 = 150.0;
 
-/// Tokens in a batch of the model.
+/// The number of tokens per batch of the model.
 const BATCH: u32 = 128;
 
 /// Why a table cannot be computed.
@@ -55,13 +55,13 @@ impl From<DistillError> for Error {
 /// The options of [`distill`].
 #[derive(Clone, Debug)]
 pub struct DistillOptions {
-    /// Dimensions of a vector, at most those of the model.
+    /// The number of dimensions of a vector, at most that of the model.
     pub dimensions: usize,
-    /// The rank at which a word counts half, from 0; with 0, all words have the same weight.
+    /// The rank, from 0, at which a word counts half. With 0, all words have the same weight.
     pub common: f64,
     /// The name of the model, recorded in the table.
     pub model: String,
-    /// The licence of the model; empty when it is not known.
+    /// The licence of the model; empty if unknown.
     pub licence: String,
     /// The command line, recorded in the table.
     pub made_by: String,
@@ -70,15 +70,15 @@ pub struct DistillOptions {
 /// The result of [`distill`].
 #[derive(Debug)]
 pub struct DistilledTable {
-    /// The file.
+    /// The content of the table file.
     pub bytes: Vec<u8>,
-    /// Number of tokens.
+    /// The number of tokens.
     pub tokens: usize,
-    /// Share of the sum of the eigenvalues that belongs to the kept axes, 0–1.
+    /// The share of the sum of all eigenvalues that belongs to the kept axes, 0–1.
     pub kept: f64,
 }
 
-/// Makes a table from the model in a folder; `progress` receives the tokens done and their total.
+/// Creates a table from the model in a folder. `progress` is called with the number of tokens done and their total.
 pub fn distill(
     folder: &Path,
     options: &DistillOptions,
@@ -121,7 +121,7 @@ fn states(model: &Bert, count: usize, progress: &mut dyn FnMut(usize, usize)) ->
     Ok(states)
 }
 
-/// The rows in the coordinates of the leading axes, and the share of the eigenvalues that belongs to these axes.
+/// The rows in the coordinates of the leading axes, and the share of the eigenvalues that belongs to these axes, 0–1.
 fn project(rows: &[Vec<f32>], dimensions: usize) -> Result<(Vec<Vec<f32>>, f64)> {
     let width = rows.first().map_or(0, Vec::len);
     let value = |row: usize, column: usize| {
@@ -164,7 +164,7 @@ fn weights(words: &VocabularyInfo, common: f64) -> Vec<f64> {
     (0..tokens.len()).map(|id| rank(id) / (rank(id) + common)).collect()
 }
 
-/// Whether at least nine of ten tokens are spelled after their predecessor. In order of frequency, half are.
+/// Whether at least nine of ten tokens sort after their predecessor. In order of frequency, only half do.
 fn is_sorted_by_spelling(tokens: &[String]) -> bool {
     let rising = tokens.windows(2).filter(|pair| pair.first() < pair.last()).count();
     tokens.len() > 100 && rising * 10 >= tokens.len() * 9

@@ -1,8 +1,8 @@
-//! Hashed character n-grams: deterministic, needs no file.
+//! Hashed character n-grams: deterministic, and needs no model file.
 //!
-//! Feature hashing with signs (Weinberger et al. 2009) over word stems and the character 3- to
-//! 5-grams of padded stems (Bojanowski et al. 2017), sub-linear in how often a word occurs. Texts
-//! that share words or parts of words come out alike; it knows no synonyms.
+//! Uses signed feature hashing (Weinberger et al. 2009) of word stems and of the character 3- to 5-grams of padded
+//! stems (Bojanowski et al. 2017). The weight of a word grows less than linearly with its number of occurrences. Texts
+//! that share words or parts of words are similar; synonyms are not recognised.
 
 use super::Embedder;
 use super::word_weight::weight;
@@ -13,25 +13,25 @@ use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Dimensions it can be made with: below, unrelated texts look alike; above, nothing is gained.
+/// Supported numbers of dimensions. With fewer, unrelated texts look alike; more bring no improvement.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 16..=4096;
 
-/// Characters of a word that count; what is longer is not a word.
+/// Maximum length of a word in characters; longer words are ignored.
 const LONGEST_WORD: usize = 64;
 
-/// Share of a word's energy in the whole stem; its n-grams divide the rest.
+/// The share of a word's energy, 0–1, that goes to the whole stem. Its n-grams share the rest.
 const WHOLE_WORD: f32 = 0.6;
 
 /// The embedder `hash`.
 pub struct HashEmbedder {
     name: String,
     dimensions: usize,
-    // English, whatever the language of the notes: it removes little from words of other languages.
+    // The stemmer is English for all languages, because it removes little from words of other languages.
     stemmer: Stemmer,
 }
 
 impl HashEmbedder {
-    /// With vectors of this length, 16 to 4096.
+    /// Creates an embedder with vectors of this many dimensions, 16 to 4096.
     pub fn new(dimensions: usize) -> Result<Self> {
         if !DIMENSIONS.contains(&dimensions) {
             return Err(Error::config(format!("the embedder `hash` cannot have {dimensions} dimensions"))
@@ -57,7 +57,7 @@ impl HashEmbedder {
                 *count += 1.0;
             }
         }
-        // In order of first occurrence: a sum of floats depends on its order.
+        // Words are added in the order of their first occurrence, because a sum of floats depends on the order.
         for word in order {
             let count = counts.get(word).copied().unwrap_or(1.0);
             let stem = self.stemmer.stem(word);
@@ -83,7 +83,7 @@ impl Embedder for HashEmbedder {
     }
 }
 
-/// Adds a stem and its n-grams, together with the energy `weight`².
+/// Adds a stem and its n-grams with a total energy of `weight`².
 fn add_word(vector: &mut [f32], stem: &str, weight: f32) {
     let padded: Vec<char> = std::iter::once('<').chain(stem.chars()).chain(std::iter::once('>')).collect();
     let grams: Vec<u64> =
@@ -95,7 +95,7 @@ fn add_word(vector: &mut [f32], stem: &str, weight: f32) {
     }
 }
 
-/// Adds a feature to its bucket. Its hash decides the sign.
+/// Adds a feature to its bucket. Its hash also determines the sign.
 fn add(vector: &mut [f32], hash: u64, amount: f32) {
     let bucket = (hash % vector.len().max(1) as u64) as usize;
     if let Some(value) = vector.get_mut(bucket) {
@@ -103,8 +103,8 @@ fn add(vector: &mut [f32], hash: u64, amount: f32) {
     }
 }
 
-/// FNV-1a over the characters, then the finaliser of SplitMix64 so that every bit depends on every
-/// character. Part of the stored format: another hash is another revision of the embedder.
+/// FNV-1a over the characters, then the finaliser of SplitMix64, so that every bit depends on every character. The hash
+/// is part of the stored format: another hash requires another revision of the embedder.
 fn hash(characters: impl Iterator<Item = char>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for character in characters {

@@ -13,15 +13,15 @@ use serde_json::json;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-/// Texts per request.
+/// Maximum number of texts per request.
 const BATCH: usize = 64;
 /// The maximum number of attempts per request.
 const ATTEMPTS: u32 = 4;
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
 const CONNECT: Duration = Duration::from_secs(10);
-/// The maximum response size in bytes: thousands of decimal numbers for each text of a batch.
+/// Maximum size of a response, in bytes: enough for thousands of decimal numbers per text of a batch.
 const MAX_RESPONSE: u64 = 64 << 20;
-/// Characters of an error response that are quoted in the error.
+/// Maximum number of characters quoted from an error response.
 const MAX_EXCERPT: usize = 200;
 
 /// The embedder `http`.
@@ -31,7 +31,7 @@ pub struct HttpEmbedder {
     address: Url,
     key: Option<String>,
     dimensions: usize,
-    /// Time for one request with all its attempts.
+    /// Time limit for one request, including all attempts.
     timeout: Duration,
     limiter: CallLimiter,
 }
@@ -48,14 +48,14 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-/// Why a request failed, and whether another attempt may succeed.
+/// Why a request failed, and whether another attempt could succeed.
 struct RequestFailure {
     problem: String,
     is_transient: bool,
 }
 
 impl RequestFailure {
-    /// How long to wait before another attempt; `None` when there should be none.
+    /// The delay before another attempt; `None` if there should be none.
     fn retry_delay(&self, failures: u32, left: Duration) -> Option<Duration> {
         let delay = BACKOFF.delay(failures);
         (self.is_transient && failures < ATTEMPTS && delay < left).then_some(delay)
@@ -90,7 +90,7 @@ impl From<HttpEmbedderError> for Error {
 }
 
 impl HttpEmbedder {
-    /// Creates an embedder from the configured server, model and key variable. Sends no request.
+    /// Creates an embedder for the configured server, model and key variable. Sends no request.
     pub fn new(
         config: &poc_config::EmbedderConfig,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -131,8 +131,8 @@ impl HttpEmbedder {
             key,
             dimensions: config.dimensions,
             timeout: config.timeout.std(),
-            // A request that is not answered within the timeout fails, so a shorter wait could give up on a
-            // server that is healthy but slow.
+            // A request that is not answered within the timeout fails, so a shorter patience could give up on a server
+            // that is healthy but slow.
             limiter: CallLimiter::new(config.concurrency, config.timeout.std()),
         })
     }
@@ -144,7 +144,7 @@ impl HttpEmbedder {
 
     #[expect(clippy::disallowed_methods, reason = "nothing reports when a busy server is free again")]
     fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        // One permit per request, so that the many requests of one caller do not starve the others.
+        // The permit is per request, so that a caller with many requests does not starve the others.
         let permit = self.limiter.acquire().ok_or_else(|| HttpEmbedderError::Busy {
             address: self.address.clone(),
             max: self.limiter.max(),
@@ -167,7 +167,7 @@ impl HttpEmbedder {
         Ok(vectors)
     }
 
-    /// A text of the server with the key replaced.
+    /// A text from the server, with the key replaced.
     fn without_key(&self, text: &str) -> String {
         self.key.as_ref().map_or_else(|| text.to_owned(), |key| text.replace(key.as_str(), "…"))
     }
@@ -194,7 +194,7 @@ impl HttpEmbedder {
         let status = response.status();
         let body = read(response)?;
         if !status.is_success() {
-            // The key is removed before the text is cut: half a key would not be found.
+            // The key is removed before the text is truncated, because half a key would not be recognised.
             let text = self.without_key(String::from_utf8_lossy(&body).trim());
             let excerpt: String = text.chars().take(MAX_EXCERPT).collect();
             let is_transient = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
@@ -252,14 +252,15 @@ impl Embedder for HttpEmbedder {
     }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![vec![0.0; self.dimensions]; texts.len()];
-        // Servers reject blank texts; their vector is zero.
+        // Servers reject blank texts, so they are left out and get the zero vector.
         let with_text: Vec<usize> = (0..texts.len())
             .filter(|&at| texts.get(at).is_some_and(|text| !text.trim().is_empty()))
             .collect();
         if with_text.is_empty() {
             return Ok(vectors);
         }
-        // A separate thread, because the blocking client must not run on an async executor's thread.
+        // The call runs on a separate thread, because the blocking client must not run on a thread of an async
+        // executor.
         let made = std::thread::scope(|scope| {
             let work = || -> Result<Vec<Vec<f32>>> {
                 let client = self.client()?;

@@ -1,7 +1,7 @@
-//! Finds models by their Hugging Face names in the local cache of the hub.
+//! Finds models by their Hugging Face names in the local hub cache.
 //!
-//! The cache is shared with Hugging Face's own tools: `models--ORG--NAME/refs/main` names the revision and
-//! `snapshots/REVISION` holds its files. This module downloads nothing; see [`super::hub_client`].
+//! The cache is shared with Hugging Face's own tools: `models--ORG--NAME/refs/main` contains the revision, and
+//! `snapshots/REVISION` contains its files. This module downloads nothing; see [`super::hub_client`].
 
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
@@ -12,17 +12,17 @@ use std::str::FromStr;
 /// The default revision.
 const MAIN: &str = "main";
 
-/// Maximum number of bytes in a part of a name.
+/// Maximum number of bytes in the owner or the name of a model.
 const LONGEST: usize = 96;
 
-/// The name of a model: `ORG/NAME`, or `ORG/NAME@REVISION`.
+/// The name of a model on the hub: `ORG/NAME`, or `ORG/NAME@REVISION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubName {
     /// The organisation or user.
     pub owner: String,
     /// The name of the model.
     pub name: String,
-    /// A branch, a tag or a commit.
+    /// A branch, a tag or a commit; `main` by default.
     pub revision: String,
 }
 
@@ -55,18 +55,18 @@ impl fmt::Display for HubName {
     }
 }
 
-/// The cache of the hub.
+/// The local hub cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubCache {
     root: PathBuf,
 }
 
 impl HubCache {
-    /// Where Hugging Face's tools have it: `HF_HUB_CACHE`, `HF_HOME/hub`, or `huggingface/hub` below
-    /// `XDG_CACHE_HOME` or `~/.cache`.
+    /// The cache of Hugging Face's tools: `HF_HUB_CACHE`, `HF_HOME/hub`, or `huggingface/hub` below `XDG_CACHE_HOME` or
+    /// `~/.cache`.
     ///
     /// # Errors
-    /// `invalid_config` when none of the variables is set, not even `HOME`.
+    /// `invalid_config` if none of these variables is set, not even `HOME`.
     pub fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Result<HubCache> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = set("HF_HUB_CACHE")
@@ -78,7 +78,7 @@ impl HubCache {
         let root = root.ok_or_else(|| {
             Error::config("the folder of models is not known").hint("set `HF_HOME` or `HOME` to a folder")
         })?;
-        // Hugging Face's tools expand `~` too.
+        // Hugging Face's tools also expand `~`.
         match root.to_str().filter(|root| root.starts_with("~/")) {
             Some(root) => Ok(HubCache { root: paths::named(root, home.as_deref()).map_err(Error::config)? }),
             None => Ok(HubCache { root }),
@@ -90,29 +90,29 @@ impl HubCache {
         self.root.join(format!("models--{}--{}", of.owner, of.name))
     }
 
-    /// The folder of a model's files; `None` when it is not there.
+    /// The folder with the files of a model; `None` if the model is not in the cache.
     pub fn find(&self, of: &HubName) -> Option<PathBuf> {
         let folder = self.folder(of);
         let reference = std::fs::read_to_string(folder.join("refs").join(&of.revision)).ok();
         let commit = reference.as_deref().map_or(of.revision.as_str(), str::trim);
         let files = folder.join("snapshots").join(commit);
-        // The reference comes from a file and is not trusted.
+        // The commit comes from a file of the cache, which is not trusted.
         (is_commit(commit) && files.is_dir()).then_some(files)
     }
 }
 
-/// Whether a text is safe as the name of a snapshot's folder.
+/// Whether a text can safely be used as the name of a snapshot's folder.
 pub(super) fn is_commit(text: &str) -> bool {
     (1..=LONGEST).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         && !text.starts_with('.')
 }
 
-/// The folder of a model in the settings, given as an absolute path, a path that starts with `~/`, or the hub
-/// name of a cached model. `field` is the name of the setting, for errors.
+/// Resolves a model in the settings to its folder. The model is an absolute path, a path that starts with `~/`, or the
+/// hub name of a cached model. `field` is the name of the setting, for errors.
 ///
 /// # Errors
-/// `invalid_config` when it is neither.
+/// `invalid_config` if it is none of them.
 pub(super) fn locate(model: &str, field: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf> {
     let wrong = |problem: String| {
         Error::config(problem)

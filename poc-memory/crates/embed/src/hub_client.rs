@@ -1,5 +1,4 @@
-//! Downloads a model from the hub into the cache, only at a person's request and only from hosts that the
-//! settings name.
+//! Downloads a model from the hub into the cache, only when a person asks for it and only from configured hosts.
 
 use super::hub_cache::{HubCache, HubName, is_commit};
 use poc_config::endpoint::{self, EndpointError};
@@ -14,7 +13,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The files a model of the BERT family may have here, and whether it must.
+/// The files that are downloaded for a model of the BERT family, and whether each is required.
 const FILES: &[(&str, bool)] = &[
     ("config.json", true),
     ("tokenizer.json", false),
@@ -22,16 +21,16 @@ const FILES: &[(&str, bool)] = &[
     ("tokenizer_config.json", false),
     ("sentence_bert_config.json", false),
     ("1_Pooling/config.json", false),
-    // Last, so that its presence implies the others.
+    // The weights come last, so that their presence implies that all other files are there.
     ("model.safetensors", true),
 ];
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// Longest time without any data.
+/// Maximum time without receiving data.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Maximum number of redirects.
 const HOPS: usize = 5;
-/// Maximum number of bytes of the hub's answer about a model.
+/// Maximum size of the hub's response about a model, in bytes.
 const LONGEST: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 
@@ -74,31 +73,31 @@ impl From<FetchError> for Error {
     }
 }
 
-/// A client of a hub.
+/// A client for a hub.
 pub struct HubClient {
     address: Url,
-    // Hosts that it may redirect to.
+    // The hosts that the hub may redirect to.
     hosts: Vec<String>,
     key: Option<String>,
     client: Client,
 }
 
-/// A model that has been downloaded.
+/// A downloaded model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FetchedModel {
-    /// The model.
+    /// The name of the model.
     pub model: String,
-    /// The commit the hub has it at.
+    /// The downloaded commit.
     pub revision: String,
-    /// Where its files are.
+    /// The folder with the model's files.
     pub folder: PathBuf,
-    /// Bytes downloaded; files that were already cached do not count.
+    /// The number of bytes downloaded. Files that were already cached do not count.
     pub bytes: u64,
-    /// The files it has.
+    /// The names of the model's files.
     pub files: Vec<String>,
 }
 
-/// The part of the hub's answer about a model that is needed.
+/// The required part of the hub's response about a model.
 #[derive(Deserialize)]
 struct ModelInfo {
     sha: String,
@@ -111,10 +110,10 @@ struct Sibling {
 }
 
 impl HubClient {
-    /// The hub of the settings, or that of `HF_ENDPOINT`; `HF_TOKEN` is sent to this hub only.
+    /// Creates a client for the configured hub, or for the one in `HF_ENDPOINT`. `HF_TOKEN` is sent only to this hub.
     ///
     /// # Errors
-    /// `invalid_config` when the address is not valid.
+    /// `invalid_config` if the URL is invalid.
     pub fn new(
         config: &poc_config::HubConfig,
         variable: &dyn Fn(&str) -> Option<String>,
@@ -132,18 +131,18 @@ impl HubClient {
             };
             Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
         })?;
-        // Redirects are followed here, and only to hosts that the settings name.
+        // The client follows no redirects; [`HubClient::get`] does, and only to configured hosts.
         let client = endpoint::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
         let client = client.map_err(FetchError::Client)?;
         Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
     }
 
-    /// Downloads the files of a model that are not in the cache. Calls `progress` with the file, the number of
-    /// bytes received and the total.
+    /// Downloads the files of a model that are not yet in the cache. `progress` is called with the name of the file,
+    /// the number of bytes received and the total.
     ///
     /// # Errors
-    /// `not_found` when the hub does not have the model in the required form. `unavailable` when the hub cannot be
-    /// reached, redirects to a host that the settings do not name, or sends other bytes than it announced.
+    /// `not_found` if the hub does not have the model in the required form. `unavailable` if the hub cannot be reached,
+    /// redirects to a host that is not configured, or sends data that does not match its announced size or hash.
     pub fn fetch(
         &self,
         name: &HubName,
@@ -208,7 +207,7 @@ impl HubClient {
         let (mut answer, sum) = self.get(&parts)?;
         let length = answer.content_length();
         make_parent(path)?;
-        // Written under another name first, so that no reader finds a partial file.
+        // The file has another name until it is complete, so that no reader finds a partial file.
         let unfinished = path.with_extension("incomplete");
         let mut to = File::create(&unfinished).map_err(|error| unwritable(&unfinished, error))?;
         let (mut done, mut hash, mut piece) = (0, Sha256::new(), vec![0; PIECE]);
@@ -239,13 +238,13 @@ impl HubClient {
         let finished =
             finished.and_then(|()| fs::rename(&unfinished, path).map_err(|error| unwritable(path, error)));
         if finished.is_err() {
-            // The error is returned below; a leftover partial file does no harm.
+            // Failing to remove the partial file does no harm; the original error is returned below.
             let _ = fs::remove_file(&unfinished);
         }
         finished.map(|()| done)
     }
 
-    /// The answer for a path, and the SHA-256 that its content should have, if the hub names one.
+    /// The response for a path, and the SHA-256 that its content should have, if the hub states it.
     fn get(&self, parts: &[&str]) -> Result<(Response, Option<String>)> {
         let mut url = self.address.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -268,7 +267,7 @@ impl HubClient {
             }
             return match status {
                 status if status.is_success() => Ok((answer, sum)),
-                // The hub answers the same for models that do not exist and for models that need another token.
+                // The hub gives the same response for models that do not exist and for models that need another token.
                 StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     let (hub, path) = (self.address.clone(), url.path().to_owned());
                     Err(FetchError::NotFound { hub, path, status }.into())
@@ -279,7 +278,7 @@ impl HubClient {
         Err(self.failure("it redirects too many times"))
     }
 
-    /// The target of a redirect, if the settings name its host.
+    /// The target of a redirect. Fails if its host is not configured.
     fn next(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
         let to = to.ok_or_else(|| self.failure("it redirects without a valid `Location`"))?;
@@ -298,7 +297,7 @@ impl HubClient {
     }
 }
 
-/// The SHA-256 in the headers: the entity tag of a file in large file storage is its SHA-256.
+/// The SHA-256 in the headers. For files in large file storage it is the entity tag.
 fn sha256_header(headers: &HeaderMap) -> Option<String> {
     let of = |name: &str| {
         Some(headers.get(name)?.to_str().ok()?.trim_start_matches("W/").trim_matches('"').to_lowercase())

@@ -1,4 +1,4 @@
-//! Turning text into vectors.
+//! Embedders, which turn texts into vectors.
 
 mod bert;
 mod call_limiter;
@@ -34,21 +34,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 pub use unavailable_embedder::UnavailableEmbedder;
 
-/// Something that turns texts into unit vectors of one length.
+/// Turns texts into unit vectors of the same length.
 pub trait Embedder: Send + Sync {
-    /// Names the embedder, its dimensions and its revision (`hash-256-1`). Recorded in the store:
-    /// vectors of different names are never compared.
+    /// The name of the embedder, including its dimensions and its revision (`hash-256-1`). It is recorded in the store;
+    /// vectors from embedders with different names are never compared.
     fn name(&self) -> &str;
 
-    /// Length of a vector.
+    /// The number of dimensions of a vector.
     fn dimensions(&self) -> usize;
 
-    /// One unit vector per text, in order. A text without any content gives the zero vector.
+    /// One unit vector per text, in order. The vector of a text without content is zero.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 
-    /// Whether the model reads a text as a whole, so that the similarity of two vectors is one of meaning.
-    /// Where a vector is a sum over words or characters, similarity only means common words, which text
-    /// search already counts.
+    /// Whether the model reads a text as a whole, so that similar vectors mean similar texts. If a vector is only a sum
+    /// over words or character n-grams, similarity only means shared words, which text search already counts.
     fn contextual(&self) -> bool;
 
     /// The vector of one text.
@@ -57,7 +56,7 @@ pub trait Embedder: Send + Sync {
     }
 }
 
-/// The embedder the configuration names.
+/// Opens the configured embedder.
 pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     match config.kind.as_str() {
         "static" if config.model.is_empty() => Ok(Arc::new(StaticEmbedder::bundled()?)),
@@ -75,7 +74,7 @@ pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
     }
 }
 
-/// The file that `embedder.model` names.
+/// The path of the file in `embedder.model`.
 fn path(config: &poc_config::EmbedderConfig) -> Result<PathBuf> {
     paths::named(&config.model, variable("HOME").as_deref())
         .map_err(|problem| Error::config(problem).field("embedder.model"))

@@ -1,7 +1,8 @@
-//! Averages word vectors that were distilled from a model. No model runs, so thousands of notes take a second.
+//! Averages word vectors that were distilled from a model. No model runs, so embedding thousands of notes takes a
+//! second.
 //!
-//! Each token of the text adds its row of the table, already weighted by how rare the token is; the sum
-//! is brought to length 1. Rows are made by [`super::distill`] from the model's own view of each token.
+//! Each token of the text adds its row of the table, which is already weighted by the rarity of the token. The sum is
+//! scaled to length 1. [`super::distill`] creates the rows with a model.
 
 use super::Embedder;
 use super::table::Table;
@@ -13,10 +14,10 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The built-in table, made from all-MiniLM-L6-v2 as `defaults/static.md` describes.
+/// The built-in table. `defaults/static.md` describes how it was created from all-MiniLM-L6-v2.
 static BUNDLED: &[u8] = include_bytes!("../defaults/static.table");
 
-/// Texts that are worth a second thread.
+/// Minimum number of texts per thread; with fewer, another thread is not worth starting.
 const MANY: usize = 32;
 
 /// The embedder `static`.
@@ -27,7 +28,7 @@ pub struct StaticEmbedder {
 }
 
 impl StaticEmbedder {
-    /// With the bundled table.
+    /// Creates an embedder with the built-in table.
     pub fn bundled() -> Result<StaticEmbedder> {
         static TABLE: OnceLock<Result<Arc<Table>, String>> = OnceLock::new();
         let table = TABLE.get_or_init(|| Table::read(Cow::Borrowed(BUNDLED)).map(Arc::new));
@@ -37,7 +38,7 @@ impl StaticEmbedder {
         }
     }
 
-    /// With a table that `poc-memory embed distill` has made.
+    /// Opens a table that was created by `poc-memory embed distill`.
     pub fn open(path: &Path) -> Result<StaticEmbedder> {
         Ok(StaticEmbedder::with(Arc::new(Table::open(path)?)))
     }

@@ -55,17 +55,17 @@ impl From<TableError> for Error {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct TableHeader {
-    /// The model it was made from.
+    /// The model that the table was created from.
     pub(super) model: String,
     /// The licence of that model, which also applies to the table; empty if unknown.
     pub(super) licence: String,
-    /// The command that created it.
+    /// The command line that created the table.
     pub(super) made_by: String,
-    /// The rank at which a word has half weight; see [`super::distill`].
+    /// The rank at which a word counts half; see [`super::distill`].
     pub(super) common: f64,
-    /// Whether the vocabulary is lower case only.
+    /// Whether all tokens of the vocabulary are lower case.
     pub(super) lowercase: bool,
-    /// Whether the vocabulary has no accents.
+    /// Whether no token of the vocabulary has accents.
     pub(super) strip_accents: bool,
     /// The prefix of tokens that continue a word.
     pub(super) continues: String,
@@ -76,11 +76,12 @@ pub(super) struct Table {
     pub(super) head: TableHeader,
     pub(super) vocabulary: Vocabulary,
     pub(super) dimensions: usize,
-    /// The first bytes of the checksum, as hex. They distinguish the embedders of different tables.
+    /// The first bytes of the checksum in hexadecimal. They distinguish embedders with different
+    /// tables.
     pub(super) revision: String,
     scales: Vec<f32>,
     bytes: Cow<'static, [u8]>,
-    // The offset of the values.
+    // The offset of the values in the file.
     values: usize,
 }
 
@@ -115,7 +116,7 @@ impl Table {
         }
         let fields = (|| Some((length(12)?, length(16)?, length(20)?, length(24)?)))();
         let (head, rows, dimensions, words) = fields.ok_or("it has been cut off")?;
-        // The end of each field.
+        // The end offset of each field.
         let places = (|| {
             let head = PREFIX_LENGTH.checked_add(head)?;
             let words = head.checked_add(words)?;
@@ -152,7 +153,8 @@ impl Table {
         Ok(Table { head, vocabulary, dimensions, revision, scales, values: scales_end, bytes })
     }
 
-    /// Adds the row of a token to a sum; a shorter sum takes the first dimensions only.
+    /// Adds the row of a token to a sum. If the sum has fewer dimensions, only the first ones are
+    /// added.
     pub(super) fn add(&self, token: u32, sum: &mut [f32]) {
         let token = token as usize;
         let start = self.values + token * self.dimensions;
@@ -167,8 +169,8 @@ impl Table {
     }
 }
 
-/// Encodes a table: `rows` are the vectors of the tokens by id, all of the same length. Each row is
-/// quantized to signed bytes with its own scale, so that its largest absolute value is 127.
+/// Encodes a table. `rows` has the vector of each token by id, all of the same length. Each row is
+/// quantised to signed bytes with its own scale, so that its largest absolute value becomes 127.
 pub(super) fn encode(head: &TableHeader, tokens: &[String], rows: &[Vec<f32>]) -> Result<Vec<u8>> {
     let dimensions = rows.first().map_or(0, Vec::len);
     let internal = |error: &dyn std::fmt::Display| TableError::Encode(error.to_string());
@@ -185,7 +187,7 @@ pub(super) fn encode(head: &TableHeader, tokens: &[String], rows: &[Vec<f32>]) -
     scales.iter().for_each(|scale| bytes.extend(scale.to_le_bytes()));
     for (row, &scale) in rows.iter().zip(&scales) {
         let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-        // The cast saturates, and NaN becomes 0.
+        // The cast saturates, and it maps NaN to 0.
         bytes.extend(row.iter().map(|value| ((value * inverse).round_ties_even() as i8).cast_unsigned()));
     }
     let checksum = blake3::hash(&bytes);

@@ -1,16 +1,16 @@
-//! Stands in for the embedder of a store that the settings no longer describe.
+//! A placeholder for the embedder of a store that does not match the settings.
 
 use super::Embedder;
 use poc_graph::error::{Error, Result};
 
-/// Has a name but cannot embed, so that everything that needs no new vector still works.
+/// Has a name but cannot embed. Everything that needs no new vector still works.
 pub struct UnavailableEmbedder {
     name: String,
     dimensions: usize,
 }
 
 impl UnavailableEmbedder {
-    /// With the name and the dimensions that the store has recorded.
+    /// Creates a placeholder with the name and dimensions that the store has recorded.
     pub fn new(name: String, dimensions: usize) -> UnavailableEmbedder {
         UnavailableEmbedder { name, dimensions }
     }

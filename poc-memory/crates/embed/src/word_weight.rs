@@ -1,4 +1,4 @@
-//! The weight of a word without a corpus to count frequencies in.
+//! The weight of a word for embedders without a corpus to count frequencies in.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
@@ -26,10 +26,10 @@ won't wow would wouldn't yeah yes yet you you'd you'll you're you've your yours 
 static FUNCTION: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| FUNCTION_WORDS.split_ascii_whitespace().collect());
 
-/// Weight of a function word beside the 1.0 of a word with content.
+/// Weight of a function word, relative to 1.0 for a content word.
 const FUNCTION_WEIGHT: f32 = 0.15;
 
-/// Weight of a word in lower case, 0–1: little for function words and single letters.
+/// Weight of a word in lower case, 0–1. Function words and single letters have low weights.
 pub(super) fn weight(word: &str) -> f32 {
     let plain = word.replace('’', "'");
     if FUNCTION.contains(plain.as_str()) {

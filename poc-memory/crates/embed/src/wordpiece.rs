@@ -1,8 +1,8 @@
-//! The WordPiece tokenizer of BERT. It separates words from punctuation, converts them to lower case and
-//! strips accents if the vocabulary requires it, and splits each word into the longest known pieces.
+//! The WordPiece tokenizer of BERT. It separates words from punctuation, converts them to lower case and strips accents
+//! if the vocabulary requires it, and splits each word into the longest known pieces.
 //!
-//! ASCII words, which are the great majority, are tokenized here, because the `tokenizers` library takes
-//! twenty times as long. That library normalizes all other words.
+//! ASCII words, the great majority, are tokenized here, because the `tokenizers` library is twenty times slower. That
+//! library normalises all other words.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -13,15 +13,15 @@ use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };
 
-/// The maximum length of a word in characters; longer words have no tokens.
+/// Maximum length of a word in characters; longer words have no tokens.
 const LONGEST_WORD: usize = 100;
 
-/// The tokens of a vocabulary by their text.
+/// A vocabulary with look-up by text.
 pub(super) struct Vocabulary {
-    // The concatenated texts, and the end of each.
+    // The concatenated texts of all tokens. `ends` has the end of each.
     text: String,
     ends: Vec<usize>,
-    // Ids of tokens that begin a word and of tokens that continue one, by text without the prefix.
+    // The ids of tokens that begin a word, and of tokens that continue one, by text without the prefix.
     begin: HashTable<u32>,
     middle: HashTable<u32>,
     // The length of the prefix in bytes.
@@ -30,7 +30,7 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Creates a vocabulary from tokens by id. Tokens that continue a word start with `continues`.
+    /// Creates a vocabulary from the tokens by id. Tokens that continue a word start with the prefix `continues`.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a str>, continues: &str) -> Vocabulary {
         let mut made = Vocabulary {
             text: String::new(),
@@ -59,7 +59,7 @@ impl Vocabulary {
         made
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -74,7 +74,7 @@ impl Vocabulary {
         table.find(hash(piece), |&id| piece_of(&self.text, &self.ends, id, skip) == piece).copied()
     }
 
-    /// The tokens of a normalized word: the longest pieces from the left, or none if a piece is unknown.
+    /// Splits a normalised word into the longest known pieces from the left. Adds no tokens if a piece is unknown.
     fn cut(&self, word: &str, tokens: &mut Vec<u32>) {
         if word.len() > LONGEST_WORD && word.chars().nth(LONGEST_WORD).is_some() {
             return;
@@ -132,7 +132,7 @@ impl WordPiece {
         WordPiece { lowercase, normalizer: BertNormalizer::new(true, true, Some(strip_accents), lowercase) }
     }
 
-    /// The tokens of a text. Words that the vocabulary does not cover have none.
+    /// The token ids of a text. Words that the vocabulary does not cover have none.
     pub(super) fn tokens(&self, vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
         let mut tokens = Vec::new();
         let mut word = String::new();
@@ -156,14 +156,14 @@ impl WordPiece {
         tokens
     }
 
-    /// Passes the normalized words and punctuation of any text to `take`.
+    /// Calls `take` with the normalised words and punctuation of any text.
     fn words(&self, text: &str, take: &mut dyn FnMut(&str)) {
         let mut normalized = NormalizedString::from(text);
         let prepared = self.normalizer.normalize(&mut normalized).and_then(|()| {
             let mut words = PreTokenizedString::from(normalized);
             BertPreTokenizer.pre_tokenize(&mut words).map(|()| words)
         });
-        // Neither step can fail; after an error the text has no words.
+        // Neither step should fail; if one does, the text has no words.
         let Ok(words) = prepared else { return };
         for (word, ..) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
             take(word);
@@ -204,7 +204,7 @@ mod tests {
         check(&"a".repeat(101), &[]);
     }
 
-    /// The tokens by the `tokenizers` library.
+    /// The tokens according to the `tokenizers` library.
     fn reference(lowercase: bool, text: &str) -> Vec<u32> {
         static MODEL: LazyLock<Reference> = LazyLock::new(|| {
             let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,12 +1,13 @@
-//! Cancels work whose result nobody waits for any more.
+//! Cancels work whose result is no longer needed.
 //!
-//! There are two ways to ask a [`CancellationToken`]. A call that waits, for a model or for a place in a queue, is passed
-//! the token and waits on it. A computation is not passed the token: it runs in a [`scope`] of it, which belongs to the
-//! thread, so that no formula and no stage needs a parameter for it. Long computations call [`check`] in their loops. A
-//! function that cannot fail asks [`is_requested`] and ends early; its caller calls [`check`] before it uses or keeps the
-//! result. Outside of a scope no computation is cancelled.
+//! A [`CancellationToken`] reaches running code in two ways. A call that blocks (on a model or in a queue) takes the
+//! token as an argument and waits on it. A computation does not take the token: it runs inside a [`scope`] of the
+//! token, which is bound to the thread, so no formula and no stage needs an extra parameter. Long computations call
+//! [`check`] in their loops. A function that cannot fail calls [`is_requested`] and returns early with an incomplete
+//! result; its caller must call [`check`] before it uses or stores that result. Outside of any scope, computations are
+//! never cancelled.
 //!
-//! A token is cancelled by a client that disconnects, a time limit, or the shutdown of the daemon.
+//! Three events cancel a token: its client disconnects, its time limit passes, or the daemon shuts down.
 
 use crate::error::{Error, Result};
 use parking_lot::{Condvar, Mutex};
@@ -15,10 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Maximum duration of a wait, so that a timeout of an agent file cannot overflow an [`Instant`].
+/// Maximum duration of a wait. It keeps a huge timeout in an agent file from overflowing an [`Instant`].
 pub const LONGEST_WAIT: Duration = Duration::from_secs(7 * 86_400);
 
-/// A token that cancels the calls it was passed to and the computations in its scopes. Clones share their state.
+/// Cancels the calls that it was passed to and the computations in its scopes. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationToken(Arc<Inner>);
 
@@ -31,14 +32,14 @@ struct Inner {
     changed: Condvar,
 }
 
-/// How a wait ended.
+/// How [`CancellationToken::wait`] ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum WaitOutcome<T> {
-    /// The value.
+    /// The condition was met and returned this value.
     Ready(T),
-    /// The call was cancelled.
+    /// The token was cancelled first.
     Cancelled,
-    /// The time limit passed.
+    /// The time limit passed first.
     TimedOut,
 }
 
@@ -47,7 +48,7 @@ thread_local! {
 }
 
 impl CancellationToken {
-    /// A token that is not cancelled.
+    /// Creates a token that is not cancelled.
     pub fn new() -> Self {
         CancellationToken::default()
     }
@@ -60,19 +61,20 @@ impl CancellationToken {
         self.0.changed.notify_all();
     }
 
-    /// Whether it was cancelled.
+    /// Whether the token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Makes every wait check its condition again.
+    /// Makes every waiting call check its condition again.
     pub fn wake(&self) {
         // Taking the lock first prevents a wake between a check and its wait.
         drop(self.0.waits.lock());
         self.0.changed.notify_all();
     }
 
-    /// Waits until `look` returns a value; it is called again after every [`CancellationToken::wake`].
+    /// Blocks until `look` returns a value, the token is cancelled, or `limit` passes. `look` is called once at the
+    /// start and again after every [`CancellationToken::wake`].
     pub fn wait<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> WaitOutcome<T> {
         let deadline = Instant::now() + limit.min(LONGEST_WAIT);
         let mut waits = self.0.waits.lock();
@@ -90,7 +92,7 @@ impl CancellationToken {
     }
 }
 
-/// Cancels a token when it is dropped: its owner no longer waits.
+/// Cancels its token when dropped, because the owner no longer waits for the result.
 #[derive(Debug)]
 pub struct CancelOnDrop(pub CancellationToken);
 
@@ -100,22 +102,22 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs `work` so that the token cancels it, and so do those of the scopes around it.
+/// Runs `work` in a scope of `token`. The work is cancelled by this token and by those of the enclosing scopes.
 pub fn scope<T>(token: &CancellationToken, work: impl FnOnce() -> T) -> T {
     SCOPES.with_borrow_mut(|scopes| scopes.push(token.clone()));
     let _guard = ScopeGuard;
     work()
 }
 
-/// Whether the computation of this thread is to stop.
+/// Whether the computation on this thread should stop.
 pub fn is_requested() -> bool {
     SCOPES.with_borrow(|scopes| scopes.iter().any(CancellationToken::is_cancelled))
 }
 
-/// Fails if the computation of this thread is to stop.
+/// Fails if the computation on this thread should stop.
 ///
 /// # Errors
-/// `unavailable`.
+/// `unavailable` if the token of any enclosing scope was cancelled.
 pub fn check() -> Result<()> {
     if !is_requested() {
         return Ok(());
@@ -123,7 +125,7 @@ pub fn check() -> Result<()> {
     Err(Error::unavailable("the request was cancelled: the client disconnected, or the daemon is stopping"))
 }
 
-/// Leaves the innermost scope, also when its work panics.
+/// Leaves the innermost scope on drop, so also when its work panics.
 struct ScopeGuard;
 
 impl Drop for ScopeGuard {

@@ -3,7 +3,7 @@
 use super::{Ix, Trust, View};
 use crate::similar;
 
-/// The key or former key most similar to `wrong` among the nodes in any state, if any is similar enough. Those of
+/// The key or former key most similar to `wrong`, of nodes in any state; `None` if none is similar enough. Keys of
 /// quarantined nodes are never suggested.
 pub fn closest_key<'a>(view: &'a View, wrong: &str) -> Option<&'a str> {
     let may_be_suggested = |ix: &Ix| view.state(*ix).is_some() && view.trust(*ix) > Trust::Quarantined;

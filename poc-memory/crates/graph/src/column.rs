@@ -1,12 +1,12 @@
-//! A column that is cheap to copy and to change: one value per node.
+//! A vector with one value per node that is cheap to clone and to modify.
 
 use super::pages::Pages;
 use std::sync::Arc;
 
-/// One value per node, in chunks of [`Column::CHUNK`] that are shared until written to.
+/// One value per node, in chunks of [`Column::CHUNK`] values that clones share until one of them writes.
 ///
-/// A clone costs one pointer per 65,536 values; a write copies the one chunk it falls in, if
-/// shared. That is what makes a new [`View`](super::View) per commit affordable.
+/// A clone costs one pointer per 65,536 values. A write copies only the chunk that it changes, and only if that chunk
+/// is shared. This keeps a new [`View`](super::View) for each commit affordable.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
     chunks: Pages<[T]>,
@@ -69,13 +69,13 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// The value at `index`, mutable; copies its chunk if it is shared.
+    /// The value at `index`, mutable. Copies its chunk if the chunk is shared.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index < self.len { self.chunks.values_mut(index / CHUNK)?.get_mut(index % CHUNK) } else { None }
     }
 
-    /// Sets the value at `index`. A column that is too short grows with `fill`.
+    /// Sets the value at `index`. A shorter column is first extended with `fill`.
     pub fn set(&mut self, index: usize, value: T, fill: T) {
         if index >= self.len {
             self.grow(index, fill);
@@ -85,7 +85,7 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// Fills up to `len` values. Whole chunks of `fill` share one allocation.
+    /// Extends the column to `len` values. Whole chunks of `fill` share one allocation.
     fn grow(&mut self, len: usize, fill: T) {
         while self.len < len && !self.len.is_multiple_of(CHUNK) {
             self.push(fill);

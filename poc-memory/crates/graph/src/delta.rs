@@ -1,4 +1,4 @@
-//! The changes that a transaction made: the input of everything derived from the log.
+//! The changes that a transaction made. Everything derived from the log is updated from them.
 
 use super::edge::{Edge, EdgeKind};
 use super::id::NodeId;
@@ -9,24 +9,25 @@ use std::sync::Arc;
 /// One change to the graph. Applying a delta twice gives the same result as applying it once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// The node is now this.
+    /// The node was created or replaced by this one.
     Node(Arc<Node>),
     /// The node was deleted.
     NodeDeleted(NodeId),
-    /// The node's activity is now this.
+    /// The node's activity was set.
     Activity(NodeId, Activity),
     /// The node's activity was reset to that of a new node.
     ActivityDeleted(NodeId),
-    /// The edge is now this.
+    /// The edge was created or replaced by this one.
     Edge(Edge),
     /// The edge was deleted: source, kind, target.
     EdgeDeleted(NodeId, EdgeKind, NodeId),
-    /// The agent's visit of the node is now this.
+    /// The agent's visit of the node was recorded; it replaces an earlier one.
     Visit(Arc<str>, NodeId, Visit),
     /// The agent's visit of the node was deleted.
     VisitDeleted(Arc<str>, NodeId),
-    /// The vector of a part of the node (0 is the title, passages follow), unit length.
+    /// The unit vector of a part of the node: part 0 is the title, the others are passages of the
+    /// body.
     Vector(NodeId, u16, Arc<[f32]>),
-    /// The vector of that part was deleted.
+    /// The vector of this part was deleted.
     VectorDeleted(NodeId, u16),
 }

@@ -14,10 +14,10 @@ pub struct FileDiagnostic {
     /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The file.
+    /// The path of the file, as the caller named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Line, from 1.
+    /// Line number, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Column in characters, from 1.
@@ -29,39 +29,39 @@ pub struct FileDiagnostic {
 }
 
 impl FileDiagnostic {
-    /// A diagnostic without hint and position.
+    /// Creates a diagnostic without a hint or position.
     pub fn new(message: impl Into<String>) -> Self {
         FileDiagnostic { message: message.into(), ..FileDiagnostic::default() }
     }
 
-    /// The same diagnostic with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same diagnostic in a file.
+    /// Sets the file.
     #[must_use]
     pub fn file(mut self, file: impl Into<String>) -> Self {
         self.file = Some(file.into());
         self
     }
 
-    /// The same diagnostic at a position; it replaces file, line and column.
+    /// Sets the position; this replaces file, line and column.
     #[must_use]
     pub fn at(mut self, at: ErrorLocation) -> Self {
         (self.file, self.line, self.column) = (at.file, at.line, at.column);
         self
     }
 
-    /// Its position.
+    /// The position of the mistake.
     pub fn location(&self) -> ErrorLocation {
         let (file, line, column) = (self.file.clone(), self.line, self.column);
         ErrorLocation { file, line, column, ..ErrorLocation::default() }
     }
 
-    /// Position, message and hint on one line, as [`Error::line`].
+    /// Position, message and hint on one line, in the format of [`Error::line`].
     pub fn line(&self) -> String {
         Error::from(self.clone()).line()
     }
@@ -75,7 +75,7 @@ impl From<Error> for FileDiagnostic {
 }
 
 impl From<FileDiagnostic> for Error {
-    /// The diagnostic as the error of a request, with the code `invalid_config`.
+    /// Converts to the error of a request, with the code `invalid_config`.
     fn from(diagnostic: FileDiagnostic) -> Self {
         let FileDiagnostic { message, hint, file, line, column, pipelines } = diagnostic;
         let at = ErrorLocation { file, line, column, pipelines, ..ErrorLocation::default() };

@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 named!(
-    /// What an edge means.
+    /// The meaning of an edge.
     EdgeKind {
-        /// Made on purpose, by a person or an agent; strength 0 to 1.
+        /// Created deliberately by a person or an agent. Strength 0–1.
         Link = "link",
-        /// Made by insert: a keyword in common; strength is the cosine.
+        /// Created on insert for a shared keyword. The strength is the cosine similarity of the two notes.
         Keyword = "keyword",
-        /// Made by insert: similar in meaning; strength is the cosine.
+        /// Created on insert for notes with similar meaning. The strength is their cosine similarity.
         Semantic = "semantic",
-        /// The source replaces the target; strength 1.
+        /// The source replaces the target. The strength is 1.
         Supersedes = "supersedes",
         /// The source contradicts the target.
         Contradicts = "contradicts",
-        /// Associative: neighbours in one message or session, both ways, and what was written just before,
-        /// one way; weight 0.05 to 100, decaying.
+        /// Associative. Joins neighbours in one message or session in both directions, and a note to the one written
+        /// just before it in one direction. Weight 0.05–100, decaying.
         Structural = "structural",
-        /// Associative: recalled together; weight 0.05 to 100, decaying.
+        /// Associative. The two notes were recalled together. Weight 0.05–100, decaying.
         CoRetrieval = "co_retrieval",
-        /// Associative: the edge that led to a hit; weight 0.05 to 100, decaying.
+        /// Associative. Recall reached a hit over this edge. Weight 0.05–100, decaying.
         CoTraversal = "co_traversal",
-        /// The source was made from the target: a fact or a digest, and a note it rests on; strength 1.
+        /// The source, a fact or a digest, was created from the target. The strength is 1.
         #[serde(alias = "derived_from")] // As release 0.1 wrote it.
         DerivedFrom = "derived-from",
     }
@@ -45,29 +45,30 @@ impl EdgeKind {
     }
 }
 
-/// One edge, stored under its source and mirrored under its target.
+/// A directed edge. It is stored under its source and mirrored under its target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edge {
-    /// Where it starts.
+    /// The id of the source node.
     pub src: NodeId,
-    /// Where it ends.
+    /// The id of the target node.
     pub dst: NodeId,
-    /// What it means.
+    /// The meaning of the edge.
     pub kind: EdgeKind,
-    /// 0 to 1, or the weight of an associative edge (0.05 to 100) as of `touched`.
+    /// The strength, 0–1. For associative edges the weight at the time `touched`, 0.05–100.
     pub strength: f64,
-    /// When it was made.
+    /// When the edge was created.
     pub created: Timestamp,
-    /// When its strength was last written.
+    /// When the strength was last written.
     pub touched: Timestamp,
-    /// Who made it, in the form of a node's provenance.
+    /// Who created the edge, in the format of [`Node::provenance`](crate::Node::provenance).
     pub provenance: String,
-    /// Why, in the maker's words; may be empty.
+    /// Why the edge was created, as stated by its creator; may be empty.
     pub reason: String,
 }
 
 impl Edge {
-    /// The strength that graph stages use, 0–1: an associative weight `w` counts as `w / (1 + w)`.
+    /// The strength that graph stages use, 0–1. An associative weight `w` is mapped to `w / (1 + w)`, which is always
+    /// below 1.
     pub fn graph_strength(&self) -> f64 {
         if self.kind.is_associative() { self.strength / (1.0 + self.strength) } else { self.strength }
     }

@@ -19,23 +19,23 @@ use std::fmt;
 /// Why a request failed, as every surface answers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Error {
-    /// The kind of failure.
+    /// The kind of failure; determines exit status and HTTP status.
     pub code: Code,
-    /// What is wrong.
+    /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What would be right, often a command to type.
+    /// How to fix it, often a command to type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Where it is wrong.
+    /// Where in the input the error is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Box<ErrorLocation>>,
 }
 
-/// A result whose error a surface can answer with.
+/// A result whose error can be returned to any surface.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error without hint and location.
+    /// Creates an error without hint and location.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Error { code, message: message.into(), hint: None, at: None }
     }
@@ -75,7 +75,7 @@ impl Error {
         Error::new(Code::Internal, message)
     }
 
-    /// Adds a hint: what would be right.
+    /// Adds a hint that says how to fix the request.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -89,7 +89,7 @@ impl Error {
         self
     }
 
-    /// Adds the version that the note has.
+    /// Adds the current version of the note.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         self.at.get_or_insert_default().version = Some(version);
@@ -103,8 +103,8 @@ impl Error {
         self
     }
 
-    /// Location, message and hint in one line. Of a message with several lines, only the first is used. If the location
-    /// lists several problems of pipelines, their messages follow.
+    /// Location, message and hint on one line. Only the first line of a multi-line message is used. If the location
+    /// lists diagnostics of pipelines, their messages follow.
     pub fn line(&self) -> String {
         let text = self.to_string();
         let mut lines = text.lines();

@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// Sixteen bytes that sort by their time of creation (UUIDv7), displayed as 32 hexadecimal digits.
+/// Sixteen bytes that sort by creation time (UUIDv7), displayed as 32 hexadecimal digits.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -17,19 +17,20 @@ macro_rules! id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// The identifier with these bytes.
+            /// Creates an identifier from its bytes.
             pub fn from_bytes(bytes: [u8; 16]) -> Self {
                 $name(Uuid::from_bytes(bytes))
             }
 
-            /// The sixteen bytes, in the order they sort by.
+            /// The sixteen bytes; identifiers sort by them.
             pub fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }
         }
 
         impl $name {
-            /// When it was made, in milliseconds since 1970; the clock may have been set back since.
+            /// The creation time in milliseconds since 1970. It is not reliable if the clock was
+            /// set back.
             pub fn millis(&self) -> i64 {
                 let bytes = self.as_bytes();
                 bytes.iter().take(6).fold(0, |millis, &byte| millis << 8 | i64::from(byte))
@@ -91,22 +92,22 @@ macro_rules! id {
 }
 
 id!(
-    /// Names a node for ever; renaming a node changes its key, never its id.
+    /// Identifies a node permanently. Renaming a node changes its key but not its id.
     NodeId
 );
 id!(
-    /// Names one message.
+    /// Identifies a message.
     MessageId
 );
 id!(
-    /// Names one run of an agent.
+    /// Identifies a run of an agent.
     RunId
 );
 
-/// Generates identifiers that sort in the order of their creation, even within one millisecond.
+/// Generates identifiers that sort by creation order, even within one millisecond.
 ///
-/// Layout of RFC 9562 §5.7 with the 26 bits after the time used as a counter (method 1 of §6.2)
-/// and then 48 random bits.
+/// The layout is UUIDv7 of RFC 9562 §5.7: the 26 bits after the time are a counter (method 1 of
+/// §6.2), followed by 48 random bits.
 #[derive(Debug, Default)]
 pub struct IdGenerator(Mutex<(i64, u32)>);
 
@@ -159,7 +160,7 @@ mod tests {
         let rng = SeededRng::new(1);
         let mut last = id_generator.node(Timestamp(5), &rng);
         for step in 0..50_000 {
-            // The clock stops and once goes back; ids still ascend.
+            // The clock stands still and then goes back once; ids must still ascend.
             let now = if step == 20_000 { Timestamp(3) } else { Timestamp(5) };
             let next = id_generator.node(now, &rng);
             assert!(next > last);

@@ -1,4 +1,4 @@
-//! JSON values to types and back.
+//! Conversion between JSON values and Rust types.
 
 mod unique_fields;
 
@@ -10,12 +10,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 
-/// Why a JSON value is not one of a type.
+/// Why a JSON value could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// The place in the value, as `nodes[2].weight`; empty for the whole value.
+    /// The path of the invalid part, such as `nodes[2].weight`; empty for the whole value.
     pub path: String,
-    /// What is wrong there, in the words of serde.
+    /// The error message of serde.
     pub message: String,
 }
 
@@ -30,10 +30,10 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Decodes what a person or a model has written.
+/// Decodes a value that a person or a model wrote.
 ///
 /// # Errors
-/// The first place that does not fit the type.
+/// The path and the reason of the first part that does not match the type.
 pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path();
@@ -42,11 +42,11 @@ pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, DecodeError> {
     })
 }
 
-/// Decodes what an op answered. Answers have the types of the program itself, so the place of an error is not tracked:
-/// that would double the code of every type.
+/// Decodes the output of an op. It was encoded by this program, so the path of an error is not tracked: that would
+/// double the generated code of every type.
 ///
 /// # Errors
-/// `internal` with the name of the op: the caller did nothing wrong.
+/// `internal` with the name of the op, because the caller did nothing wrong.
 pub fn decode_answer<T: DeserializeOwned>(op: &str, answer: &Value) -> Result<T> {
     T::deserialize(answer).map_err(|error| undecodable(op, &error))
 }
@@ -55,10 +55,10 @@ fn undecodable(op: &str, error: &serde_json::Error) -> Error {
     Error::internal(format!("the answer of `{op}` cannot be decoded: {error}"))
 }
 
-/// Encodes a value.
+/// Encodes a value as JSON.
 ///
 /// # Errors
-/// `internal`: a map whose keys are no texts, or an error of the type's own.
+/// `internal` for a map whose keys are not strings, or an error from the type's own serializer.
 pub fn encode<T: Serialize>(value: &T) -> Result<Value> {
     serde_json::to_value(value).map_err(|error| unencodable(&error))
 }

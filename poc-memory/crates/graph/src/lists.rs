@@ -1,4 +1,4 @@
-//! Rows of different lengths, cheap to copy and to change.
+//! Rows of different lengths that are cheap to clone and to modify.
 
 use super::pages::Pages;
 use std::fmt::Debug;
@@ -50,15 +50,16 @@ impl Items for String {
     }
 }
 
-/// One row per node, of any length, 64 rows to a page. A row costs its items and about five bytes;
-/// a clone costs one pointer per 4,096 rows, and a write copies the page it falls in, if shared.
+/// One row of any length per node, 64 rows to a page. A row takes its items and about five bytes. A
+/// clone costs one pointer per 4,096 rows. A write copies only the page that it changes, and only
+/// if that page is shared.
 #[derive(Clone, Debug)]
 pub(super) struct Lists<S> {
     pages: Pages<Page<S>>,
     len: usize,
 }
 
-/// Texts by number.
+/// Rows of text.
 pub(super) type Texts = Lists<String>;
 
 #[derive(Clone, Debug)]
@@ -106,7 +107,7 @@ impl<S: Items> Lists<S> {
         page.items.piece(page.range(index % ROWS)?)
     }
 
-    /// Sets the row at `index`. Missing rows before it are empty.
+    /// Sets the row at `index`. Missing rows before it become empty.
     pub(super) fn set(&mut self, index: usize, row: &S::Row) {
         self.len = self.len.max(index + 1);
         while self.pages.len() * ROWS < self.len {
@@ -129,7 +130,8 @@ impl<S: Items> Lists<S> {
 }
 
 impl<T: Copy + Debug> Lists<Vec<T>> {
-    /// The rows `items[starts[row]..starts[row + 1]]`, which must ascend.
+    /// Creates rows from concatenated `items`: row `row` is `items[starts[row]..starts[row + 1]]`.
+    /// `starts` must ascend.
     pub(super) fn from_rows(starts: &[usize], items: &[T]) -> Self {
         let mut lists = Lists { pages: Pages::default(), len: starts.len().saturating_sub(1) };
         for first in (0..lists.len).step_by(ROWS) {

@@ -1,4 +1,4 @@
-//! Messages: texts as they were written, stored as nodes chunk by chunk.
+//! Messages: texts kept verbatim, and stored as one node per chunk.
 
 use super::id::{MessageId, NodeId};
 use crate::time::Timestamp;
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// One message.
+/// A message and the nodes created from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Names it for ever.
+    /// The permanent id of the message.
     pub id: MessageId,
-    /// The text as it was given.
+    /// The text, verbatim.
     pub text: String,
-    /// The metadata given with it: a JSON object.
+    /// The metadata given with the message, as the text of a JSON object.
     pub metadata: String,
-    /// When it was written.
+    /// When the message was written.
     pub created: Timestamp,
-    /// Who wrote it down, in the form of a node's provenance.
+    /// Who stored the message, in the format of [`Node::provenance`](crate::Node::provenance).
     pub provenance: String,
     /// The nodes created from it, in the order of the text. Some may have been deleted since.
     pub chunks: Vec<NodeId>,
@@ -27,16 +27,16 @@ pub struct Message {
 /// `message:ID#NUMBER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRef {
-    /// The message.
+    /// The id of the message.
     pub message: MessageId,
-    /// The position in the message, from 1.
+    /// The position of the chunk in the message, from 1.
     pub number: usize,
 }
 
 const SCHEME: &str = "message:";
 
 impl ChunkRef {
-    /// Parses the source of a node; `None` when the source is something else.
+    /// Parses the source of a node; `None` if it does not refer to a chunk.
     pub fn from_source(source: Option<&str>) -> Option<ChunkRef> {
         source?.parse().ok()
     }

@@ -1,4 +1,4 @@
-//! The node: one note, and the activity kept beside it.
+//! Nodes: a node is one note. Its usage statistics are stored separately.
 
 use super::id::NodeId;
 use super::message::ChunkRef;
@@ -8,26 +8,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What kind of note a node is: a built-in one or one from the settings.
+/// The type of a note: one of [`NodeType::BUILT_IN`] or one from the settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct NodeType(pub String);
 
 impl NodeType {
-    /// The type of a note that records an occasion, such as a message or a session.
+    /// The type of notes about an event, such as a message or a session.
     pub const EPISODIC: &str = "episodic";
 
-    /// The type of a question that was answered by the notes it is derived from.
+    /// The type of questions that are answered by the notes they are derived from.
     pub const QUESTION: &str = "question";
 
-    /// The types every store knows.
+    /// The types that every store supports.
     pub const BUILT_IN: [&str; 6] =
         [NodeType::EPISODIC, "daily", "weekly", "monthly", NodeType::DEFAULT, NodeType::QUESTION];
 
     /// The default type of a note.
     pub const DEFAULT: &str = "semantic";
 
-    /// Whether notes of a type describe an episode or a period: a message, a session, a day, a week or a month.
+    /// Whether a type describes an event or a period: a message, a session, a day, a week or a month.
     pub fn is_episodic_kind(name: &str) -> bool {
         ![NodeType::DEFAULT, NodeType::QUESTION].contains(&name) && NodeType::BUILT_IN.contains(&name)
     }
@@ -56,7 +56,7 @@ macro_rules! named {
             /// Every value, in order.
             pub const ALL: &[$name] = &[$($name::$variant),+];
 
-            /// The name people and JSON use.
+            /// The name used on all surfaces and in JSON.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }
@@ -77,15 +77,15 @@ macro_rules! named {
 pub(super) use named;
 
 named!(
-    /// How fast a node fades: the category scales its decay.
+    /// How fast a note loses weight: the category scales its decay.
     Category {
-        /// Never fades.
+        /// Never decays.
         Core = "core",
-        /// Everyday notes.
+        /// Everyday notes, with the default rate of decay.
         General = "general",
-        /// How things work.
+        /// How something works.
         Technical = "technical",
-        /// Something seen once.
+        /// Something observed once.
         Observation = "observation",
         /// Something to do.
         Task = "task",
@@ -93,38 +93,38 @@ named!(
 );
 
 named!(
-    /// Where a node is in its life.
+    /// The lifecycle state of a note.
     State {
-        /// In use.
+        /// In use; the initial state.
         Active = "active",
-        /// In use, but an agent or a person doubts it.
+        /// In use, but an agent or a person marked it as doubtful.
         Stale = "stale",
-        /// Replaced by another node; out of retrieval, kept in history.
+        /// Replaced by another note. Excluded from retrieval but kept in history.
         Superseded = "superseded",
-        /// Past its date; out of retrieval.
+        /// Past its expiry time. Excluded from retrieval.
         Expired = "expired",
     }
 );
 
 impl State {
-    /// Whether searches and algorithms see a node in this state.
+    /// Whether searches and graph algorithms include nodes in this state.
     pub fn is_live(self) -> bool {
         matches!(self, State::Active | State::Stale)
     }
 }
 
 named!(
-    /// How far a text may be relied on. What is derived has the least trust of its sources.
+    /// How far a text may be relied on. Derived notes get the lowest trust of their sources.
     Trust {
-        /// Kept away from every prompt until a person looks at it.
+        /// Excluded from every prompt until a person reviews it.
         Quarantined = "quarantined",
-        /// From outside: imported files, fetched text.
+        /// From an external source: an imported file or fetched text.
         External = "external",
         /// Written by an agent.
         Agent = "agent",
         /// Written by the user.
         User = "user",
-        /// Confirmed by the user for good.
+        /// Permanently confirmed by the user.
         Pinned = "pinned",
     }
 );
@@ -132,7 +132,7 @@ named!(
 named!(
     /// Which store a node was created in.
     Origin {
-        /// Here, and nowhere else yet.
+        /// Created here and not yet copied to the remote store.
         Local = "local",
         /// Pulled from a remote store.
         Remote = "remote",
@@ -141,55 +141,55 @@ named!(
     }
 );
 
-/// One note.
+/// A note with its metadata.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// The permanent id of the node.
     pub id: NodeId,
     /// The tenant that owns the node.
     pub tenant: Tenant,
-    /// The name people use, unique within the tenant.
+    /// The readable name, unique within the tenant.
     pub key: String,
-    /// The title, one line.
+    /// The title, a single line.
     pub title: String,
-    /// The text, in Markdown.
+    /// The text of the note in Markdown.
     pub body: String,
-    /// The kind of note.
+    /// The type of the note.
     pub node_type: NodeType,
     /// The category, which scales the decay.
     pub category: Category,
-    /// Normalised (trimmed, lower case, NFC), in order, without repeats.
+    /// The keywords, normalised (trimmed, lower case, NFC), sorted and without duplicates.
     pub keywords: Vec<String>,
-    /// Who made it: `manual`, `import:FILE`, `agent:NAME`, or any text with an optional part after `:`.
+    /// Who created the note: `manual`, `import:FILE`, `agent:NAME`, or any text with an optional part after `:`.
     pub provenance: String,
     /// The trust level of the text.
     pub trust: Trust,
     /// The author, if known.
     pub author: Option<String>,
-    /// Where it came from: a URL, a file, a ticket.
+    /// The origin of the text: a URL, a file or a ticket.
     pub source: Option<String>,
-    /// Emotional intensity, from 0 (none) to 10.
+    /// Emotional intensity, 0 (none) to 10.
     pub emotion: f32,
-    /// When it was first stored.
+    /// When the note was first stored.
     pub created: Timestamp,
-    /// When its text or state last changed. Learning changes the activity only.
+    /// When the text or state last changed. Learning does not change it; it only updates the activity.
     pub modified: Timestamp,
-    /// When it expires.
+    /// When the note expires; `None` if it never does.
     pub expires: Option<Timestamp>,
     /// The lifecycle state.
     pub state: State,
-    /// The store that created it.
+    /// The store that created the note.
     pub origin: Origin,
-    /// [`Node::hash`] of the text.
+    /// The hash of the content, from [`Node::hash`].
     pub content_hash: [u8; 32],
-    /// The number of changes, starting at 1; the token for compare-and-set.
+    /// The version number: 1 for a new note, plus one for each change. Compare-and-set requests refer to it.
     pub version: u32,
-    /// Its former keys, oldest first, at most [`MAX_ALIASES`](crate::MAX_ALIASES). They name the node as its key
-    /// does; no other node of the tenant has one of them as key or alias.
+    /// The former keys of the note, oldest first, at most [`MAX_ALIASES`](crate::MAX_ALIASES). They still identify the
+    /// note; no other note of the tenant has one of them as its key or alias.
     pub aliases: Vec<String>,
 }
 
-/// BLAKE3 of title, NUL, body, NUL, the sorted keywords joined by `,`.
+/// The BLAKE3 hash of the title, NUL, the body, NUL and the sorted keywords joined by `,`.
 pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
     let mut sorted: Vec<&str> = keywords.iter().map(String::as_str).collect();
     sorted.sort_unstable();
@@ -200,7 +200,7 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
 }
 
 impl Node {
-    /// Its key, then its aliases.
+    /// The key, then the aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.key).chain(&self.aliases).map(String::as_str)
     }
@@ -225,25 +225,25 @@ impl Node {
     }
 }
 
-/// The usage statistics of a node. They are stored separately, so learning does not count as an edit.
+/// The usage statistics of a node. They are stored separately, so that learning does not count as an edit of the note.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// The weight at `touched`, from which it decays; initially 1.0, from 0.01 to 100.
+    /// The weight at the time `touched`, from which it decays; 0.01–100, initially 1.0.
     pub weight: f64,
     /// When the weight was last written.
     pub touched: Timestamp,
-    /// How often the node was used.
+    /// The number of times the note was used.
     pub accesses: u64,
-    /// Spaced-repetition interval in days: one of [`Activity::LADDER`]; 0 before the first replay.
+    /// Interval of spaced repetition in days: one of [`Activity::LADDER`], or 0 before the first replay.
     pub replay_interval: u16,
-    /// When it was last replayed.
+    /// When the note was last replayed; `None` if never.
     pub replayed: Option<Timestamp>,
-    /// The time of the last feedback. Creation, search hits and recalls are not feedback.
+    /// When the note last got feedback. Creation, search hits and recalls are not feedback.
     pub judged: Option<Timestamp>,
 }
 
 impl Activity {
-    /// Days between two replays of a node, shortest first; the last one repeats.
+    /// The days between two replays of a note, shortest first. The last interval repeats.
     pub const LADDER: [u16; 5] = [1, 3, 7, 14, 30];
 
     /// The activity of a node created at `now` with `weight`.

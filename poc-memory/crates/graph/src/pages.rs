@@ -1,14 +1,14 @@
-//! A long list that is cheap to copy and to change: two levels of shared pointers.
+//! A long list that is cheap to clone and to modify: two levels of shared pointers.
 
 use std::sync::Arc;
 
 /// Pages per branch.
 const FAN: usize = 64;
 
-/// An ordered list of pages that copies share until a page is written to.
+/// A list of pages that clones share until one of them writes to a page.
 ///
-/// A clone costs one pointer per [`FAN`] pages. A write copies the page it falls in and the branch
-/// above it if they are shared.
+/// A clone costs one pointer per [`FAN`] pages. A write copies the page that it changes and the
+/// branch above it, if they are shared.
 #[derive(Debug)]
 pub(super) struct Pages<P: ?Sized> {
     branches: Vec<Arc<[Arc<P>]>>,

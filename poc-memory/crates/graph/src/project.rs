@@ -1,18 +1,19 @@
-//! Labels of projects: keywords of the form `project:NAME`.
+//! Project labels: keywords of the form `project:NAME`.
 //!
-//! The name is the remote of a repository without scheme and user (`github.com/ann/proj`), or a folder. As a keyword
-//! it is in lower case, is exported and synchronised with its note, and needs no field of its own.
+//! The name is the URL of a repository's remote without scheme and user (`github.com/ann/proj`), or a folder. The label
+//! is an ordinary keyword, so it is in lower case, is exported and synchronised with its note, and needs no field of
+//! its own.
 
-/// What a keyword begins with if it is the label of a project.
+/// The prefix of keywords that are project labels.
 pub const PROJECT_PREFIX: &str = "project:";
 
-/// The name of the project that a keyword is the label of; `None` for other keywords.
+/// The project that a keyword labels; `None` for other keywords.
 pub fn project_name(keyword: &str) -> Option<&str> {
     keyword.strip_prefix(PROJECT_PREFIX).filter(|name| !name.is_empty())
 }
 
-/// Whether `wanted` selects a project: it is the name, its last components (`proj` or `ann/proj` for
-/// `github.com/ann/proj`), or `*`. Both are in the form of a keyword.
+/// Whether `wanted` selects the project `name`: it is the name itself, its last components (`proj` or `ann/proj` for
+/// `github.com/ann/proj`), or `*`. Both must be normalised like keywords.
 pub fn is_project(name: &str, wanted: &str) -> bool {
     let is_end =
         || name.strip_suffix(wanted).is_some_and(|before| before.is_empty() || before.ends_with('/'));

@@ -1,9 +1,8 @@
-//! Repeating an attempt that failed for a passing reason, with exponential backoff.
+//! Repeats an attempt that failed temporarily, with exponential backoff.
 //!
-//! No crate of this kind fits: in `backon` and `backoff` the wait is a plain sleep, the jitter is drawn by the
-//! crate and the last error of the attempt is the result. Here a wait may be cancelled and then decides
-//! the result, a server's `retry-after` may lengthen it, a deadline may forbid it, and random bits are an
-//! argument.
+//! The crates `backon` and `backoff` do not fit: they sleep without cancellation, draw the jitter themselves and always
+//! return the last error. Here a wait can be cancelled and then determines the result, a server's `retry-after` may
+//! lengthen it, a deadline may prevent it, and random bits are an argument.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use std::time::Duration;
 pub struct Backoff {
     /// The delay after the first failed attempt.
     pub first: Duration,
-    /// No delay is longer.
+    /// The maximum delay.
     pub max: Duration,
 }
 
@@ -23,17 +22,17 @@ impl Backoff {
         self.first.saturating_mul(factor).min(self.max)
     }
 
-    /// [`delay`](Backoff::delay) shortened to between half and the whole of it by random `bits`, so that
-    /// clients that failed together do not come back together.
+    /// Like [`delay`](Backoff::delay), but shortened by the random `bits` to between half and all of it. Clients that
+    /// failed together then do not retry together.
     pub fn jittered_delay(&self, failures: u32, bits: u64) -> Duration {
         self.delay(failures).mul_f64(0.5 + 0.5 * (bits as f64 / u64::MAX as f64))
     }
 }
 
-/// Calls `attempt` until it succeeds or `before_retry` ends it.
+/// Calls `attempt` until it succeeds or `before_retry` gives up.
 ///
-/// `before_retry` gets the number of failed attempts so far, counted from 1, and the last one's error. It waits
-/// and returns `Ok` for another attempt, or returns the error to give up with.
+/// `before_retry` takes the number of failed attempts so far, from 1, and the error of the last one. It waits and
+/// returns `Ok` to try again, or returns the error to give up with.
 pub fn retry<T, E, F>(
     mut attempt: impl FnMut() -> Result<T, E>,
     mut before_retry: impl FnMut(u32, E) -> Result<(), F>,

@@ -4,29 +4,29 @@ use parking_lot::Mutex;
 
 /// A source of random bits.
 pub trait Rng: Send + Sync {
-    /// 64 fresh random bits.
+    /// Returns 64 new random bits.
     fn next_u64(&self) -> u64;
 }
 
-/// The operating system's generator.
+/// The random number generator of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemRng;
 
 impl Rng for SystemRng {
     fn next_u64(&self) -> u64 {
         getrandom::u64().unwrap_or_else(|_| {
-            // Ids stay unique by their time and counter even without a random source.
+            // Without a random source, ids are still unique because of their time and counter.
             u64::from(std::process::id())
         })
     }
 }
 
-/// A repeatable sequence: SplitMix64 (Steele, Lea and Flood 2014) from a seed.
+/// A reproducible sequence: SplitMix64 (Steele, Lea and Flood 2014) from a seed.
 #[derive(Debug)]
 pub struct SeededRng(Mutex<u64>);
 
 impl SeededRng {
-    /// The sequence of `seed`.
+    /// Starts the sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         SeededRng(Mutex::new(seed))
     }

@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-/// The minimum similarity of a suggestion, 0–1: normalised Damerau–Levenshtein, ignoring case.
+/// The minimum similarity of a suggestion, 0–1: normalised Damerau–Levenshtein similarity, ignoring case. Up to
+/// four edits in ten characters still give a suggestion.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Names of more characters get no suggestion.
+/// Longer names, in characters, get no suggestion: the edit distance takes quadratic time.
 const MAX_CHARS: usize = 200;
 
-/// The name most similar to `wrong`, if any is similar enough; the first wins a tie.
+/// The name most similar to `wrong`; `None` if none is similar enough. Among equally similar names the first wins.
 ///
-/// `known` may be all keys of a store, so most names are rejected by a comparison of their character
-/// counts before the edit distance is computed.
+/// `known` may be all keys of a store. Most names are therefore rejected by comparing character counts, before the edit
+/// distance is computed.
 pub fn closest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = lower(wrong);
     let counts = CharacterCounts::of(&wrong);
@@ -37,8 +38,7 @@ fn lower(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_uppercase) { text.to_lowercase().into() } else { text.into() }
 }
 
-/// Counts of the characters of a text in 32 classes, which give a cheap upper bound of the similarity of two
-/// texts.
+/// Counts of the characters of a text in 32 classes. They give a cheap upper bound for the similarity of two texts.
 struct CharacterCounts {
     kinds: [u16; 32],
     count: usize,

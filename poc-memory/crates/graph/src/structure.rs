@@ -1,8 +1,7 @@
-//! Structure derived from the graph as a whole: communities, the spectral embedding, outlier scores and health
-//! figures.
+//! Values derived from the graph as a whole: communities, the spectral embedding, outlier scores and health figures.
 //!
-//! Each is computed at most once for a state of the graph, even with concurrent requests. For a large graph
-//! that has changed little since, an earlier result is reused.
+//! Each value is computed at most once per state of the graph, even for concurrent requests. For a large graph that has
+//! changed little since, an earlier result is reused.
 
 mod adjacency;
 mod cell;
@@ -46,7 +45,7 @@ impl View {
         found.unwrap_or_else(|| self.fresh_communities(options))
     }
 
-    /// The communities of the graph; `None` when a large graph would have to be computed.
+    /// The communities of the graph; `None` if the graph is large and they would have to be computed.
     pub fn cached_communities(
         &self,
         options: &StructureOptions,
@@ -56,8 +55,8 @@ impl View {
         part.get(self.generation(), self.size(), options, false, || self.compute_communities(options))
     }
 
-    /// The spectral embedding of the graph. All callers must pass the same dimensions; those of the first call
-    /// are used.
+    /// The spectral embedding of the graph. All callers must pass the same number of dimensions; later values are
+    /// ignored.
     pub fn embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
         self.restore_structure(options);
         let compute = || Embedding::compute(self, options.dimensions);
@@ -65,7 +64,7 @@ impl View {
         found.unwrap_or_else(|| self.fresh_embedding(options))
     }
 
-    /// The outlier scores of the nodes; `None` when a large graph would have to be computed. Nodes created
+    /// The outlier scores of the nodes; `None` if the graph is large and they would have to be computed. Nodes created
     /// since the computation have no score.
     pub fn outliers(&self, options: &StructureOptions) -> Option<(Arc<Outliers>, StructureSource)> {
         self.restore_structure(options);
@@ -73,21 +72,21 @@ impl View {
         self.structure.outliers.get(self.generation(), self.size(), options, false, compute)
     }
 
-    /// The health figures of the graph; `None` when a large graph would have to be computed.
+    /// The health figures of the graph; `None` if the graph is large and they would have to be computed.
     pub fn health(&self, options: &StructureOptions) -> Option<(Arc<Health>, StructureSource)> {
         self.restore_structure(options);
         let part = &self.structure.health;
         part.get(self.generation(), self.size(), options, false, || Health::compute(self))
     }
 
-    /// Loads the saved structure if the graph is large and none was computed yet.
+    /// Loads the saved structure if the graph is large and no structure was computed yet.
     pub fn restore_structure(&self, options: &StructureOptions) {
         if self.is_large(options) && self.drift().is_none() {
             self.structure.load_saved(|saved| self.restore(saved));
         }
     }
 
-    /// Computes whatever was not yet computed for exactly this graph.
+    /// Computes every value that was not yet computed for exactly this graph.
     pub fn refresh(&self, options: &StructureOptions) {
         self.fresh_communities(options);
         self.fresh_embedding(options);
@@ -95,14 +94,13 @@ impl View {
         self.structure.health.fresh(self.generation(), || Health::compute(self));
     }
 
-    /// The number of graph changes since the oldest derived value was computed; `None` when some were never
-    /// computed.
+    /// The number of graph changes since the oldest derived value was computed; `None` if any was never computed.
     pub fn drift(&self) -> Option<u64> {
         self.ages().into_iter().try_fold(0, |oldest, (_, changes)| Some(changes?.max(oldest)))
     }
 
-    /// The number of graph changes since each derived value was computed, by name; `None` for values never
-    /// computed. Computes nothing.
+    /// The number of graph changes since each derived value was computed, by name; `None` for values never computed.
+    /// This call computes nothing.
     pub fn ages(&self) -> [(&'static str, Option<u64>); 4] {
         let (structure, now) = (&self.structure, self.generation());
         [
@@ -123,8 +121,8 @@ impl View {
         self.structure.generation()
     }
 
-    /// A copy with its own history: derived structure computed for it does not replace that of this view and
-    /// its successors.
+    /// A copy with a separate history: structure computed for the copy does not replace that of this view and its
+    /// successors.
     pub fn fork(&self) -> View {
         let mut view = self.clone();
         view.structure = Arc::new(self.structure.fork());
@@ -135,8 +133,9 @@ impl View {
         self.structure.communities.fresh(self.generation(), || self.compute_communities(options))
     }
 
-    /// The communities of this graph. In a large graph that has not changed much since the latest ones, they start
-    /// from these, which keeps most communities and their numbers. In a small graph they depend on the graph alone.
+    /// The communities of this graph. In a large graph that has changed little since the latest computation, the
+    /// computation starts from the earlier communities, which preserves most of them and their numbers. In a small
+    /// graph the result depends on the graph alone.
     fn compute_communities(&self, options: &StructureOptions) -> Communities {
         let latest = self.structure.communities.latest(self.generation());
         let near = |changes: u64| changes as f64 <= Communities::CONTINUED * self.edge_count() as f64;

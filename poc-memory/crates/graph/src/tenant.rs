@@ -1,4 +1,4 @@
-//! Tenants: a tuple of `key=value` pairs, and the 16-byte id derived from it.
+//! Tenants: a set of `key=value` pairs, and the 16-byte id derived from them.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 
-/// The maximum number of pairs, and the maximum length of a key and of a value in bytes.
+/// Limits of a tenant: the number of pairs, and the length of a key and of a value in bytes.
 const MAX_PAIRS: usize = 16;
 const MAX_KEY: usize = 64;
 const MAX_VALUE: usize = 256;
 
-/// The id of a tenant in the store; the default tenant is all zeros.
+/// The id of a tenant. The id of the default tenant is all zeros.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tenant(pub [u8; 16]);
 
 impl Tenant {
-    /// Whether this is the default tenant, which applies when none is given.
+    /// Whether this is the default tenant, which is used if a request names none.
     pub fn is_default(&self) -> bool {
         *self == Tenant::default()
     }
@@ -35,8 +35,7 @@ impl fmt::Debug for Tenant {
     }
 }
 
-/// The readable name of a tenant: trimmed pairs of key and value, sorted by key. The empty tuple is the
-/// default tenant.
+/// The readable name of a tenant: trimmed key-value pairs, sorted by key. The empty tuple is the default tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tuple(BTreeMap<String, String>);
 
@@ -44,9 +43,8 @@ impl Tuple {
     /// Creates a tuple from pairs in any order.
     ///
     /// # Errors
-    /// `invalid_argument` with the field `tenant` or `tenant.KEY`: a blank key or value, a key with `=` or
-    /// a control character, a value with a control character, a duplicate key, too many pairs, or a key
-    /// or value that is too long.
+    /// `invalid_argument` with the field `tenant` or `tenant.KEY` for a blank or over-long key or value, a key with `=`
+    /// or a control character, a value with a control character, a duplicate key, or too many pairs.
     pub fn new<K: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Tuple> {
         let mut tuple = BTreeMap::new();
         for (key, value) in pairs {
@@ -74,24 +72,24 @@ impl Tuple {
         self.0.is_empty()
     }
 
-    /// The pairs, by key.
+    /// The pairs, sorted by key.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The value of a key.
+    /// The value of a key, if the tuple has it.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
-    /// The id of the tenant: the first 16 bytes of SHA-256 over the pairs as `key=value`, sorted
-    /// as text and joined by NUL.
+    /// The id of the tenant: the first 16 bytes of the SHA-256 hash of all `key=value` texts, sorted and joined by NUL.
+    /// The default tenant has the id zero.
     pub fn id(&self) -> Tenant {
         if self.is_default() {
             return Tenant::default();
         }
         let mut pairs: Vec<String> = self.pairs().map(|(key, value)| format!("{key}={value}")).collect();
-        // This differs from the order of the keys: `a-b=` sorts before `a=`.
+        // The texts sort differently from the keys: `a-b=` comes before `a=`.
         pairs.sort_unstable();
         let digest: [u8; 32] = Sha256::digest(pairs.join("\0")).into();
         let (first, _) = digest.split_first_chunk().unwrap_or((&[0; 16], &[]));
@@ -123,7 +121,7 @@ fn check(key: &str, value: &str) -> Result<()> {
     Err(Error::invalid(wrong).hint(right).field(field))
 }
 
-/// A key or value, quoted where it would otherwise be ambiguous.
+/// A key or value that is displayed in quotes if it would otherwise be ambiguous.
 struct QuotedPart<'a>(&'a str);
 
 impl fmt::Display for QuotedPart<'_> {

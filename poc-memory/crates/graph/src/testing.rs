@@ -29,7 +29,7 @@ pub fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 impl SeededRng {
-    /// A number in `from..below`, which must not be empty. Both must fit into 64 bits without a sign.
+    /// A pseudo-random number in `from..below`, which must not be empty. Both bounds must fit into 64 unsigned bits.
     pub fn below<N: TryInto<u64> + TryFrom<u64>>(&self, from: N, below: N) -> N {
         let number =
             |bound: N| bound.try_into().unwrap_or_else(|_| panic!("a bound does not fit into `u64`"));
@@ -69,7 +69,7 @@ pub fn node(number: u64) -> Node {
     }
 }
 
-/// An edge between two of the nodes [`node`] makes.
+/// An edge between two of the nodes created by [`node`].
 pub fn edge(src: u64, dst: u64, kind: EdgeKind, strength: f64) -> Edge {
     Edge {
         src: node(src).id,
@@ -83,7 +83,7 @@ pub fn edge(src: u64, dst: u64, kind: EdgeKind, strength: f64) -> Edge {
     }
 }
 
-/// A view of nodes 0 to `nodes`, whose indexes are their numbers, and links `(a, b, strength)`.
+/// A view of `nodes` nodes, whose numbers from 0 are also their indexes, and links `(a, b, strength)`.
 pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
     let mut view = View::new();
     let mut deltas: Vec<Delta> = (0..nodes).map(|number| Delta::Node(Arc::new(node(number)))).collect();
@@ -92,7 +92,7 @@ pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
     view
 }
 
-/// All data of a view about its nodes, edges and visits, by id and independent of indexes.
+/// All nodes, edges and visits of a view as texts, by id and independent of indexes.
 pub fn contents(view: &View) -> Vec<String> {
     let mut nodes: Vec<_> = (0..view.slots())
         .filter(|&ix| view.state(ix).is_some())

@@ -14,19 +14,19 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An instant: milliseconds since 1970-01-01T00:00:00Z.
+/// An instant, as milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Text and JSON show RFC 3339 in UTC; compact codecs store the integer.
+/// Text and JSON use RFC 3339 in UTC; compact codecs store the integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// The first instant that RFC 3339 and calendars agree on: the start of the year 1.
+    /// The earliest instant that RFC 3339 and calendars agree on: the start of the year 1.
     pub const EARLIEST: Timestamp = Timestamp(-62_135_596_800_000);
-    /// The last instant of RFC 3339: the end of the year 9999.
+    /// The latest instant that RFC 3339 can express: the end of the year 9999.
     pub const LATEST: Timestamp = Timestamp(253_402_300_799_999);
 
-    /// Seconds from `earlier` to `self`; negative when `earlier` is later.
+    /// Seconds from `earlier` to `self`, with a fraction; negative if `earlier` is later.
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1000.0
     }
@@ -100,8 +100,8 @@ impl schemars::JsonSchema for Timestamp {
     }
 }
 
-/// A length of time in milliseconds, written `7d`, `24h`, `30m`, `2w`, `45s`, `300ms`; a bare
-/// integer is seconds.
+/// A duration in milliseconds, written `7d`, `24h`, `30m`, `2w`, `45s` or `300ms`. A bare integer
+/// means seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub i64);
 
@@ -114,7 +114,7 @@ impl Span {
     pub const HOUR: Span = Span(3600 * 1000);
     /// One day of 24 hours.
     pub const DAY: Span = Span(86_400 * 1000);
-    /// One week of seven such days.
+    /// One week of seven days.
     pub const WEEK: Span = Span(7 * 86_400 * 1000);
 
     const UNITS: [(char, Span); 5] =
@@ -197,7 +197,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// The system clock: the only code that asks the operating system for the time of day.
+/// The system clock. No other code asks the operating system for the time of day.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -208,17 +208,17 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that changes only when it is set. Tests and the demo use it.
+/// A clock that moves only when it is set, for tests and the demo.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that shows `now`.
     pub fn new(now: Timestamp) -> Self {
         ManualClock(Mutex::new(now))
     }
 
-    /// Moves the clock to `now`, forwards or backwards.
+    /// Sets the clock to `now`, forwards or backwards.
     pub fn set(&self, now: Timestamp) {
         *self.0.lock() = now;
     }

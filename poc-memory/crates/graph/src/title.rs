@@ -2,11 +2,11 @@
 
 use super::Node;
 
-/// Characters a title taken from the body may have.
+/// Maximum number of characters of a title derived from the body.
 pub const DERIVED_TITLE_CHARS: usize = 80;
 
-/// The title derived from a body: its first line with text, without Markdown markup, cut at a word. `None`
-/// without such a line.
+/// The title derived from a body: its first line with text, without Markdown markup, truncated at a word boundary.
+/// `None` if there is no such line.
 pub fn title_of(body: &str) -> Option<String> {
     let line = without_marks(first_line(body)?);
     let line = one_line(line.trim_end_matches(|c: char| c == '#' || c.is_whitespace()));
@@ -38,7 +38,7 @@ fn first_line(body: &str) -> Option<&str> {
     body.lines().find(|line| !without_marks(line).is_empty() && !is_comment(line.trim()))
 }
 
-/// The line without the markup at its beginning. A single backtick belongs to the text: it begins a piece of code.
+/// The line without the markup at its start. A single backtick is kept because it starts inline code.
 fn without_marks(line: &str) -> &str {
     let mut rest = line.trim_start_matches(is_mark);
     while rest.starts_with("``") || rest == "`" {
@@ -51,24 +51,24 @@ fn is_mark(c: char) -> bool {
     matches!(c, '#' | '>' | '-' | '*' | '+' | '=' | '_') || c.is_whitespace()
 }
 
-/// Whether a line is one HTML comment.
+/// Whether a line consists of a single HTML comment.
 fn is_comment(line: &str) -> bool {
     line.starts_with("<!--") && line.ends_with("-->")
 }
 
-/// The text with every run of white space as one space.
+/// Replaces every run of white space with one space.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a title is the derived one. Earlier releases removed a backtick at the beginning.
+/// Whether a title equals the derived one. Earlier releases removed a leading backtick.
 fn is_derived(title: &str, derived: &str) -> bool {
     title == derived || derived.strip_prefix('`') == Some(title)
 }
 
 impl Node {
-    /// The title, if it was given explicitly or is a heading of the text; `None` when it was derived from a
-    /// plain first line.
+    /// The title if it was given explicitly or is a heading of the text; `None` if it was derived from a plain first
+    /// line.
     pub fn own_title(&self) -> Option<&str> {
         let repeats = || {
             let heading = first_line(&self.body).is_some_and(|line| line.trim_start().starts_with('#'));
@@ -117,7 +117,7 @@ mod tests {
         check("", "Lentils", false);
         check("Soup", "", true);
         check("`get` returns", "`get` returns", false);
-        // As an earlier release derived it.
+        // An earlier release derived this title.
         check("get` returns", "`get` returns", false);
     }
 }

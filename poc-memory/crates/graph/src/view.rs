@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The dense index of a node within a view.
+/// The dense index of a node within a view, from 0.
 pub type Ix = u32;
 
 /// An edge as seen from one of its ends: the other node, kind, direction and graph strength, in eight bytes.
@@ -72,7 +72,7 @@ impl Neighbor {
         Neighbor { packed: (source & Self::TARGET) | other_way | (self.packed & !ends), ..self }
     }
 
-    /// Whether the edge ends here. An edge is stored at both ends.
+    /// Whether this node is the target of the edge.
     pub fn is_incoming(self) -> bool {
         self.packed & Self::INCOMING != 0
     }
@@ -88,7 +88,7 @@ impl Neighbor {
         self.packed & Self::TARGET
     }
 
-    /// Whether the edge starts here.
+    /// Whether this node is the source of the edge.
     pub fn is_outgoing(self) -> bool {
         self.packed & Self::INCOMING == 0
     }
@@ -104,22 +104,22 @@ impl Neighbor {
     }
 }
 
-/// An edge of the simple graph of live nodes: all edges between two nodes merged into one, as strong as the
-/// strongest of them.
+/// An edge of the simple graph of live nodes. All edges between two nodes are merged into one that has the strength of
+/// the strongest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MergedEdge {
-    /// The neighbour.
+    /// The index of the neighbour.
     pub ix: Ix,
-    /// Strength in 0–1.
+    /// The strength, 0–1.
     pub strength: f64,
 }
 
-/// The immutable snapshot.
+/// An immutable snapshot of all nodes, edges and visits.
 ///
 /// A node takes about 140 bytes plus its key and about nine bytes for each keyword: 215 bytes with a key of 30 bytes
-/// and five keywords. An edge takes 16 bytes, eight at each end. A visit takes 16 bytes, and so does every other
-/// node in the same chunk of 1,024 (fewer in a small graph). A clone shares all data and costs one pointer per
-/// column and some thousand nodes.
+/// and five keywords. An edge takes 16 bytes, eight at each end. An agent's first visit in a chunk of 1,024 nodes takes
+/// 16 bytes for each of them (fewer in a small graph). A clone shares all data and costs one pointer per column for
+/// every few thousand nodes.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The sequence number of the last transaction it contains; 0 for an empty store.
@@ -152,12 +152,12 @@ pub struct View {
     touched: Column<Timestamp>,
     replay_intervals: Column<u16>,
     replayed: Column<OptionalTimestamp>,
-    // Sorted by target, then direction and kind. Every edge of a graph kind is stored at both ends. May be
+    // Sorted by target, then direction and kind. Every edge of a graph kind is stored at both ends. This list may be
     // shorter than the other columns; later nodes have no edges.
     adjacency: Lists<Vec<Neighbor>>,
-    // The edges of other kinds, in the same way; an edge of a node with itself is stored once.
+    // The edges of other kinds, stored likewise. An edge from a node to itself is stored once.
     other_edges: Lists<Vec<Neighbor>>,
-    // Of nodes in any state, counting live neighbours. Updated incrementally.
+    // The number of live neighbours of every node, in any state. Updated incrementally.
     degrees: Column<u32>,
     triangles: Column<u32>,
     visits: Arc<BTreeMap<Arc<str>, Column<Option<Visit>>>>,
@@ -181,62 +181,62 @@ macro_rules! read {
 }
 
 read! {
-    /// Characters in the key.
+    /// The number of characters in the key.
     key_len: key_lens -> u32 = 0;
-    /// Characters in the body.
+    /// The number of characters in the body.
     body_len: body_lens -> u32 = 0;
-    /// The state; `None` for the index of a deleted node.
+    /// The lifecycle state; `None` for the index of a deleted node.
     state: states -> Option<State> = None;
-    /// The category.
+    /// The category, which scales the decay of the weight.
     category: categories -> Category = Category::General;
-    /// The trust.
+    /// The trust level.
     trust: trusts -> Trust = Trust::External;
-    /// Emotion, 0–10.
+    /// Emotional intensity, 0–10.
     emotion: emotions -> f32 = 0.0;
     /// When the node was first stored.
     created: created -> Timestamp = Timestamp(0);
     /// When the node's text or state last changed.
     modified: modified -> Timestamp = Timestamp(0);
-    /// The node's version.
+    /// The version number of the node, from 1; see [`Node::version`](super::Node::version).
     version: versions -> u32 = 0;
-    /// Weight as of [`View::touched`]; see `rank::decay` for its value now.
+    /// The weight at the time [`View::touched`], 0.01–100. `rank::decay` computes the current weight.
     stored_weight: weights -> f64 = 0.0;
     /// When the weight was last written.
     touched: touched -> Timestamp = Timestamp(0);
-    /// Spaced-repetition interval in days.
+    /// Interval of spaced repetition in days; 0 before the first replay.
     replay_interval: replay_intervals -> u16 = 0;
-    /// Distinct live neighbours.
+    /// The number of distinct live neighbours.
     degree: degrees -> u32 = 0;
-    /// Pairs of adjacent live neighbours: triangles the node is a corner of.
+    /// The number of pairs of live neighbours that are adjacent, so of triangles that include the node.
     triangles: triangles -> u32 = 0;
-    /// Interned number of the node's type; see [`View::type_number`].
+    /// The interned number of the node's type; see [`View::type_number`].
     node_type: types -> u16 = u16::MAX;
-    /// Interned number of the provenance; see [`View::provenance_name`].
+    /// The interned number of the provenance; see [`View::provenance_name`].
     provenance: provenances -> u32 = u32::MAX;
 }
 
 impl View {
-    /// An empty view.
+    /// Creates an empty view.
     pub fn new() -> Self {
         View { ids_ascend: true, ..View::default() }
     }
 
-    /// One past the greatest index in use. Indexes below may be empty.
+    /// One more than the largest index. Lower indexes may be empty.
     pub fn slots(&self) -> Ix {
         self.ids.len() as Ix
     }
 
-    /// How many nodes there are, in any state.
+    /// The number of nodes in any state.
     pub fn node_count(&self) -> usize {
         self.nodes
     }
 
-    /// How many nodes are live.
+    /// The number of live nodes.
     pub fn live_count(&self) -> usize {
         self.live
     }
 
-    /// How many edges of graph kinds there are.
+    /// The number of edges of graph kinds.
     pub fn edge_count(&self) -> usize {
         self.edges
     }
@@ -247,17 +247,17 @@ impl View {
         self.state(ix).is_some_and(State::is_live)
     }
 
-    /// Whether indexes ascend with ids, so that a scan in index order is a scan in id order.
+    /// Whether indexes are in the order of ids, so that a scan by index is also a scan by id.
     pub fn ids_ascend(&self) -> bool {
         self.ids_ascend
     }
 
-    /// The id at an index.
+    /// The id of the node at an index; `None` if the index is empty.
     pub fn id(&self, ix: Ix) -> Option<NodeId> {
         self.ids.get(ix as usize).copied()
     }
 
-    /// The index of an id.
+    /// The index of the node with an id.
     pub fn find(&self, id: NodeId) -> Option<Ix> {
         self.by_id.find(hash(id), |ix| self.id(ix) == Some(id))
     }
@@ -283,7 +283,7 @@ impl View {
         by_key.or_else(|| self.aliases.find(key))
     }
 
-    /// The indexes of the nodes whose key or a former key is equal ignoring case, in any state, ascending.
+    /// The indexes of the nodes in any state whose key or former key equals `key` ignoring case, ascending.
     pub fn find_keys_any_case(&self, key: &str) -> Vec<Ix> {
         let is = |ix| lowercase_chars(self.key(ix)).eq(lowercase_chars(key));
         let mut found = self.by_key.find_all(hash_any_case(key), is);
@@ -303,7 +303,7 @@ impl View {
         self.replayed.get(ix as usize).and_then(|&moment| moment.into())
     }
 
-    /// The number of a node type, if any node ever had it.
+    /// The interned number of a node type; `None` if no node ever had it.
     pub fn type_number(&self, name: &str) -> Option<u16> {
         self.type_names.number(name).map(|number| number as u16)
     }
@@ -313,7 +313,7 @@ impl View {
         self.type_names.name(u32::from(self.node_type(ix)))
     }
 
-    /// Every provenance seen so far with its number.
+    /// All provenances seen so far, with their interned numbers.
     pub fn provenances(&self) -> impl Iterator<Item = (u32, &str)> {
         self.provenance_names.iter()
     }
@@ -323,33 +323,33 @@ impl View {
         self.provenance_names.name(self.provenance(ix))
     }
 
-    /// The numbers of the node's keywords.
+    /// The interned numbers of the node's keywords.
     pub fn keywords(&self, ix: Ix) -> &[u32] {
         self.keywords.get(ix as usize).unwrap_or_default()
     }
 
-    /// The number of a keyword, if any node ever had it.
+    /// The interned number of a keyword; `None` if no node ever had it.
     pub fn keyword_number(&self, word: &str) -> Option<u32> {
         self.keyword_names.number(word)
     }
 
-    /// The keyword with a number.
+    /// The keyword with an interned number.
     pub fn keyword_name(&self, number: u32) -> &str {
         self.keyword_names.name(number)
     }
 
-    /// The projects that notes are labelled with, each with the number of its keyword. A project whose notes are
-    /// gone may be among them.
+    /// All projects that appear as a keyword, with the number of that keyword. A project is still included after its
+    /// last note was deleted.
     pub fn projects(&self) -> impl Iterator<Item = (u32, &str)> {
         self.keyword_names.iter().filter_map(|(number, word)| Some((number, crate::project_name(word)?)))
     }
 
-    /// All edges of graph kinds at a node in both directions, to nodes in any state, by target.
+    /// All edges of graph kinds at a node, in both directions and to nodes in any state, sorted by target.
     pub fn edges(&self, ix: Ix) -> &[Neighbor] {
         self.adjacency.get(ix as usize).unwrap_or_default()
     }
 
-    /// The edges of the simple graph at a node: one for each live neighbour, by index.
+    /// The edges of the simple graph at a node: one per live neighbour, sorted by index.
     #[inline]
     pub fn merged_edges(&self, ix: Ix) -> impl Iterator<Item = MergedEdge> {
         self.all_merged_edges(ix).filter(|edge| self.is_live(edge.ix))
@@ -378,17 +378,17 @@ impl View {
         self.edges(a).binary_search_by_key(&b, |edge| edge.target()).is_ok()
     }
 
-    /// Local clustering coefficient (Watts and Strogatz 1998), 0–1; 0 below two neighbours.
+    /// Local clustering coefficient (Watts and Strogatz 1998), 0–1; 0 with fewer than two neighbours.
     pub fn clustering(&self, ix: Ix) -> f64 {
         structure::clustering(self.degree(ix), self.triangles(ix))
     }
 
-    /// The last visit of the node by the agent.
+    /// The agent's last visit of the node.
     pub fn visit(&self, agent: &str, ix: Ix) -> Option<Visit> {
         self.visits_of(agent)?.get(ix as usize).copied().flatten()
     }
 
-    /// All visits of an agent, by index; shorter than the view when later nodes were never visited.
+    /// All visits of an agent, by node index. The column is shorter than the view if later nodes were never visited.
     pub fn visits_of(&self, agent: &str) -> Option<&Column<Option<Visit>>> {
         self.visits.get(agent)
     }

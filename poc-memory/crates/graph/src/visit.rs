@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 named!(
-    /// What came of a visit.
+    /// The result of a visit.
     VisitOutcome {
-        /// The agent read the node and left it as it was.
+        /// The agent read the node and left it unchanged.
         Processed = "processed",
         /// The agent read the node and chose to skip it.
         Skipped = "skipped",
@@ -18,13 +18,13 @@ named!(
     }
 );
 
-/// The last time one agent saw one node.
+/// The last time that one agent processed one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
-    /// When.
+    /// When the agent processed the node.
     pub at: Timestamp,
-    /// What came of it.
+    /// What the agent did with the node.
     pub outcome: VisitOutcome,
-    /// The node's version that was seen; a later version makes the visit stale.
+    /// The version of the node that the agent saw. The visit is stale if the node has a later version.
     pub version: u32,
 }

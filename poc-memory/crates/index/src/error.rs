@@ -4,10 +4,10 @@ use poc_graph::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-/// Why an index cannot be opened, changed or saved.
+/// Why an index operation failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IndexError {
-    /// A setting has a value that the index cannot work with.
+    /// A setting has a value that the index does not support.
     #[error("{problem}")]
     InvalidSetting { field: String, problem: String, hint: String },
     #[error("a vector of {found} dimensions cannot be compared")]

@@ -1,11 +1,12 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with the properties that must hold for any input; see `fuzz/` at the root of the
+//! repository.
 
 #![allow(clippy::unwrap_used, reason = "a broken law is a panic, which the fuzzer reports")]
 
 use super::{mentions, text, vectors};
 
-/// Decodes a saved index, whose kind is the first byte: text, mentions, or the rows of vectors. usearch does not check
-/// the saved graph of vectors. An index that can be decoded is saved as the same bytes again.
+/// Decodes a saved index. The first byte selects its kind: text, mentions, or the rows of vectors. The graph of vectors
+/// is excluded, because usearch does not validate it. An index that can be decoded must encode to the same bytes.
 pub fn index_snapshot(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let saved_again = match kind {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Closed at first; opened once.
+/// A latch that is closed at first and can be opened once.
 #[derive(Debug, Default)]
 pub(super) struct Latch(OnceLock<()>);
 

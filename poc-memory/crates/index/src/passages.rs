@@ -3,9 +3,9 @@
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Splits a body into trimmed passages of at most `words` words. Each one starts about `stride` words after
-/// the one before; `stride` is limited to `words`, so that no word is left out. A body of at most `words` words
-/// is a single passage, a blank body has none. A passage ends inside a sentence only if that is longer than
+/// Splits a body into trimmed passages of at most `words` words. Each one starts about `stride` words after the
+/// previous one; `stride` is limited to `words`, so that no word is omitted. A body of at most `words` words is a
+/// single passage, and a blank body has none. A passage ends inside a sentence only if the sentence is longer than
 /// `stride` words.
 pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let words = words.max(1);
@@ -22,7 +22,7 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
     let mut windows = Vec::new();
     let mut start = 0;
     while start < units.len() {
-        // Adds units while they fit, but at least one.
+        // Units are added while they fit, but at least one.
         let mut end = start + 1;
         while end < units.len() && position(end + 1) <= position(start) + words {
             end += 1;
@@ -33,7 +33,7 @@ pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
         if end == units.len() {
             break;
         }
-        // The next window starts at the last unit within the stride, at the latest at the end of this window.
+        // The next window starts at the last unit within the stride, but no later than the end of this window.
         let mut next = start + 1;
         while next < end && position(next + 1) <= position(start) + stride {
             next += 1;
@@ -67,8 +67,8 @@ fn units(body: &str, longest: usize) -> Vec<Unit> {
     units
 }
 
-/// Replaces the line breaks inside paragraphs by spaces, without changing byte offsets. Under the sentence
-/// rules of Unicode annex 29 a line break would end the sentence.
+/// Replaces line breaks within paragraphs by spaces, without changing byte offsets. The sentence rules of Unicode annex
+/// 29 would end a sentence at a line break.
 fn join_wrapped_lines(body: &str) -> String {
     let mut flowing = String::with_capacity(body.len());
     let mut lines = body.split_inclusive('\n').peekable();
@@ -94,7 +94,7 @@ fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Whether a line is blank or begins a heading, list item, quote, table row or code.
+/// Whether a line is blank or starts a heading, list item, quote, table row or code block.
 fn starts_block(line: &str) -> bool {
     let text = line.trim_start();
     let after_digits = text.trim_start_matches(|character: char| character.is_ascii_digit());

@@ -1,8 +1,7 @@
-//! Read-only traits of the indexes, for the retriever and the pipeline language. None of them can change an
-//! index.
+//! Read-only traits of the indexes, for the retriever and the pipeline language. None of them can change an index.
 //!
-//! The scores of all notes ([`TextReader::scores`], [`VectorReader::cosine_scores`]) are requested once per
-//! query. They are concrete types, so that there is no dynamic call per note.
+//! The scores of all notes ([`TextReader::scores`], [`VectorReader::cosine_scores`]) are requested once per query. They
+//! are concrete types, so there is no dynamic call per note.
 
 use super::mentions::MentionIndex;
 use super::text::{TextField, TextHit, TextIndex, TextScores};
@@ -52,7 +51,7 @@ pub trait VectorReader: Send + Sync {
     /// See [`VectorIndex::search`].
     ///
     /// # Errors
-    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
+    /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>>;
     /// See [`VectorIndex::of`].
     fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)>;
@@ -61,7 +60,7 @@ pub trait VectorReader: Send + Sync {
     /// See [`VectorIndex::cosine_scores`].
     ///
     /// # Errors
-    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
+    /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>>;
 }
 

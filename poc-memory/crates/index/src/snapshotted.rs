@@ -1,4 +1,4 @@
-//! An index that is held in memory, follows the log, and is saved as one sealed file.
+//! An index that is held in memory, follows the log, and is saved as a single file with a checksum.
 
 use super::latch::Latch;
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -8,7 +8,8 @@ use poc_store::atomic_file::{self, Fingerprint};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// After so many notes of one transaction, readers that wait are let in. What they see of it is not in the view yet.
+/// Number of notes of a transaction after which waiting readers are admitted. The view does not yet contain the
+/// transaction, so they ignore its notes.
 const NOTES_PER_LOCK: usize = 8;
 
 /// The content of an index and its position in the log. Readers wait until it is released.
@@ -34,12 +35,12 @@ struct State<C> {
 pub(super) type ReadGuard<'a, C> = MappedRwLockReadGuard<'a, C>;
 
 impl<C: Default + Clone> SnapshottedIndex<C> {
-    /// An empty index that is not released, with its file in a directory.
+    /// Creates an empty index with its file in a directory. It is not released yet.
     pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> SnapshottedIndex<C> {
         SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, C::default(), 0)
     }
 
-    /// An empty index with the same settings that is not released, with its file in another directory.
+    /// Creates an empty index with the same settings and its file in another directory. It is not released yet.
     pub(super) fn empty_in(&self, directory: &Path) -> SnapshottedIndex<C> {
         SnapshottedIndex::closed(directory, self.fingerprint)
     }
@@ -58,8 +59,8 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         SnapshottedIndex { file, fingerprint, state, latch: Latch::default(), saved: AtomicU64::new(0) }
     }
 
-    /// Waits until the index is released and locks the content for reading. A thread must not call this again
-    /// while it holds the guard: that deadlocks if a writer is waiting.
+    /// Waits until the index is released, and locks the content for reading. A thread must not call this again while it
+    /// holds the guard, because that deadlocks if a writer is waiting.
     pub(super) fn read(&self) -> ReadGuard<'_, C> {
         self.latch.wait();
         RwLockReadGuard::map(self.state.read(), |state| &state.content)
@@ -92,9 +93,8 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         Ok(())
     }
 
-    /// Applies a transaction. `prepare` is called for each live note and its result is passed to `put`; `remove`
-    /// is called for each note that was deleted or is no longer live. Only `put` and `remove` run under the
-    /// lock.
+    /// Applies a transaction. `prepare` is called for each live note, and its result is passed to `put`. `remove` is
+    /// called for each note that was deleted or is no longer live. Only `put` and `remove` run under the lock.
     pub(super) fn apply<R>(
         &self,
         seq: u64,
@@ -125,7 +125,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.changes += 1;
     }
 
-    /// The saved file if it is not as it was written.
+    /// The path of the saved file if the file is damaged.
     pub(super) fn damaged_file(&self) -> Option<PathBuf> {
         self.file.clone().filter(|file| atomic_file::is_damaged(file))
     }

@@ -1,5 +1,5 @@
-//! Saves the structures derived from the whole graph in one file with a checksum, so that opening a large
-//! store need not compute them again.
+//! Saves the structures derived from the whole graph in a file with a checksum, so that opening a large store need not
+//! compute them again.
 
 use crate::error::IndexError;
 use poc_graph::error::Result;
@@ -8,7 +8,7 @@ use poc_store::atomic_file::{self, Fingerprint};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The version of the format. Increment it when the encoding or the meaning of [`SavedStructure`] changes.
+/// The version of the format. It must be incremented when the encoding or the meaning of [`SavedStructure`] changes.
 const FORMAT: u32 = 2;
 
 const NAME: &str = "latest";
@@ -21,11 +21,11 @@ fn fingerprint(format: u32, options: &StructureOptions) -> Fingerprint {
     Fingerprint::of(&format!("structure of the graph, format {format}, {} dimensions", options.dimensions))
 }
 
-/// Writes the structure into a directory of its own, replacing an earlier one. `seq` is the last transaction
-/// that it includes.
+/// Writes the structure to a separate directory, replacing an earlier one. `seq` is the last transaction that it
+/// includes.
 ///
 /// # Errors
-/// `internal` when it cannot be written.
+/// `internal` if it cannot be written.
 pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &SavedStructure) -> Result<()> {
     let bytes = postcard::to_stdvec(saved)
         .map_err(|problem| IndexError::Encode { what: "structure of the graph", problem })?;
@@ -44,7 +44,7 @@ fn delete_stale_files(directory: &Path) {
     }
 }
 
-/// Reads the structure; `None` if it is missing, damaged, or has another format or other settings.
+/// Reads the structure; `None` if it is missing or damaged, or has another format or other settings.
 pub fn read(directory: &Path, options: &StructureOptions) -> Option<SavedStructure> {
     let (_, bytes) = atomic_file::read(&file(directory), fingerprint(FORMAT, options))?;
     match postcard::take_from_bytes(&bytes) {
@@ -53,7 +53,7 @@ pub fn read(directory: &Path, options: &StructureOptions) -> Option<SavedStructu
     }
 }
 
-/// The file of a directory if it exists and is not as it was written.
+/// The path of the file in a directory if the file exists and is damaged.
 pub fn damaged_file(directory: &Path) -> Option<PathBuf> {
     Some(file(directory)).filter(|file| atomic_file::is_damaged(file))
 }

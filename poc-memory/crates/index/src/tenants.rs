@@ -1,10 +1,9 @@
 //! The indexes of all tenants, which follow the log together.
 //!
-//! Each tenant has its own index with its own files. The files of the default tenant are in the directory
-//! itself, those of the others in subdirectories of `tenants`. A manifest records the transaction up to
-//! which all of them are saved, and for each index the transaction of its last change. An index that has
-//! not changed is not written again. An index that does not match the manifest starts empty, and only that
-//! index is rebuilt.
+//! Each tenant has its own index with its own files. The files of the default tenant are in the directory itself, and
+//! those of other tenants in subdirectories of `tenants`. A manifest records the transaction up to which all of them
+//! are saved, and for each index the transaction of its last change. An unchanged index is not written again. An index
+//! that does not match the manifest starts empty, and only that index is rebuilt.
 
 use crate::error::IndexError;
 use parking_lot::{Mutex, RwLock};
@@ -19,21 +18,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// The number of unused indexes from which on those without readers are dropped.
+/// Number of unused indexes from which those without readers are dropped.
 const UNUSED_LIMIT: usize = 64;
 
 /// The index of one tenant.
 pub trait Index: Send + Sync {
-    /// The name of the index in messages.
+    /// The name used in messages.
     const NAME: &'static str;
-    /// An empty index with the same settings and its files in another directory. Its readers wait for
+    /// Creates an empty index with the same settings and its files in another directory. Its readers wait for
     /// [`Index::release`].
     fn empty_in(&self, directory: &Path) -> Self;
-    /// Loads the saved files. Returns whether there were valid ones.
+    /// Loads the saved files. Returns whether they were valid.
     fn load(&self) -> bool;
     /// Admits readers from now on.
     fn release(&self);
-    /// The last applied transaction of the tenant; 0 while the index is being rebuilt.
+    /// The sequence number of the last applied transaction of the tenant; 0 while the index is being rebuilt.
     fn applied(&self) -> u64;
     /// Discards the content and the saved files.
     fn reset(&self) -> Result<()>;
@@ -41,9 +40,9 @@ pub trait Index: Send + Sync {
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
     /// Saves the index if it has changed since it was last saved.
     fn checkpoint(&self) -> Result<()>;
-    /// A hash of what the index has of each live note. Waits until readers are admitted.
+    /// A hash of the index's data about each live note. Waits until readers are admitted.
     fn digests(&self) -> NoteDigests;
-    /// The saved files that are not as they were written.
+    /// The saved files that are damaged.
     fn damaged_files(&self) -> Vec<PathBuf>;
 }
 
@@ -52,7 +51,7 @@ pub struct PerTenant<I> {
     directory: PathBuf,
     main: Arc<I>,
     others: RwLock<TenantIndexes<I>>,
-    // The last transaction that is applied to all of them.
+    // The last transaction that was applied to all of them.
     applied: AtomicU64,
     // The tenants whose saved index was loaded.
     loaded: RwLock<FxHashSet<Tenant>>,
@@ -64,9 +63,9 @@ type Manifest = Vec<(Tenant, u64)>;
 
 /// The indexes of all tenants except the default one.
 struct TenantIndexes<I> {
-    /// The indexes that have, or had, content.
+    /// The indexes that have content or once had.
     filled: FxHashMap<Tenant, Arc<I>>,
-    /// Empty indexes that are still in use. Their readers see what is written later.
+    /// Empty indexes that are still in use. Their readers will see later writes.
     unused: FxHashMap<Tenant, Weak<I>>,
     released: bool,
 }
@@ -88,7 +87,7 @@ impl<I: Index> PerTenant<I> {
         }
     }
 
-    /// The index of a tenant. A tenant without any notes gets an empty index, which fills when it writes.
+    /// The index of a tenant. A tenant without notes gets an empty index, which fills when the tenant writes.
     pub fn of(&self, tenant: Tenant) -> Arc<I> {
         if tenant.is_default() {
             return self.main.clone();
@@ -161,7 +160,7 @@ impl<I> TenantIndexes<I> {
         self.filled.get(&tenant).cloned().or_else(|| self.unused.get(&tenant)?.upgrade())
     }
 
-    /// Remembers an empty index for as long as it is in use.
+    /// Keeps track of an empty index as long as it is in use.
     fn add_unused(&mut self, tenant: Tenant, index: &Arc<I>) {
         // Amortized: either the map shrinks, or its capacity doubles.
         if self.unused.len() >= UNUSED_LIMIT && self.unused.len() == self.unused.capacity() {
@@ -276,7 +275,7 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn digests_of(&self, deltas: &[Delta]) -> Result<NoteDigests> {
-        // It is not saved, so the folder is not used.
+        // This index is never saved, so the folder is not used.
         let blank = self.main.empty_in(&self.folders());
         blank.apply(0, deltas)?;
         blank.release();

@@ -39,8 +39,8 @@ pub fn mentions(deltas: &[Delta]) -> MentionIndex {
     index
 }
 
-/// Damages a file in 200 ways, one after the other: a flipped bit or a cut end. Calls `check` with the number of the
-/// damage after each, and restores the file at the end.
+/// Damages a file in 200 ways, one after the other, by flipping a bit or truncating it. Calls `check` with the number
+/// of each damage, and restores the file at the end.
 pub fn for_each_damage(path: &Path, mut check: impl FnMut(usize)) {
     let whole = std::fs::read(path).unwrap();
     for damage in 0..200 {

@@ -1,4 +1,4 @@
-//! Appends, and the lease that lets a writer append that has lost to others.
+//! Appends records, and leases that let a writer append after repeatedly losing to others.
 
 use crate::session::Session;
 use poc_store::{AppendOutcome, NewSharedRecord, WriterId};
@@ -40,7 +40,7 @@ pub(crate) fn append(
     }
 }
 
-/// Whether a statement was undone because of another transaction.
+/// Whether a statement was rolled back because of a concurrent transaction.
 fn is_conflict(state: &SqlState) -> bool {
     [&SqlState::UNIQUE_VIOLATION, &SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED]
         .contains(&state)

@@ -1,18 +1,18 @@
-//! Errors of the database as the store reports them.
+//! Converts database errors to errors of the store.
 
 use poc_graph::error::{Code, Error};
 use postgres::error::SqlState;
 use std::error::Error as _;
 use std::fmt::Display;
 
-/// Classes of SQLSTATE after which the same may succeed soon: connection, resources, operator intervention (a restart or a
-/// timeout), and system errors.
+/// Classes of SQLSTATE after which a retry may succeed: connection failures, insufficient resources, operator
+/// intervention (a restart or a timeout), and system errors.
 const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
 
-/// The error for a failed call. Its text has no password: the client does not put one into its errors.
+/// The error for a failed call. It contains no password, because the client never puts one into its errors.
 pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
-        // The reason is in the source: a refused connection, a host without an address.
+        // The source of the error has the reason, such as a refused connection or an unknown host.
         let reason = error.source().map(|source| format!(": {source}")).unwrap_or_default();
         return Error::unavailable(format!("log unreachable: `{location}`: {error}{reason}"));
     };

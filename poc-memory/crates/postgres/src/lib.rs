@@ -1,11 +1,11 @@
 //! A log in PostgreSQL that several stores share.
 //!
-//! One database holds the logs of many stores by name. A store is a row with the number of its last record, its head,
-//! and the records are rows of one table that only grows. An append is one statement: it moves the head if that is the
-//! expected one, and inserts the records. Numbers of a sequence would not do: they become visible out of order, and a
-//! reader would skip what commits late.
+//! One database holds the logs of many stores, each with its own name. A store is a row with its head, which is the
+//! number of its last record. The records are rows of a single append-only table. An append is one statement: it
+//! inserts the records and moves the head, provided that the head has the expected value. A database sequence cannot
+//! number the records: its numbers may become visible out of order, and a reader would skip records that commit late.
 //!
-//! Databases that speak the protocol of PostgreSQL and have no `LISTEN` are asked for their head at intervals.
+//! Databases that speak the PostgreSQL protocol but have no `LISTEN` are polled for their head.
 
 mod append;
 mod error;
@@ -33,27 +33,28 @@ use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, S
 use session::Session;
 use std::time::Duration;
 
-/// Bytes of records after which no more are read at once.
+/// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
 
-/// The log of one store in a database, as one writer sees it. It has two connections, which it makes when it needs them:
-/// one to read and append, one to wait.
+/// The log of one store in a database, as seen by one writer. It opens two connections on demand: one reads and
+/// appends, the other waits for notifications.
 pub struct PostgresLog {
     location: LogLocation,
     writer: WriterId,
-    /// The name by which other writers see this one.
+    /// The name of this writer, which other writers can see.
     name: String,
     session: Mutex<Option<Session>>,
     listener: Mutex<Option<Listener>>,
 }
 
 impl PostgresLog {
-    /// The log at a place, for a writer with a new random id and a name. Does not connect.
+    /// Creates the log at a location, for a writer with a new random id and a name. Does not connect.
     pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
         PostgresLog { location, writer, name, session: Mutex::default(), listener: Mutex::default() }
     }
 
-    /// Runs work with the connection, which is made if there is none. After a failure the next call makes another.
+    /// Runs work on the connection and opens it first if necessary. After a failure, the next call opens a new
+    /// connection.
     fn with<T>(&self, work: impl FnOnce(&mut Session) -> Result<T, postgres::Error>) -> Result<T> {
         let mut kept = self.session.lock();
         let mut session = match kept.take() {
@@ -77,7 +78,7 @@ impl PostgresLog {
 }
 
 impl PostgresLog {
-    /// A connection, after others have been told that this writer is alive: they must know that before its first record.
+    /// Opens a connection and announces this writer: other writers must know that it is alive before its first record.
     fn open_session(&self) -> Result<Session> {
         let mut session = Session::open(&self.location)?;
         let announced = announce(&mut session.client, session.store, 0, &self.writer, &self.name);

@@ -1,4 +1,4 @@
-//! A connection that waits for records, and by which other writers see this one.
+//! A connection that waits for records and announces this writer to others.
 
 use crate::error::failure;
 use crate::location::LogLocation;
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 pub(crate) struct Listener {
     client: Client,
     store: i64,
-    /// The greatest known head.
+    /// The highest head seen so far.
     head: u64,
-    /// How often the database is asked for the head, because a notification may be lost or there are none.
+    /// How often the head is queried, because notifications may be lost or not supported.
     poll: Duration,
     asked: Option<Instant>,
     announced: Option<Instant>,
@@ -28,7 +28,7 @@ impl Listener {
         if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
             tracing::debug!("the database has no notifications and is asked instead: {error}");
         }
-        // Rows of writers that are gone.
+        // Rows of writers that have not been seen for a day are removed.
         client
             .execute(
                 "DELETE FROM poc_memory_writer WHERE store = $1 AND seen < now() - INTERVAL '1 day'",
@@ -43,7 +43,7 @@ impl Listener {
         self.client.is_closed()
     }
 
-    /// Waits until there is a record after `after`, but not longer than `timeout`, and returns the greatest known head.
+    /// Waits until there is a record after `after`, at most for `timeout`, and returns the highest head seen so far.
     pub(crate) fn wait(
         &mut self,
         after: u64,
@@ -63,7 +63,7 @@ impl Listener {
         let mut wait = timeout.min(self.poll);
         while self.head <= after {
             let Some(notification) = self.client.notifications().timeout_iter(wait).next()? else { break };
-            // Those that have come as well.
+            // Further notifications are read only if they have already arrived.
             wait = Duration::ZERO;
             self.head = self.head.max(notification.payload().parse().unwrap_or(0));
         }
@@ -71,7 +71,7 @@ impl Listener {
     }
 }
 
-/// Tells other writers that this one is alive, and which record it has.
+/// Tells other writers that this writer is alive, and up to which record it has read.
 pub(crate) fn announce(
     client: &mut Client,
     store: i64,

@@ -1,4 +1,4 @@
-//! Where a log is, and how it is reached.
+//! The location of a log and the settings for reaching it.
 
 use crate::error::failure;
 use crate::tls;
@@ -9,26 +9,26 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What names a log and says how to reach it.
+/// The settings that identify a log and describe how to reach it.
 #[derive(Clone)]
 pub struct LogSettings {
-    /// `postgres://USER@HOST:PORT/DATABASE`, without a password.
+    /// The address of the database, `postgres://USER@HOST:PORT/DATABASE`, without a password.
     pub address: String,
     /// The name of the store in the database.
     pub store: String,
-    /// The password, if one is needed.
+    /// The password of the database, if it needs one.
     pub password: Option<String>,
-    /// Certificates of authorities in PEM format; `None` for the public ones.
+    /// A file with certificates of trusted authorities in PEM format; `None` for the public ones.
     pub ca_file: Option<PathBuf>,
-    /// How long a connection may take.
+    /// Time limit for establishing a connection.
     pub connect_timeout: Duration,
-    /// How long a statement may take.
+    /// Time limit for a statement.
     pub timeout: Duration,
-    /// How often the database is asked for news that were not notified.
+    /// How often the database is polled for changes without a notification.
     pub poll: Duration,
 }
 
-/// The place of a log. It is shown without the password.
+/// The validated location of a log. Its text form has no password.
 #[derive(Clone)]
 pub struct LogLocation {
     config: Config,
@@ -37,12 +37,12 @@ pub struct LogLocation {
 }
 
 impl LogLocation {
-    /// Checks settings. Does not connect.
+    /// Validates settings. Does not connect.
     ///
-    /// Without `sslmode` in the address, TLS is required unless the server is this machine.
+    /// Without `sslmode` in the address, TLS is required unless the server is on this machine.
     ///
     /// # Errors
-    /// `invalid_config` when the address is malformed or contains a password.
+    /// `invalid_config` if the address is malformed or contains a password.
     pub fn new(settings: LogSettings) -> Result<LogLocation> {
         let malformed = |why: &str| {
             Error::config(format!("the address of the log {why}"))
@@ -82,7 +82,7 @@ impl LogLocation {
         Ok(LogLocation { config, shown, settings })
     }
 
-    /// The name of the store.
+    /// The name of the store in the database.
     pub(crate) fn store(&self) -> &str {
         &self.settings.store
     }

@@ -1,4 +1,4 @@
-//! The tables, which are made and changed in versions.
+//! The database schema, which is created and upgraded in versions.
 
 use crate::error::failure;
 use crate::location::LogLocation;
@@ -7,7 +7,8 @@ use poc_graph::error::{Error, Result};
 use postgres::Client;
 use postgres::error::SqlState;
 
-/// What brings the schema from one version to the next. A release never changes a line of it, but adds some.
+/// The statements that upgrade the schema from each version to the next. Releases only append to this list and never
+/// change an entry.
 const MIGRATIONS: &[&str] = &[
     "\
     CREATE TABLE poc_memory_store ( \
@@ -29,24 +30,24 @@ const MIGRATIONS: &[&str] = &[
       PRIMARY KEY (store, seq, part));",
 ];
 
-/// What [`init`] found and did.
+/// The result of [`init`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitReport {
-    /// The version of the schema before; 0 when there was none.
+    /// The version of the schema before the call; 0 if there was none.
     pub from: i64,
-    /// The version of the schema now.
+    /// The version of the schema after the call.
     pub to: i64,
-    /// Whether the store is new.
+    /// Whether the call created the store.
     pub is_new: bool,
-    /// The number of its last record.
+    /// The number of the store's last record; 0 for an empty store.
     pub head: u64,
 }
 
-/// Makes the tables or brings them to the version of this release, and adds the store if it is missing. Changes nothing
-/// if that was done before.
+/// Creates the tables or upgrades them to the version of this release, and adds the store if it is missing. A second
+/// call changes nothing.
 ///
 /// # Errors
-/// `unavailable` when the database is not reached, `conflict` when a newer release made the tables.
+/// `unavailable` if the database cannot be reached, and `conflict` if a newer release created the tables.
 pub fn init(location: &LogLocation) -> Result<InitReport> {
     let mut client = location.connect()?;
     let from = version(&mut client, location)?;
@@ -74,7 +75,7 @@ pub fn init(location: &LogLocation) -> Result<InitReport> {
     Ok(InitReport { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
 }
 
-/// Fails when the schema is missing, old or newer than this release.
+/// Fails if the schema is missing, or older or newer than this release requires.
 pub(crate) fn check(client: &mut Client, location: &LogLocation) -> Result<()> {
     match version(client, location)? {
         0 => Err(Error::config(format!("the database `{location}` has no memory yet"))
@@ -87,7 +88,7 @@ pub(crate) fn check(client: &mut Client, location: &LogLocation) -> Result<()> {
     }
 }
 
-/// The version of the schema; 0 when there is none.
+/// The version of the schema; 0 if there is none.
 fn version(client: &mut Client, location: &LogLocation) -> Result<i64> {
     let found = client.query_one("SELECT coalesce(max(version), 0)::INT8 FROM poc_memory_schema", &[]);
     let version = match found.and_then(|row| row.try_get::<_, i64>(0)) {

@@ -8,12 +8,12 @@ use crate::store_row;
 use poc_graph::error::Result;
 use postgres::{Client, Statement};
 
-/// A connection to the database of a store.
+/// A connection to the database of a store, with its prepared statements.
 pub(crate) struct Session {
     pub(crate) client: Client,
-    /// The number of the store in the database.
+    /// The number that identifies the store in the database.
     pub(crate) store: i64,
-    /// Whether appends notify.
+    /// Whether appends send a notification.
     pub(crate) has_notify: bool,
     pub(crate) append: Statement,
     pub(crate) read: Statement,
@@ -21,8 +21,8 @@ pub(crate) struct Session {
 
 impl Session {
     /// # Errors
-    /// `unavailable` when the database is not reached, `invalid_config` when it lacks the schema or the store,
-    /// `conflict` when a newer release made the schema.
+    /// `unavailable` if the database cannot be reached, `invalid_config` if it lacks the schema or the store, and
+    /// `conflict` if a newer release created the schema.
     pub(crate) fn open(location: &LogLocation) -> Result<Session> {
         let client = location.connect()?;
         Session::prepare(client, location)
@@ -32,7 +32,7 @@ impl Session {
         let of = |error: postgres::Error| failure(location, &error);
         schema::check(&mut client, location)?;
         let store = store_row::get(&mut client, location)?;
-        // A commit that is not on disk when it is answered could be lost.
+        // With asynchronous commits, an append that was reported as successful could be lost.
         let commits: String = client
             .query_one("SHOW synchronous_commit", &[])
             .and_then(|row| row.try_get(0))
@@ -50,12 +50,12 @@ impl Session {
         Ok(Session { client, store, has_notify, append, read })
     }
 
-    /// The number of the last record.
+    /// The number of the store's last record.
     pub(crate) fn head(&mut self) -> Result<u64, postgres::Error> {
         store_row::head(&mut self.client, self.store)
     }
 
-    /// The channel of notifications about the store.
+    /// The notification channel of the store.
     pub(crate) fn channel(&self) -> String {
         store_row::channel(self.store)
     }

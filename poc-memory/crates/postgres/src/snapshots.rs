@@ -1,13 +1,13 @@
-//! Snapshots in the database: a row for each, and its parts in a table of their own.
+//! Snapshots in the database: a row for each, with its parts in a separate table.
 
 use crate::PostgresLog;
 use poc_graph::error::Result;
 use poc_store::{SharedSnapshot, SnapshotStore};
 use std::time::Duration;
 
-/// How many complete snapshots stay: a store may be reading the older one.
+/// The number of complete snapshots to keep. A store may still be reading the older one.
 const KEPT: i64 = 2;
-/// How many parts one statement deletes, so that it ends in time.
+/// Maximum number of parts that one statement deletes, so that it finishes within its time limit.
 const DELETED_AT_ONCE: i64 = 64;
 
 impl SnapshotStore for PostgresLog {
@@ -113,8 +113,8 @@ impl SnapshotStore for PostgresLog {
 }
 
 impl PostgresLog {
-    /// Deletes the parts of snapshots that are not complete. Only the writer with the claim may do so. What cannot be
-    /// deleted now is deleted after the next claim.
+    /// Deletes the parts of incomplete snapshots. Only the writer that holds the claim may do so. Parts that cannot be
+    /// deleted now are deleted after the next claim.
     fn delete_incomplete(&self) {
         let deleted = self.with(|session| {
             loop {

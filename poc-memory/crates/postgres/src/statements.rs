@@ -1,6 +1,6 @@
-//! The statements that read and append.
+//! The SQL statements for reading and appending.
 
-/// Records after a number. Parameters: store, number, the maximum number of records, the bytes after which there are no more.
+/// Reads the records after a number. Parameters: store, number, maximum number of records, maximum bytes.
 pub(crate) const READ: &str = "\
     SELECT seq, writer, writer_seq, payload FROM ( \
       SELECT seq, writer, writer_seq, payload, \
@@ -9,8 +9,9 @@ pub(crate) const READ: &str = "\
         WHERE store = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS page) AS sized \
     WHERE preceding < $4::INT8 ORDER BY seq";
 
-/// Moves the head if it is the expected one and nobody else has a lease, and inserts the records. A lease ends with it.
-/// Parameters: store, expected head, writer, the writer's number of the first record, records. Returns their numbers.
+/// Inserts records and moves the head, if the head has the expected value and no other writer has a lease. This also
+/// ends the writer's own lease. Parameters: store, expected head, writer, the writer's number of the first record,
+/// records. Returns the numbers of the records.
 pub(crate) const APPEND: &str = "\
     WITH moved AS ( \
       UPDATE poc_memory_store \
@@ -22,8 +23,7 @@ pub(crate) const APPEND: &str = "\
     FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number) \
     RETURNING seq";
 
-/// [`APPEND`] with a notification of the head.
-/// Parameters after those of it: the channel.
+/// [`APPEND`] followed by a notification with the new head. The additional last parameter is the channel.
 pub(crate) fn append_and_notify() -> String {
     format!("{APPEND}, pg_notify($6, ($2::INT8 + array_length($5::BYTEA[], 1))::TEXT)")
 }

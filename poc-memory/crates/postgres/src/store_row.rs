@@ -1,16 +1,16 @@
-//! The row of a store: its number, its head and its channel.
+//! The row of a store: its number, its head and its notification channel.
 
 use crate::error::failure;
 use crate::location::LogLocation;
 use poc_graph::error::Error;
 use postgres::Client;
 
-/// The channel of notifications about a store.
+/// The notification channel of a store.
 pub(crate) fn channel(store: i64) -> String {
     format!("poc_memory_{store}")
 }
 
-/// The number of a store in the database.
+/// The number that identifies a store in the database, by name; `None` if there is no such store.
 pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<i64>, postgres::Error> {
     client
         .query_opt("SELECT id FROM poc_memory_store WHERE name = $1", &[&name])?
@@ -18,10 +18,10 @@ pub(crate) fn find(client: &mut Client, name: &str) -> Result<Option<i64>, postg
         .transpose()
 }
 
-/// The number of a location's store.
+/// The number that identifies the store of a location.
 ///
 /// # Errors
-/// `invalid_config` when the database does not have it, and those of the database.
+/// `invalid_config` if the database does not have the store, or an error of the database.
 pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Error> {
     let found = find(client, location.store()).map_err(|error| failure(location, &error))?;
     found.ok_or_else(|| {
@@ -30,7 +30,7 @@ pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Er
     })
 }
 
-/// The number of the last record.
+/// The number of the store's last record.
 pub(crate) fn head(client: &mut Client, store: i64) -> Result<u64, postgres::Error> {
     let row = client.query_one("SELECT head FROM poc_memory_store WHERE id = $1", &[&store])?;
     Ok(row.try_get::<_, i64>(0)? as u64)

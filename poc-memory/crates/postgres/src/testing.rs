@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test, in a temporary folder.
+//! A PostgreSQL server for a test, in a temporary folder.
 
 #![allow(
     missing_docs,
@@ -13,24 +13,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The user `nobody`: a server does not run as root.
+/// The user `nobody`, because PostgreSQL refuses to run as root.
 const NOBODY: &str = "65534";
 
-/// A running server that is reached through a socket in its folder. Dropping it stops it.
+/// A running server, reached through a socket in its folder. Dropping it stops the server.
 pub struct TestServer {
     programs: PathBuf,
     folder: TempDir,
-    /// Whether it syncs. What a server has written survives its own end also without.
+    /// Whether the server syncs its files. Data survives a crash of the server even without, but not of the machine.
     syncs: bool,
 }
 
 impl TestServer {
-    /// Starts a server; `None` where PostgreSQL is not installed, with a message that the test is skipped.
+    /// Starts a server. Returns `None` and prints that the test is skipped if PostgreSQL is not installed.
     pub fn start() -> Option<TestServer> {
         TestServer::start_with(false)
     }
 
-    /// The same with a server that syncs its files or not.
+    /// Like [`TestServer::start`], with or without syncing files.
     pub fn start_with(syncs: bool) -> Option<TestServer> {
         let Some(programs) = programs() else {
             #[allow(clippy::print_stderr, reason = "a skipped test says so")]
@@ -53,7 +53,7 @@ impl TestServer {
         Some(server)
     }
 
-    /// Starts it again.
+    /// Starts the server again.
     pub fn resume(&self) {
         let socket = self.folder.path().display();
         let fsync = if self.syncs { "on" } else { "off" };
@@ -68,18 +68,18 @@ impl TestServer {
             .arg("start"));
     }
 
-    /// Ends it as a crash does.
+    /// Kills the server, as in a crash.
     pub fn crash(&self) {
         run(self.command("pg_ctl").args(["-w", "-m", "immediate", "-D"]).arg(self.data()).arg("stop"));
     }
 
-    /// The address of its database.
+    /// The address of the server's database.
     pub fn address(&self) -> String {
         let socket = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://test@{socket}/postgres")
     }
 
-    /// Runs a statement.
+    /// Runs an SQL statement.
     pub fn execute(&self, statement: &str) {
         run(self
             .command("psql")
@@ -116,7 +116,7 @@ impl Drop for TestServer {
 
 #[track_caller]
 fn run(command: &mut Command) {
-    // A server that is started keeps its outputs open, so they are no pipes.
+    // The server keeps its outputs open, so they must not be pipes.
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
     assert!(status.success(), "{command:?}: {status}");
 }
@@ -125,7 +125,8 @@ fn is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
 }
 
-/// The folder of the programs: of the newest version that Debian's packages have, or of the path.
+/// The folder with PostgreSQL's programs: of the newest version installed from Debian's packages, or the one in the
+/// path.
 fn programs() -> Option<PathBuf> {
     let installed = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = installed.map(|entry| entry.path().join("bin")).collect();

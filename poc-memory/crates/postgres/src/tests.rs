@@ -1,4 +1,4 @@
-//! The log in a real server. Skipped where none is installed.
+//! Tests of the log with a real server; skipped if PostgreSQL is not installed.
 
 use super::testing::TestServer;
 use super::*;
@@ -27,7 +27,7 @@ fn log(server: &TestServer, writer: u8) -> PostgresLog {
     PostgresLog::new(location(server, "a"), [writer; 16], format!("writer {writer}"))
 }
 
-/// Appends one record with a number of the writer as its payload.
+/// Appends one record whose payload is the writer's number of the record.
 fn append(log: &PostgresLog, number: u64, expected: u64) -> AppendOutcome {
     let payload = number.to_le_bytes();
     log.append(&[NewSharedRecord { writer_seq: number, payload: &payload }], expected).unwrap()
@@ -68,7 +68,7 @@ fn only_the_expected_head_is_appended_to() {
     let records: Vec<NewSharedRecord<'_>> =
         (2..).zip(&payloads).map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload }).collect();
     assert_eq!(second.append(&records, 1).unwrap(), AppendOutcome::Appended);
-    // The retry of an append whose answer was lost.
+    // This repeats an append whose response was lost.
     assert_eq!(second.append(&records, 1).unwrap(), AppendOutcome::Conflict);
     assert_eq!(second.append(&records, 4).unwrap(), AppendOutcome::Conflict, "no number is used twice");
     assert_eq!(first.head().unwrap(), 4);
@@ -196,7 +196,7 @@ fn one_writer_writes_a_snapshot_at_a_time() {
     assert!(!write_snapshot(&second, 4));
     assert!(!second.complete(SharedSnapshot { seq: 4, parts: 2, bytes: 6 }).unwrap());
     assert_eq!(second.newest().unwrap(), None);
-    // It ends by the clock of the database, and each part extends it.
+    // The claim expires by the clock of the database, and each part extends it.
     assert!(first.write_part(4, 0, b"one", Duration::from_nanos(1)).unwrap());
     assert!(second.claim(minute).unwrap());
     assert!(!write_snapshot(&first, 4), "the first one is too late");

@@ -1,4 +1,4 @@
-//! TLS of connections.
+//! TLS for database connections.
 
 use poc_graph::error::{Error, Result};
 use rustls::{ClientConfig, RootCertStore};
@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// TLS that accepts certificates of the authorities in a file in PEM format, or of the public ones.
+/// A TLS connector that trusts the authorities in a PEM file, or the public ones if there is no
+/// file.
 ///
 /// # Errors
-/// `invalid_config` when the file cannot be read or has no certificate.
+/// `invalid_config` if the file cannot be read or contains no certificate.
 pub(crate) fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect> {
     let mut roots = RootCertStore::empty();
     match authorities {

@@ -1,27 +1,27 @@
-//! Spreading activation (Collins and Loftus 1975; the summing of sources after Anderson 1983).
+//! Spreading activation (Collins and Loftus 1975; activation from several sources adds up as in Anderson 1983).
 //!
-//! All sources emit at once. In each hop, a node sums the activation that arrives over all its edges.
-//! The sum is added to the node's activation and passed on to its neighbours, multiplied by
-//! `edge_decay` and the strength of the edge. A sum below `min_activation` is dropped.
+//! All sources emit at once. In each hop, a node sums the activation that arrives over all its edges. The sum is added
+//! to the node's activation and passed on to its neighbours, multiplied by `edge_decay` and the strength of the edge. A
+//! sum below `min_activation` is dropped.
 //!
-//! The cost is proportional to the edges of the nodes reached, whatever the size of the graph.
+//! The cost is proportional to the number of edges of the nodes reached, and does not depend on the size of the graph.
 
 use super::sparse_accumulator::SparseAccumulator;
 use poc_graph::{Ix, View, cancellation};
 
-/// How far and how strongly activation spreads.
+/// The range and the strength of spreading activation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpreadOptions {
-    /// Hops from the sources.
+    /// Maximum number of hops from the sources.
     pub max_hops: usize,
-    /// The share of activation that an edge of strength 1 passes on, 0–1.
+    /// The share of activation, 0–1, that an edge of strength 1 passes on.
     pub edge_decay: f64,
-    /// The smallest sum that counts; smaller sums are dropped.
+    /// Sums below this are dropped.
     pub min_activation: f64,
 }
 
-/// The activation of every node reached, each node once, in unspecified order. A source includes its
-/// initial activation. Only nodes that `accepts` allows are reached or emit.
+/// The activation of every node reached, in unspecified order. A source's own initial activation is included. Nodes
+/// that `accepts` rejects are neither reached nor emit.
 pub fn spread(
     view: &View,
     sources: &[(Ix, f64)],
@@ -31,7 +31,7 @@ pub fn spread(
     Spreading::new(view, options, accepts).from(sources).to_vec()
 }
 
-/// Reusable buffers for spreading activation repeatedly over one view.
+/// Reusable buffers for spreading activation several times over one view.
 pub(super) struct Spreading<'a, L> {
     view: &'a View,
     options: SpreadOptions,
@@ -44,8 +44,8 @@ pub(super) struct Spreading<'a, L> {
     arrivals: usize,
 }
 
-/// A hop over more than one edge per this many nodes of the graph adds up in an array over all nodes, which is then
-/// cheaper to clear than to look nodes up in a list.
+/// A hop uses the dense array over all nodes if it follows more than one edge per this many nodes of the graph.
+/// Clearing the array then costs less than looking nodes up in a list.
 const SPARSE: usize = 4;
 
 impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
@@ -63,7 +63,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         }
     }
 
-    /// The same as [`spread`], from these sources.
+    /// Like [`spread`], from these sources.
     pub(super) fn from(&mut self, sources: &[(Ix, f64)]) -> &[(Ix, f64)] {
         self.total.clear();
         self.front.clear();
@@ -86,8 +86,8 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         self.total.all()
     }
 
-    /// Spreads the activation of the front by one hop. Nodes out of use receive it too: whether a node may be reached is
-    /// checked once a node and not once an edge.
+    /// Spreads the activation of the front by one hop. Nodes that may not be reached receive activation too and are
+    /// removed afterwards: checking each node once is cheaper than checking it for each edge.
     fn sparse_hop(&mut self) {
         for &(ix, activation) in &self.front {
             for edge in self.view.all_merged_edges(ix) {
@@ -129,7 +129,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         self.dense = sums;
     }
 
-    /// How many edges activation was passed along in the last call of [`Spreading::from`].
+    /// The number of edges that activation was passed along in the last call of [`Spreading::from`].
     pub(super) fn arrivals(&self) -> usize {
         self.arrivals
     }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn activation_from_several_weak_sources_is_summed_before_the_minimum_applies() {
-        // Each of four sources sends 0.004 to node 4: too little alone, enough together.
+        // Each of four sources sends 0.004 to node 4: each is below the minimum, but their sum is not.
         let edges: Vec<(u64, u64, f64)> = (0..4).map(|source| (source, 4, 0.008)).collect();
         let options = SpreadOptions { max_hops: 1, ..OPTIONS };
         assert_eq!(activations(5, &edges, &[(0, 1.0)], options)[4], 0.0);
@@ -198,8 +198,8 @@ mod tests {
     }
 
     proptest! {
-        /// It equals a direct implementation of the definition: few nodes add up in an array, and few among many in a
-        /// list. Nodes out of use are not reached.
+        /// The result equals a direct implementation of the definition, both when few nodes are summed in an array and
+        /// when they are summed in a list. Rejected nodes are not reached.
         #[test]
         fn it_is_its_definition(
             edges in proptest::collection::btree_map((0u64..8, 0u64..8), 0.0f64..1.0, 1..20),

@@ -1,12 +1,12 @@
 //! The score of one step of a beam search through the graph.
 
-/// The score of a path after one more step:
-/// `before + ln(edge) + α·ln((cos + 1)/2) − hop·(−ln γ) − λ·nearest`.
+/// The score of a path after one more step: `before + ln(edge) + α·ln((cos + 1)/2) − hop·(−ln γ) −
+/// λ·nearest`.
 ///
 /// `before` is the score of the path so far, `edge` the strength of the edge (0–1), `cosine` the
 /// similarity of the new node to the query (−1 to 1), `hop` the number of the step from 1, and
-/// `nearest` the greatest cosine of the new node with any node on the path. `None` when the score is
-/// not finite: an edge of strength 0, or a cosine of −1.
+/// `nearest` the highest cosine of the new node with any node on the path. `None` if the score is
+/// not finite: for an edge of strength 0 or a cosine of −1.
 pub fn step(
     before: f64,
     edge: f64,

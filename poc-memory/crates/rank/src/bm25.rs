@@ -1,15 +1,16 @@
-//! BM25 (Robertson and Zaragoza 2009), with the inverse document frequency of Lucene, which is
-//! never negative.
+//! BM25 (Robertson and Zaragoza 2009), with Lucene's inverse document frequency, which is never
+//! negative.
 
-/// `ln(1 + (N − n + 0.5) / (n + 0.5))` for a term in `containing` (n) of `documents` (N).
+/// The inverse document frequency `ln(1 + (N − n + 0.5) / (n + 0.5))` of a term that occurs in
+/// `containing` (n) of `documents` (N) documents.
 pub fn idf(documents: usize, containing: usize) -> f64 {
     let (all, with) = (documents.max(containing) as f64, containing as f64);
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// The term-frequency factor of BM25: `tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average))`,
-/// for `tf` occurrences in a text of `length` tokens, where texts have `average` tokens. It lies
-/// between 0 and k1 + 1 and is multiplied by [`idf`].
+/// The term-frequency factor of BM25, `tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average))`,
+/// for `tf` occurrences in a text of `length` tokens, where texts have `average` tokens on average.
+/// It is between 0 and k1 + 1. The BM25 score is its product with [`idf`].
 pub fn saturation(tf: f64, length: f64, average: f64, k1: f64, b: f64) -> f64 {
     let relative = if average > 0.0 { length / average } else { 1.0 };
     let denominator = tf + k1 * (1.0 - b + b * relative);
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_worked_example() {
-        // One of three documents, of average length: the saturation of a single occurrence is 1.
+        // One occurrence in a document of average length has a saturation of 1.
         assert_eq!(saturation(1.0, 5.0, 5.0, 0.9, 0.4), 1.0);
         assert!((idf(3, 1) - (1.0f64 + 2.5 / 1.5).ln()).abs() < 1e-12);
     }

@@ -1,5 +1,5 @@
-//! The percentile bootstrap (Efron 1979): a confidence interval of a mean that assumes nothing about
-//! the distribution of the values.
+//! The percentile bootstrap (Efron 1979): a confidence interval for a mean without assumptions
+//! about the distribution of the values.
 
 use poc_graph::rng::{Rng, SeededRng};
 use schemars::JsonSchema;
@@ -18,18 +18,19 @@ pub struct ConfidenceInterval {
     pub mean: f64,
     /// The 2.5th percentile of the sample means.
     pub low: f64,
-    /// The 97.5th percentile.
+    /// The 97.5th percentile of the sample means.
     pub high: f64,
 }
 
-/// The mean of values with its interval; all zeros without values. For paired samples, pass the
-/// differences.
+/// The mean of values with its confidence interval; all zeros without values. For paired samples,
+/// pass the differences.
 pub fn of_mean(values: &[f64]) -> ConfidenceInterval {
     let rng = SeededRng::new(SEED);
     interval(mean(values), || mean_of_sample(values, &rng))
 }
 
-/// `mean(after) − mean(before)` of two independent samples, with its interval.
+/// The difference `mean(after) − mean(before)` of two independent samples, with its confidence
+/// interval.
 pub fn of_difference(before: &[f64], after: &[f64]) -> ConfidenceInterval {
     let rng = SeededRng::new(SEED);
     interval(mean(after) - mean(before), || mean_of_sample(after, &rng) - mean_of_sample(before, &rng))
@@ -39,7 +40,7 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The mean of `values.len()` values drawn with replacement.
+/// The mean of a bootstrap sample: `values.len()` values drawn with replacement.
 fn mean_of_sample(values: &[f64], rng: &dyn Rng) -> f64 {
     let count = values.len();
     let place = || ((u128::from(rng.next_u64()) * count as u128) >> 64) as usize;
@@ -69,7 +70,8 @@ mod tests {
         assert_eq!(one, ConfidenceInterval { mean: 0.5, low: 0.5, high: 0.5 });
     }
 
-    /// The normal approximation for many values: 1.96 standard errors either way.
+    /// For many values, the interval approaches the normal approximation: 1.96 standard errors on
+    /// either side.
     #[test]
     fn the_width_follows_the_standard_error() {
         let values: Vec<f64> = (0..1000).map(|number| f64::from(number % 2)).collect();

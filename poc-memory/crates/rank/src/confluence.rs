@@ -1,21 +1,20 @@
-//! Confluence: nodes that activation from several sources reaches.
+//! Confluence: finds nodes that activation from several sources reaches.
 //!
-//! Activation spreads from each source separately ([`super::activation`]; `min_activation` applies per
-//! source). A node reached from at least `min_sources` sources scores the sum of the activations that
-//! arrive from each. A source counts as reached from itself. This is the intersection search of Quillian
-//! (1968) with the grading of Collins and Loftus (1975): evidence from different starting points adds up
-//! where their paths meet.
+//! Activation spreads from each source separately ([`super::activation`]; `min_activation` applies per source). A node
+//! reached from at least `min_sources` sources scores the sum of the activations from all of them. A source counts as
+//! reached from itself. This is the intersection search of Quillian (1968) with the graded activation of Collins and
+//! Loftus (1975): evidence from different starting points adds up where their paths meet.
 
 use super::activation::{SpreadOptions, Spreading};
 use super::sparse_accumulator::SparseAccumulator;
 use poc_graph::{Ix, View, cancellation};
 
-/// Number of arrivals after which no further source starts, which bounds the time to a few seconds.
+/// Number of arrivals of activation after which no further source is started. It bounds the time to a few seconds.
 pub const MAX_ARRIVALS: usize = 100_000_000;
 
-/// The summed activation of every node reached from at least `min_sources` of the sources, each node
-/// once, in unspecified order. Only nodes that `accepts` allows are reached or emit. `sources` contains
-/// no node twice. The second value is the number of sources that started before [`MAX_ARRIVALS`].
+/// The summed activation of every node reached from at least `min_sources` of the sources, in unspecified order. Nodes
+/// that `accepts` rejects are neither reached nor emit. `sources` must not repeat a node. The second value is the
+/// number of sources that were started before [`MAX_ARRIVALS`].
 pub fn confluence(
     view: &View,
     sources: &[(Ix, f64)],
@@ -76,7 +75,7 @@ mod tests {
         for (ix, expected) in expected {
             assert!((together[&ix] - expected).abs() < 1e-7, "node {ix}: {}", together[&ix]);
         }
-        // 3 is reached from 2 alone.
+        // Node 3 is reached only from 2.
         assert!((found(&view, &[(0, 1.0), (2, 1.0)], options, 1)[&3] - 0.05).abs() < 1e-7);
         assert!(found(&view, &[(0, 1.0), (2, 1.0)], options, 3).is_empty());
     }

@@ -4,13 +4,13 @@ use multiversion::multiversion;
 
 const LANES: usize = 16;
 
-/// `a·b / (|a|·|b|)`, −1 to 1; 0 when either vector has no direction (all zeros, or not finite).
-/// Values missing in the shorter vector count as 0.
+/// The cosine similarity `a·b / (|a|·|b|)`, −1 to 1. It is 0 if a vector has no direction (all zeros, or not finite).
+/// The shorter vector is padded with zeros.
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     MeasuredVector::of(a).cosine(&MeasuredVector::of(b))
 }
 
-/// A vector with its length, to be compared with many others.
+/// A vector with its precomputed length, for comparing it with many others.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredVector<'a> {
     values: &'a [f32],
@@ -18,7 +18,7 @@ pub struct MeasuredVector<'a> {
 }
 
 impl<'a> MeasuredVector<'a> {
-    /// Measures a vector.
+    /// Computes the length of a vector.
     pub fn of(values: &'a [f32]) -> MeasuredVector<'a> {
         MeasuredVector { values, length: dot(values, values).sqrt() }
     }
@@ -33,15 +33,15 @@ impl<'a> MeasuredVector<'a> {
         self.values.iter().all(|&value| value == 0.0)
     }
 
-    /// The same as [`cosine`] of both vectors.
+    /// The [`cosine`] similarity of both vectors.
     pub fn cosine(&self, other: &MeasuredVector<'_>) -> f64 {
         let cosine = dot(self.values, other.values) / (self.length * other.length);
         if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
     }
 }
 
-/// The dot product over the common length. The number of SIMD lanes decides the last digits of the sum, so
-/// it is the same on every processor.
+/// The dot product over the common length. The number of SIMD lanes determines the rounding of the sum, so it is fixed
+/// for all processors.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
     let both = a.len().min(b.len());
@@ -60,7 +60,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     sums.iter().sum()
 }
 
-/// Scales a vector to length 1; a zero vector is left unchanged.
+/// Scales a vector to length 1. A zero vector is left unchanged.
 pub fn normalize(vector: &mut [f32]) {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if length > 0.0 {
@@ -88,7 +88,7 @@ mod tests {
             prop_assert!((cosine(&longer, &b) - found).abs() < 1e-5);
         }
 
-        /// It agrees with the definition for vectors of any length.
+        /// The result agrees with the definition for vectors of any length.
         #[test]
         fn it_agrees_with_the_definition(a in vec(-10.0f32..10.0, 1..50), b in vec(-10.0f32..10.0, 1..50)) {
             let dot: f64 = a.iter().zip(&b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();

@@ -1,9 +1,9 @@
-//! How much of a question a note covers: the weighted share of the question's words that the note contains.
-//! Words are weighted by their inverse document frequency (`bm25.rs`). A word that no note contains has the
-//! greatest weight, so it lowers the coverage of every note.
+//! Coverage: the weighted share of a question's words that a note contains. Words are weighted by their inverse
+//! document frequency (`bm25.rs`). A word that no note contains has the highest weight, so it lowers the coverage of
+//! every note.
 
-/// The share, 0–1, of the total weight whose terms the note contains. Each term is its weight and whether
-/// the note contains it. 0 without terms.
+/// The share, 0–1, of the total weight that belongs to terms in the note. A term is given as its weight and whether the
+/// note contains it. 0 without terms.
 pub fn coverage(terms: impl Iterator<Item = (f64, bool)>) -> f64 {
     let (held, all) = terms.fold((0.0, 0.0), |(held, all), (weight, holds)| {
         (if holds { held + weight } else { held }, all + weight)

@@ -1,7 +1,7 @@
-//! Gains that shrink as a weight approaches its cap.
+//! Dampened gains, which become smaller as a weight approaches its cap.
 
-/// A dampened change of a weight. A gain is multiplied by `max(0, 1 − weight / cap)`, so that repeated
-/// gains approach the cap and never exceed it. A loss counts in full.
+/// The dampened change of a weight. A gain is multiplied by `max(0, 1 − weight / cap)`, so that repeated gains approach
+/// the cap but never exceed it. A loss is not dampened.
 pub fn dampened(delta: f64, weight: f64, cap: f64) -> f64 {
     if delta > 0.0 { delta * (1.0 - weight / cap).max(0.0) } else { delta }
 }

@@ -1,13 +1,13 @@
-//! Exponential forgetting, applied when a weight is read.
+//! Exponential decay of weights, computed when a weight is read.
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Edge, EdgeKind, Ix, View};
 
-/// `w · exp(−λ · dt)` with dt in seconds; `w` itself when dt is 0 or negative.
+/// The decayed weight `w · exp(−λ · dt)`, with dt in seconds; `w` itself if dt is 0 or negative.
 pub fn decayed(weight: f64, lambda: f64, seconds: f64) -> f64 {
     if seconds <= 0.0 { weight } else { weight * (-lambda * seconds).exp() }
 }
 
-/// λ per second of a category.
+/// The decay rate λ of a category, per second.
 pub fn lambda(config: &poc_config::WeightConfig, category: Category) -> f64 {
     let scale = &config.category;
     config.decay
@@ -20,7 +20,7 @@ pub fn lambda(config: &poc_config::WeightConfig, category: Category) -> f64 {
         }
 }
 
-/// λ per second of a kind of edge; 0 for kinds that are not associative.
+/// The decay rate λ of a kind of edge, per second; 0 for kinds that are not associative.
 pub fn edge_lambda(config: &poc_config::EdgesConfig, kind: EdgeKind) -> f64 {
     match kind {
         EdgeKind::Structural => config.decay.structural,
@@ -35,12 +35,13 @@ pub fn edge_lambda(config: &poc_config::EdgesConfig, kind: EdgeKind) -> f64 {
     }
 }
 
-/// The decayed weight of an edge at `now`. Nothing is written.
+/// The decayed weight of an edge at `now`. The stored weight does not change.
 pub fn edge_at(edge: &Edge, config: &poc_config::EdgesConfig, now: Timestamp) -> f64 {
     decayed(edge.strength, edge_lambda(config, edge.kind), now.seconds_since(edge.touched))
 }
 
-/// The decayed weight of a node at `now`, at least the floor. Nothing is written.
+/// The decayed weight of a node at `now`, but not below the floor. The stored weight does not
+/// change.
 pub fn weight_at(view: &View, ix: Ix, config: &poc_config::WeightConfig, now: Timestamp) -> f64 {
     let seconds = now.seconds_since(view.touched(ix));
     decayed(view.stored_weight(ix), lambda(config, view.category(ix)), seconds).max(config.floor)

@@ -1,7 +1,7 @@
-//! Linear fading of a mark over the notes written before it.
+//! Linear fading of a mark: notes written longer before it receive less.
 
-/// The share, 0–1, of a mark that a node of `age` seconds receives when the mark reaches `reach` seconds
-/// back: `1 − age / reach`, and 0 beyond.
+/// The share, 0–1, of a mark that a note receives if it was written `age` seconds before, for a mark that reaches back
+/// `reach` seconds: `1 − age / reach`, and 0 beyond.
 pub fn fade(age: f64, reach: f64) -> f64 {
     if reach > 0.0 { (1.0 - age.max(0.0) / reach).max(0.0) } else { 0.0 }
 }

@@ -1,46 +1,45 @@
-//! Fusion of the text score and the vector score of a note, both as standard scores
-//! (`standard_score.rs`).
+//! Combines the text score and the vector score of a note, both as standard scores (`standard_score.rs`).
 //!
-//! BM25 has a long tail: a note with all the rare words of a question can be ten deviations above the
-//! mean, while the best cosine is seldom above five. Squaring the cosine scores gives them a similar
-//! tail. Near the mean, where they are noise, they then hardly count, and a note that stands out by
-//! its meaning alone ranks above one that merely shares a common word.
+//! BM25 has a long tail: a note with all the rare words of a question can be ten deviations above the mean, while the
+//! best cosine is seldom more than five above. Squaring the vector scores gives them a similar tail. Vector scores near
+//! the mean are noise, and squared they hardly count. A note that stands out by its meaning alone then ranks above one
+//! that merely shares a common word.
 //!
 //! The vectors of a sentence model carry more information than words that occur in many notes, and less than rare
-//! words. Where all notes are about one topic, the words of a question are common, and a note with one more matching
-//! word would displace notes of the same meaning. [`clarity`] measures how clearly the words point to
-//! a note, and [`meaning_factor`] raises the weight of the meaning when they do not.
+//! words. If all notes are about one topic, the words of a question are common, and a note with one more matching word
+//! would outrank notes with the same meaning. [`clarity`] measures how clearly the words point to a note, and
+//! [`meaning_factor`] raises the weight of the vector score if they do not.
 
-/// `words + weight · sign(meaning) · meaning²`, where `words` and `meaning` are the standard scores of BM25
-/// and of the cosine.
+/// The combined score `words + weight · sign(meaning) · meaning²`, where `words` and `meaning` are the standard scores
+/// of BM25 and of the cosine.
 #[inline]
 pub fn fused(words: f64, meaning: f64, weight: f64) -> f64 {
     words + of_meaning(meaning, weight)
 }
 
-/// The contribution of the meaning to [`fused`].
+/// The contribution of the vector score to [`fused`].
 #[inline]
 pub fn of_meaning(meaning: f64, weight: f64) -> f64 {
     weight * meaning * meaning.abs()
 }
 
-/// How clearly the words of a question point to a note: the geometric mean of the greatest BM25 of any note and
-/// its standard score, 0 if no note has any of the words. BM25 is the sum of the inverse document frequencies of
-/// the words that were found, so it is small for common words. The standard score is small if many notes have
-/// the same words. Each alone misjudges some questions: BM25 those with many common words, and the standard
-/// score those of small stores, where it is at most √(n − 1) for n notes.
+/// How clearly the words of a question point to a note: the geometric mean of the highest BM25 score and its standard
+/// score; 0 if no note contains any of the words. BM25 sums the inverse document frequencies of the words found, so it
+/// is low for common words. The standard score is low if many notes have the same words. Each of them alone is
+/// misleading for some questions: BM25 for those with many common words, and the standard score in small stores, where
+/// it is at most √(n − 1) for n notes.
 pub fn clarity(bm25: f64, standard: f64) -> f64 {
     (bm25.max(0.0) * standard.max(0.0)).sqrt()
 }
 
-/// By how much the weight of the meaning is raised: `clear / clarity`, between 1 and `max`. With `clear` = 0 it is
-/// always 1.
+/// The factor for the weight of the vector score: `clear / clarity`, limited to 1 to `max`. It is always 1 if `clear`
+/// is 0.
 pub fn meaning_factor(clarity: f64, clear: f64, max: f64) -> f64 {
     if clarity >= clear { 1.0 } else { (clear / clarity).min(max).max(1.0) }
 }
 
-/// The bonus of a note that the question names: `weight` times the base score of the best note, and 0 when
-/// that score is negative.
+/// The bonus of a note that the question names: `weight` times the score of the best note, or 0 if that score is
+/// negative.
 pub fn lift(weight: f64, best: f64) -> f64 {
     weight * best.max(0.0)
 }
@@ -62,7 +61,7 @@ mod tests {
     }
 
     proptest! {
-        /// The score is monotone in both inputs, and a weight of 0 leaves only the words.
+        /// The score increases with both inputs. With a weight of 0, only the words count.
         #[test]
         fn it_grows_with_both(
             words in -5.0f64..30.0, meaning in -5.0f64..9.0, more in 0.0f64..5.0, weight in 0.0f64..2.0,
@@ -73,7 +72,7 @@ mod tests {
             prop_assert_eq!(fused(words, meaning, 0.0), words);
         }
 
-        /// The clearer the words, the less the meaning counts; the factor never leaves its bounds.
+        /// The clearer the words, the lower the factor. It never leaves its bounds.
         #[test]
         fn clearer_words_lower_the_factor(
             bm25 in 0.0f64..60.0, standard in -2.0f64..30.0, more in 0.0f64..5.0,

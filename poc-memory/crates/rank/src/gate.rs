@@ -1,5 +1,5 @@
-//! The gates of `query`: whether the notes found are about what was asked. Each gate is a formula of its own;
-//! `[query] gate` chooses one.
+//! The gates of `query`, which decide whether the notes found are about what was asked. Each gate is a separate
+//! formula, chosen by `[query] gate`.
 
 pub mod certainty;
 pub mod fused;
@@ -11,20 +11,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use title_signals::TitleSignals;
 
-/// How certain it is that a note is about what was asked. No gate can tell whether the note contains the answer.
+/// How certain it is that the store has a note about the question. No gate can tell whether the note contains the
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// No note is about this.
+    /// No note is about the question.
     Miss,
-    /// A note may be about this; unverified.
+    /// A note may be about the question, but this is not certain.
     Weak,
-    /// A note is about this. It need not contain the answer.
+    /// A note is about the question. It need not contain the answer.
     Strong,
 }
 
 impl Verdict {
-    /// The name people and JSON use.
+    /// The name used on all surfaces and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Miss => "MISS",
@@ -33,7 +34,7 @@ impl Verdict {
         }
     }
 
-    /// STRONG from the threshold `strong` on, WEAK from the threshold `weak` on.
+    /// STRONG if `value` is at least `strong`, else WEAK if it is at least `weak`, else MISS.
     pub fn of_value(value: f64, strong: f64, weak: f64) -> Verdict {
         if value >= strong {
             Verdict::Strong
@@ -45,12 +46,12 @@ impl Verdict {
     }
 }
 
-/// The numbers a gate decides by.
+/// The numbers that a gate decides by.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Signals {
-    /// Those of the gate `certainty`.
+    /// The numbers of the gate `certainty`.
     Certainty(CertaintySignals),
-    /// Those of the gates `two-path` and `fused`.
+    /// The numbers of the gates `two-path` and `fused`.
     Titles(TitleSignals),
 }

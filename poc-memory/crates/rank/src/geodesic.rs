@@ -1,20 +1,20 @@
 //! Geodesic walks: paths through the graph that head straight for their target in the spectral embedding.
 //!
-//! At each hop, the walk goes to the neighbour whose direction is closest to that of the target: the one
-//! with the greatest cosine between (neighbour − here) and (target − here). This is greedy routing
-//! (Kleinberg 2007, "Geographic routing using hyperbolic space"; by direction as in the compass routing of
-//! Kranakis, Singh and Urrutia 1999) in the space of commute times.
+//! At each hop, the walk moves to the neighbour whose direction is closest to that of the target: the one with the
+//! highest cosine between (neighbour − here) and (target − here). This is greedy routing (Kleinberg 2007, "Geographic
+//! routing using hyperbolic space"; by direction as in the compass routing of Kranakis, Singh and Urrutia 1999) in the
+//! spectral embedding, whose distances come from commute times.
 
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 
-/// Cosines that differ by at most this are equal. Coordinates have seven digits and their differences fewer, so
+/// Cosines that differ by at most this count as equal. Coordinates have seven digits and their differences fewer, so
 /// rounding errors would otherwise decide between nodes with the same edges.
 const EQUAL: f64 = 1e-5;
 
-/// The path from one node to another, both included; `None` when the walk does not arrive within
-/// `max_hops`. The walk visits only nodes that `accepts` allows, none of them twice. When the target is a
-/// neighbour, it is the next hop. Among equally good neighbours the smallest id wins.
+/// The path from one node to another, including both; `None` if the walk does not arrive within `max_hops`. The walk
+/// visits only nodes that `accepts` allows, and none of them twice. If the target is a neighbour, it is the next hop.
+/// Among equally good neighbours, the one with the smallest id is chosen.
 pub fn walk(
     view: &View,
     embedding: &Embedding,
@@ -57,19 +57,19 @@ fn cosine_from(here: &[f32], a: &[f32], b: &[f32]) -> f64 {
     if lengths > 0.0 { dot / lengths } else { 0.0 }
 }
 
-/// The walks between all pairs of some nodes.
+/// The walks between all pairs of a set of nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GeodesicWalks {
-    /// The nodes on walks that arrived, including their ends, with the number of such walks. Each node
-    /// occurs once, in unspecified order.
+    /// The nodes on the walks that arrived, including their ends, with the number of such walks. The order is
+    /// unspecified.
     pub on: Vec<(Ix, usize)>,
-    /// GeodesicWalks that arrived.
+    /// The number of walks that arrived.
     pub arrived: usize,
-    /// Walks that were tried: in both directions between any two of the nodes in the same component.
+    /// The number of walks tried: one in each direction for every pair of nodes in the same component.
     pub tried: usize,
 }
 
-/// Walks in both directions between any two of the nodes in `ends`, which contains none of them twice.
+/// Walks in both directions between any two of the nodes in `ends`, which must not repeat a node.
 pub fn walks(
     view: &View,
     embedding: &Embedding,
@@ -108,9 +108,8 @@ mod tests {
         walk(view, &Embedding::compute(view, 16), from, to, max_hops, |_| true)
     }
 
-    /// 0 — 1 — 2 — 3 with 4 attached to 1. In a tree, every edge has a direction at right angles to all
-    /// others: seen from 1, the direction of 3 has a component along the edge to 2 (cosine √½) and none
-    /// along the edge to 4.
+    /// 0 — 1 — 2 — 3, with 4 attached to 1. In a tree, every edge is at right angles to all others: seen from 1, the
+    /// direction of 3 has a component along the edge to 2 (cosine √½) and none along the edge to 4.
     #[test]
     fn by_hand_on_a_branching_path() {
         let view = view(6, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (1, 4, 1.0)]);
@@ -121,7 +120,7 @@ mod tests {
         assert_eq!(way(&view, 0, 3, 6), Some(vec![0, 1, 2, 3]));
         assert_eq!(way(&view, 0, 3, 3), Some(vec![0, 1, 2, 3]));
         assert_eq!(way(&view, 0, 3, 2), None);
-        // 5 has no edges.
+        // Node 5 has no edges.
         assert_eq!(way(&view, 0, 5, 6), None);
         let both = walks(&view, &embedding, &[0, 3, 5], 6, |_| true);
         assert_eq!((both.arrived, both.tried), (2, 2));
@@ -129,7 +128,7 @@ mod tests {
             both.on.into_iter().collect::<BTreeMap<_, _>>(),
             BTreeMap::from([(0, 2), (1, 2), (2, 2), (3, 2)])
         );
-        // Without 2 there is no path; the walk ends in a dead end.
+        // Without node 2 there is no path, and the walk ends in a dead end.
         assert_eq!(walk(&view, &embedding, 0, 3, 6, |ix| ix != 2), None);
     }
 

@@ -7,13 +7,13 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Bins from −1 to 1.
+/// The number of bins from −1 to 1; each is 0.01 wide.
 const BINS: u8 = 200;
 
-/// Counts of cosines by bin: at most 200 numbers, however many cosines were counted.
+/// A histogram of cosines. It stores at most 200 numbers, however many cosines were counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
-    // Empty bins are left out.
+    // Empty bins are not stored.
     bins: BTreeMap<u8, u64>,
 }
 
@@ -36,7 +36,7 @@ impl Histogram {
         }
     }
 
-    /// How many cosines were counted.
+    /// The number of cosines counted.
     pub fn count(&self) -> u64 {
         self.bins.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
@@ -46,7 +46,8 @@ impl Histogram {
         self.bins.is_empty()
     }
 
-    /// The quantile for a share, 0–1: the cosine that this share of all does not exceed. `None` without any.
+    /// The quantile for a share, 0–1: the cosine that at least this share of all cosines do not exceed. `None` for an
+    /// empty histogram.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64).max(1);
         let mut passed = 0u64;

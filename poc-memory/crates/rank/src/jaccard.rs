@@ -1,29 +1,28 @@
-//! The Jaccard similarity of two texts (Jaccard 1901): the share of their character trigrams, or of their words, that
-//! both have.
+//! The Jaccard similarity of two texts (Jaccard 1901): shared character trigrams, or shared words, as a share of all.
 
 use rustc_hash::FxHashSet;
 use std::hash::Hash;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Spaces at both ends, so that the first and last character of a text are in as many trigrams as the others.
+/// Spaces at both ends, so that the first and last characters of a text are in as many trigrams as the others.
 const PADDING: &str = "  ";
 
-/// Characters of a trigram.
+/// The number of characters in a trigram.
 const LENGTH: usize = 3;
 
-/// The share of character trigrams that both texts have, 0–1. The texts are trimmed, lower-cased and padded with two
-/// spaces at both ends. 0 if a text is blank.
+/// The Jaccard similarity of the character trigrams of two texts, 0–1. The texts are trimmed, lower-cased and padded
+/// with two spaces at both ends. 0 if a text is blank.
 pub fn trigrams(a: &str, b: &str) -> f64 {
     similarity(&trigrams_of(a), &trigrams_of(b))
 }
 
-/// The share of lower-case Unicode words that both texts have, 0–1. 0 if a text has none.
+/// The Jaccard similarity of the lower-case Unicode words of two texts, 0–1. 0 if a text has no words.
 pub fn words(a: &str, b: &str) -> f64 {
     let [a, b] = [a, b].map(str::to_lowercase);
     similarity(&a.unicode_words().collect(), &b.unicode_words().collect())
 }
 
-/// The size of the intersection divided by that of the union; 0 if both sets are empty.
+/// The size of the intersection divided by the size of the union; 0 if both sets are empty.
 fn similarity<T: Eq + Hash>(a: &FxHashSet<T>, b: &FxHashSet<T>) -> f64 {
     let common = a.intersection(b).count();
     let all = a.len() + b.len() - common;

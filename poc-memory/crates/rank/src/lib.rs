@@ -1,4 +1,5 @@
-//! Ranking formulas, one per file. Each names its source and tests the properties it must have.
+//! Ranking formulas, one per file. Each file names the source of its formula and tests the
+//! properties it must have.
 
 pub mod activation;
 pub mod beam;

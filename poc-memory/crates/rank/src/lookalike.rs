@@ -1,15 +1,16 @@
-//! Detection of look-alikes: notes that use the same words but different numbers or names are different notes.
-//! Embedders hardly distinguish digits, so every decision that relates notes by their cosine checks this too.
+//! Detects look-alikes: notes with the same words but different numbers or names, which are therefore about different
+//! things. Embedders hardly distinguish digits, so every decision that relates notes by their cosine also checks for
+//! look-alikes.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// The Jaccard similarity of the plain words of two texts from which on they count as alike.
+/// The minimum Jaccard similarity of the plain words of two texts for which the texts count as alike.
 const ALIKE: f64 = 0.9;
 
-/// Numbers, names in code and abbreviations: the tokens of a text that contain a digit, or a capital or a
-/// joining character after the first character.
+/// The identifiers of a text: numbers, names in code and abbreviations. These are the tokens that contain a digit, or
+/// that have a capital letter or a joining character after the first character.
 pub fn identifiers(text: &str) -> BTreeSet<&str> {
     tokens(text).filter(|token| is_identifier(token)).collect()
 }
@@ -22,10 +23,10 @@ pub fn is_identifier(token: &str) -> bool {
         || inner().any(|c| "_/.:@#=\\".contains(c))
 }
 
-/// The identifiers and words of a text, for comparison with other texts.
+/// The identifiers and the plain words of a text, for comparison with other texts.
 pub struct WordProfile<'a> {
     identifiers: BTreeSet<&'a str>,
-    // The other words in lower case, sorted, without repeats.
+    // The plain words in lower case, sorted and without duplicates.
     words: Vec<Cow<'a, str>>,
 }
 
@@ -39,20 +40,21 @@ impl<'a> WordProfile<'a> {
         WordProfile { identifiers: identifiers(text), words }
     }
 
-    /// The digest of its words.
+    /// The digest of the words.
     pub fn sketch(&self) -> WordSketch {
         let bits = self.words.iter().fold(0, |bits, word| bits | sketch_bit(word));
         WordSketch { words: self.words.len() as u32, bits }
     }
 
-    /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their
-    /// other words is at least 0.9. Symmetric; a text is not a look-alike of itself.
+    /// Whether the texts are look-alikes: their identifiers differ, and the Jaccard similarity of their plain words is
+    /// at least 0.9. The relation is symmetric, and no text is a look-alike of itself.
     pub fn is_lookalike_of(&self, other: &WordProfile<'_>) -> bool {
         self.identifiers != other.identifiers && self.has_words_of(other)
     }
 
-    /// Whether two texts about a third one are near-duplicates when identifiers that the third does not contain are
-    /// ignored: the Jaccard similarity of their words is at least 0.9, and they have the same identifiers of it.
+    /// Whether two texts are near-duplicates as far as a third text `about` is concerned: the Jaccard similarity of
+    /// their words is at least 0.9, and they share the same identifiers with `about`. Identifiers that `about` does not
+    /// contain are ignored.
     pub fn is_near_duplicate_about(&self, other: &WordProfile<'_>, about: &WordProfile<'_>) -> bool {
         let known = |of: &WordProfile<'_>| -> BTreeSet<&str> {
             about.identifiers.iter().filter(|name| of.identifiers.contains(*name)).copied().collect()
@@ -60,8 +62,8 @@ impl<'a> WordProfile<'a> {
         self.has_words_of(other) && known(self) == known(other)
     }
 
-    /// Whether a text says what the other says and hardly more: it has nine of ten words of the other, and at most twice
-    /// as many words. Identifiers do not count.
+    /// Whether this text repeats the other and adds little: it contains nine of ten words of the other, and has at most
+    /// twice as many words. Identifiers are ignored.
     pub fn repeats(&self, other: &WordProfile<'_>) -> bool {
         let both = self.words.iter().filter(|word| other.words.binary_search(word).is_ok()).count();
         !other.words.is_empty()
@@ -81,27 +83,29 @@ impl<'a> WordProfile<'a> {
     }
 }
 
-/// A digest of the words of a text, from which most texts are seen not to be look-alikes without reading them.
+/// A digest of the words of a text. Comparing digests rules out most pairs of texts as look-alikes without reading the
+/// texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WordSketch {
-    /// The number of distinct words.
+    /// The number of distinct plain words.
     words: u32,
     /// The bits that the words hash to.
     bits: u128,
 }
 
 impl WordSketch {
-    /// Whether [`WordProfile::is_lookalike_of`] may be true of the texts: `false` is certain.
+    /// Whether [`WordProfile::is_lookalike_of`] may hold for the texts. `false` is certain.
     ///
     /// If the Jaccard similarity of two sets is at least 0.9, at most one in nineteen of their elements, counted in
-    /// both, is in one of them only. Each such element makes at most one bit differ.
+    /// both, is in only one of them. Each such element changes at most one bit.
     pub fn may_be_lookalike_of(&self, other: &WordSketch) -> bool {
         let different = u64::from((self.bits ^ other.bits).count_ones());
         19 * different <= u64::from(self.words) + u64::from(other.words)
     }
 }
 
-/// The bit of a word, by its FNV-1a hash (Fowler, Noll and Vo 1991): sketches are stored, so it never changes.
+/// The bit of a word, from its FNV-1a hash (Fowler, Noll and Vo 1991). Digests are stored, so the hash must never
+/// change.
 fn sketch_bit(word: &str) -> u128 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
     let hash = word.bytes().fold(0xCBF2_9CE4_8422_2325, step);
@@ -158,7 +162,7 @@ mod tests {
         assert!(repeats("The disk is full, really, says everybody (7)", "The disk is full"));
         assert!(!repeats("The disk is full", "The disk is full, really, says everybody"));
         assert!(!repeats("Ann moved to Lisbon in May", "I moved there with the dog in May"));
-        // A digest that quotes three notes does not count as a repetition of any of them.
+        // A digest that quotes three notes repeats none of them.
         assert!(!repeats("The disk is full. A pump broke. Nobody saw them. Lin came.", "The disk is full"));
         assert!(!repeats("The disk is full", "12"));
     }

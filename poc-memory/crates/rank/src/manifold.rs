@@ -1,32 +1,32 @@
-//! Extrapolation along the principal axis of some nodes in the spectral embedding.
+//! Extrapolation along the principal axis of a set of nodes in the spectral embedding.
 //!
-//! The axis goes through the weighted centroid of the nodes in the direction of their greatest variance: the
-//! first principal component (Pearson 1901; Jolliffe 2002) of their weighted coordinates, pointing towards the
-//! first of them. A node scores its projection on the axis minus its distance from the axis, so the best
-//! nodes are far along and close to it.
+//! The axis goes through the weighted centroid of the nodes in the direction of their greatest variance: the first
+//! principal component (Pearson 1901; Jolliffe 2002) of their weighted coordinates, oriented towards the first node.
+//! The score of a node is its projection on the axis minus its distance from the axis, so the best nodes are far along
+//! the axis and close to it.
 
 use super::top_k::{Ranked, Top};
 use faer::{Mat, Side};
 use poc_graph::{Embedding, Ix, View};
 use std::collections::BTreeMap;
 
-/// Variances that differ by less than this share count as equal: coordinates have single precision.
+/// Variances with a smaller relative difference count as equal, because coordinates have single precision.
 const SAME: f64 = 1e-6;
 
-/// The principal axis of some nodes, in the space of one component.
+/// The principal axis of a set of nodes, in the space of one component.
 #[derive(Clone, Debug)]
 pub struct PrincipalAxis {
-    /// The component.
+    /// The number of the component in the embedding.
     pub component: u32,
     center: Vec<f64>,
-    // Of unit length; empty when the nodes have no direction.
+    // A unit vector; empty if the nodes have no direction.
     axis: Vec<f64>,
 }
 
 impl PrincipalAxis {
-    /// The axis of nodes with their weights, which are above 0. When the nodes lie in several components, the
-    /// one with the greatest total weight counts; the largest component wins a tie. `None` when no node has
-    /// coordinates.
+    /// The axis of nodes with their weights, which must be above 0. If the nodes are in several components, the
+    /// component with the highest total weight is used, or the larger one if the weights are equal. `None` if no node
+    /// has coordinates.
     pub fn through(embedding: &Embedding, nodes: &[(Ix, f64)]) -> Option<PrincipalAxis> {
         let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
         for &(ix, weight) in nodes {
@@ -57,8 +57,8 @@ impl PrincipalAxis {
         Some(PrincipalAxis { component, center, axis })
     }
 
-    /// Whether the axis has a direction, which it has unless all nodes have the same coordinates. Without a
-    /// direction, the score is the negative distance from the center.
+    /// Whether the axis has a direction, which is the case unless all nodes have the same coordinates. Without a
+    /// direction, the score is the negative distance from the centre.
     pub fn has_direction(&self) -> bool {
         !self.axis.is_empty()
     }
@@ -73,8 +73,8 @@ impl PrincipalAxis {
         along - square.sqrt() + 0.0
     }
 
-    /// The `k` nodes of the component with the best scores, best first, ties by id, among those that
-    /// `accepts` allows.
+    /// The `k` nodes of the component with the highest scores among those that `accepts` allows, best first. Equal
+    /// scores are ordered by id.
     pub fn further(
         &self,
         view: &View,
@@ -96,10 +96,10 @@ impl PrincipalAxis {
     }
 }
 
-/// The direction of the greatest variance around 0 of points with weights that sum to 1. Among several
-/// directions of equal variance, and for the sign, the one towards the first point that is not at right
-/// angles to all of them. `None` when all points are equal; `size`, the squared distance of their center from
-/// the origin, gives the scale for that.
+/// The direction of the greatest variance around 0, for points with weights that sum to 1. Among directions of equal
+/// variance, and for the sign, the one towards the first point that is not at right angles to all of them is chosen.
+/// `None` if all points are equal. `size`, the squared distance of their centre from the origin, is the scale for that
+/// comparison.
 fn principal(places: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option<Vec<f64>> {
     let value = |place: &[f64], at: usize| place.get(at).copied().unwrap_or(0.0);
     let covariance = Mat::from_fn(dimensions, dimensions, |row, column| {
@@ -142,9 +142,9 @@ mod tests {
         line.further(view, &embedding, 99, |_| true).into_iter().collect()
     }
 
-    /// 0 — 1 — 2 — 3. In a tree, every edge has a direction at right angles to all others, here of length √6
-    /// (the root of the volume). The axis through 2 and 1, towards 2, is the edge between them. Seen from its
-    /// middle, 3 is √6 · ½ along the axis and √6 off it; 0 is as far behind and as far off.
+    /// 0 — 1 — 2 — 3. In a tree, every edge is at right angles to all others and here has the length √6 (the root of
+    /// the volume). The axis through 2 and 1, towards 2, is the edge between them. Seen from its middle, 3 is √6 · ½
+    /// along the axis and √6 away from it; 0 is as far behind and as far away.
     #[test]
     fn by_hand_on_a_path() {
         let view = view(4, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]);
@@ -204,8 +204,8 @@ mod tests {
     }
 
     proptest! {
-        /// Relabelling the nodes does not change the scores, and the first of two nodes is further along
-        /// than the second.
+        /// Relabelling the nodes does not change the scores. Of two nodes, the first is further along the axis than the
+        /// second.
         #[test]
         fn relabelling_changes_nothing(
             links in connected(), nodes in nodes(), names in Just((0u64..10).collect::<Vec<_>>()).prop_shuffle(),
@@ -223,8 +223,8 @@ mod tests {
             }
         }
 
-        /// For two nodes, the axis leads from the second to the first; swapping them changes the sign of
-        /// the projections.
+        /// For two nodes, the axis points from the second to the first. Swapping them changes the sign of the
+        /// projections.
         #[test]
         fn the_axis_of_two_nodes_goes_through_both(links in connected(), a in 0u32..10, b in 0u32..10, w in 0.1f64..1.0) {
             prop_assume!(a != b);

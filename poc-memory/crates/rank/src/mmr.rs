@@ -2,10 +2,10 @@
 
 use poc_graph::cancellation;
 
-/// Chooses candidates one by one. The next is always the one with the highest
-/// `λ · relevance − (1 − λ) · max similarity to those already chosen` (0 before the first choice); the first
-/// wins a tie. `similarity` takes positions in `relevance`. It is called at most once for each pair, and only
-/// for as many candidates as are taken from the iterator.
+/// Selects candidates one by one. The next is always the one with the highest value of `λ · relevance − (1 − λ) · max
+/// similarity to those already selected`, where the similarity term is 0 for the first. Of equal values, the first
+/// wins. `similarity` takes positions in `relevance`. It is called at most once per pair, and only for as many
+/// candidates as are taken from the iterator.
 pub fn mmr(
     relevance: &[f64],
     lambda: f64,
@@ -39,7 +39,7 @@ pub fn mmr(
     })
 }
 
-/// Scales scores linearly to 0–1: the minimum becomes 0, the maximum 1. All become 1 when they are equal.
+/// Scales scores linearly so that the minimum becomes 0 and the maximum 1. Equal scores all become 1.
 pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     let (min, max) = scores
         .clone()
@@ -51,7 +51,7 @@ pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 struct Candidate {
     at: usize,
     relevance: f64,
-    // The highest similarity to a candidate already chosen.
+    // The highest similarity to a candidate that was already selected.
     nearest: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ mod tests {
         order
     }
 
-    /// The definition, without any state carried from choice to choice.
+    /// A direct implementation of the definition, which keeps no state between selections.
     fn naive(relevance: &[f64], lambda: f64, near: impl Fn(usize, usize) -> f64) -> Vec<usize> {
         let mut chosen: Vec<usize> = Vec::new();
         while chosen.len() < relevance.len() {

@@ -1,9 +1,9 @@
 //! Normalised discounted cumulative gain (Järvelin and Kekäläinen 2002): how close a ranking is to the ideal
 //! order.
 
-/// `DCG(gains) / DCG(ideal)` over the first `depth` hits, 0 to 1, with `DCG = Σ gain / log2(rank + 1)`
-/// and ranks from 1. `gains` are the gains of the hits in the order of the ranking, 0 for a hit that is not
-/// relevant. `ideal` are the gains of all relevant documents, in any order. 0 when nothing is relevant.
+/// The ratio `DCG(gains) / DCG(ideal)` over the first `depth` hits, 0–1, with `DCG = Σ gain / log2(rank + 1)` and ranks
+/// from 1. `gains` has the gain of each hit in the order of the ranking, 0 for irrelevant ones. `ideal` has the gains
+/// of all relevant documents in any order. The result is 0 if nothing is relevant.
 pub fn ndcg(gains: &[f64], ideal: &[f64], depth: usize) -> f64 {
     let mut best = ideal.to_vec();
     best.sort_by(|a, b| b.total_cmp(a));
@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // The second of two relevant ones first, the other third.
+        // The second of two relevant documents is ranked first, and the other third.
         let expected = (1.0 + 0.5) / (1.0 + 1.0 / 3f64.log2());
         assert!((ndcg(&[1.0, 0.0, 1.0], &[1.0, 1.0], 10) - expected).abs() < 1e-12);
         assert_eq!(ndcg(&[0.0, 0.0, 1.0], &[1.0], 2), 0.0);
@@ -32,7 +32,7 @@ mod tests {
     }
 
     proptest! {
-        /// The ideal order scores 1 and no order scores more.
+        /// The ideal order scores 1, and no other order scores more.
         #[test]
         fn the_ideal_order_scores_one(gains in proptest::collection::vec(0u8..4, 1..20), depth in 1usize..25) {
             let gains: Vec<f64> = gains.into_iter().map(f64::from).collect();

@@ -1,30 +1,30 @@
-//! Consolidation priority: how much a node would gain from being replayed now.
+//! Consolidation priority: how much a note would benefit from being replayed now.
 //!
 //! The priority is displacement × overdue × emotion:
 //!
-//! - Displacement measures how far a node lies from its community: a third of its outlier score in the
-//!   spectral embedding, at most 3. Without a score, it is one minus the clustering coefficient (Watts and
-//!   Strogatz 1998).
-//! - Overdue is the time since the last replay in units of the node's interval, as in spaced repetition
-//!   (Leitner 1972), at most 5.
+//! - Displacement measures how far a node is from the centre of its community: a third of its outlier score in the
+//!   spectral embedding, at most 3. For a node without an outlier score, it is one minus the clustering coefficient
+//!   (Watts and Strogatz 1998).
+//! - Overdue is the time since the last replay divided by the node's replay interval, as in spaced repetition (Leitner
+//!   1972), at most 5.
 //! - Emotion is a factor from 1 to 2, because emotional events are remembered better (McGaugh 2004).
 
 use poc_graph::time::{Span, Timestamp};
 
-/// The upper bound of overdue, in intervals of the node.
+/// Upper bound of the overdue factor, in replay intervals.
 pub const MAX_OVERDUE: f64 = 5.0;
 
-/// The overdue of a node that was never replayed, in intervals.
+/// The overdue factor of a node that was never replayed, in replay intervals.
 pub const NEVER_REPLAYED: i64 = 3;
 
-/// The upper bound of displacement.
+/// Upper bound of the displacement.
 pub const MAX_DISPLACEMENT: f64 = 3.0;
 
 /// The outlier score that corresponds to a displacement of 1.
 const OUTLIER: f64 = 3.0;
 
-/// The displacement, 0 to 3. `outlier` is 0 or more. `clustering` returns 0–1 and is called only without an
-/// outlier score.
+/// The displacement, 0–3. `outlier` is the outlier score, 0 or more. `clustering` returns the clustering coefficient,
+/// 0–1; it is called only if there is no outlier score.
 #[inline]
 pub fn displacement(outlier: Option<f64>, clustering: impl FnOnce() -> f64) -> f64 {
     match outlier {
@@ -33,7 +33,7 @@ pub fn displacement(outlier: Option<f64>, clustering: impl FnOnce() -> f64) -> f
     }
 }
 
-/// The priority, 0 to 30. `displacement` is 0–3, `interval` in days (0 counts as 1), `emotion` 0–10.
+/// The priority, 0–30. `displacement` is 0–3, `interval` is in days (0 counts as 1), and `emotion` is 0–10.
 #[inline]
 pub fn priority(
     displacement: f64,
@@ -47,7 +47,7 @@ pub fn priority(
 
 #[inline]
 fn overdue(interval: u16, replayed: Option<Timestamp>, now: Timestamp) -> f64 {
-    // Integers and a single division, because a sort by priority spends most of its time here.
+    // Uses integers and a single division, because sorting by priority spends most of its time here.
     let (passed, unit) = match replayed {
         None => (NEVER_REPLAYED, 1),
         Some(at) => (now.0.saturating_sub(at.0), Span::DAY.0 * i64::from(interval.max(1))),
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(priority(1.0, 0, None, 0.0, Timestamp(0)), 3.0);
         assert_eq!(priority(0.75, 7, None, 5.0, Timestamp(0)), 0.75 * 3.0 * 1.5);
         assert_eq!(priority(3.0, 7, None, 10.0, Timestamp(0)), 18.0);
-        // Two days at an interval of 1; half of 30; interval 0 counts as one day; at most five.
+        // Two days at an interval of 1; half of 30; an interval of 0 counts as one day; at most five.
         assert_eq!((after(2, 1), after(15, 30), after(2, 0), after(99, 7)), (2.0, 0.5, 2.0, 5.0));
         // A replay in the future, after the clock was set back, is not overdue at all.
         assert_eq!(after(-3, 1), 0.0);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        /// More time, emotion or displacement never lower it; it stays within 0 and 30.
+        /// The priority never decreases with time, emotion or displacement, and stays between 0 and 30.
         #[test]
         fn monotone_and_bounded(
             displacement in 0.0f64..=3.0, less in 0.0f64..=1.0, interval in 0u16..40, emotion in 0.0f32..=10.0,

@@ -1,55 +1,56 @@
-//! Score propagation: each of the best notes passes part of its score to related notes, one step far. Related
-//! are the notes it mentions, the notes that mention it, notes that share a rare name with it, and its
-//! neighbours in a session. A window of consecutive notes of a session, scored as one text, passes a share to each
-//! of its notes: the words of a question are often spread over several turns of a conversation. A note that was derived
-//! from others (a fact, a digest) passes a share to each of them: it says in the words of a question what they say
-//! in theirs. A note without mentions and session also receives from its nearest notes by
-//! cosine, in proportion to the cosine.
+//! Score propagation: each of the best notes passes part of its score to related notes, one step away. A related note
+//! is one that it mentions or that mentions it, that shares a rare name with it, or that is next to it in a session.
+//! Three more relations pass score:
 //!
-//! Scores propagate only one step, because further steps bring in more unrelated notes than related ones. Of
-//! several notes that mention a note only the best counts, not their sum; otherwise a note mentioned everywhere
-//! would rank high everywhere. A shared name relates two notes where no note has it as its title, as the
-//! phrases of a text do in HippoRAG (Gutiérrez et al. 2024, NeurIPS): the fewer notes have the name, the more
-//! it passes on.
+//! - A window of consecutive notes of a session is scored as one text and passes a share to each of its notes, because
+//!   the words of a question are often spread over several turns of a conversation.
+//! - A note that was derived from others (a fact, a digest) passes a share to each of them, because it may use the
+//!   words of the question where they use others.
+//! - A note without mentions and session receives from its nearest notes, in proportion to their cosine.
+//!
+//! Scores propagate only one step, because further steps add more unrelated notes than related ones. If several notes
+//! mention a note, only the best one counts; with their sum, a note mentioned everywhere would rank high everywhere. A
+//! shared name relates two notes if no note has it as its title, as phrases do in HippoRAG (Gutiérrez et al. 2024,
+//! NeurIPS): the fewer notes have the name, the more score it passes on.
 
-/// The weight of each kind of relation.
+/// The weights of the relations, as shares of the score that is passed on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PropagationWeights {
-    /// For a note whose title a good note mentions.
+    /// Weight for a note that a good note mentions.
     pub mentioned: f64,
-    /// For a note that mentions the title of a good note.
+    /// Weight for a note that mentions a good note.
     pub mentioning: f64,
-    /// For a note that shares a name with a good note, when no other note has the name.
+    /// Weight for a note that shares a name with a good note, if no other note has the name.
     pub sharing: f64,
-    /// How many further notes may have the name before it counts nothing.
+    /// The number of further notes with the name from which the name passes no score.
     pub shared_by: usize,
-    /// For the previous and the next note in a session.
+    /// Weight for the previous and the next note in a session.
     pub beside: f64,
-    /// For the notes two before and two after.
+    /// Weight for the notes two places before and after in a session.
     pub further: f64,
-    /// For the notes of a window of a session.
+    /// Weight for the notes of a window of a session.
     pub window: f64,
-    /// For a note that another was derived from.
+    /// Weight for a note that a good note was derived from.
     pub derived: f64,
-    /// For a note that a good note has a link of strength 1 with.
+    /// Weight for a note that has a link of strength 1 with a good note.
     pub linking: f64,
-    /// How many links a note may have that pass on their whole share.
+    /// The number of links up to which each link of a note passes on its full share.
     pub linking_degree: usize,
-    /// For a note without other relations, from each of its nearest notes.
+    /// Weight for a note without other relations, for each of its nearest notes.
     pub alike: f64,
 }
 
 impl PropagationWeights {
-    /// What a note of score `score` passes to a note that shares a name with it, where `count` notes have
-    /// the name, including these two. The weight applies in full at 2 and falls linearly to 0 at
+    /// The score that a note of score `score` passes to a note that shares a name with it. `count` is the number of
+    /// notes with the name, including these two. The full weight applies for 2 notes, and it falls linearly to 0 at
     /// `shared_by + 2`.
     pub fn of_shared_name(&self, count: usize, score: f64) -> f64 {
         let others = count.saturating_sub(2) as f64 / self.shared_by.max(1) as f64;
         self.sharing * (1.0 - others).max(0.0) * score.max(0.0)
     }
 
-    /// What a note of score `score` with `degree` links passes on over one of them. With more than
-    /// `linking_degree` links the share falls with the square root of the degree, so that a hub does not raise
+    /// The score that a note of score `score` with `degree` links passes along one link. With more than
+    /// `linking_degree` links, the share falls with the square root of the degree, so that a hub does not raise
     /// everything around it.
     pub fn of_link(&self, strength: f64, degree: usize, score: f64) -> f64 {
         let degree_factor = (self.linking_degree.max(1) as f64 / degree.max(1) as f64).min(1.0).sqrt();
@@ -57,7 +58,7 @@ impl PropagationWeights {
     }
 }
 
-/// The greatest contribution of one kind, and the note it comes from.
+/// The highest contribution of one relation, and the note that it comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct BestContribution {
     worth: f64,
@@ -72,61 +73,59 @@ impl BestContribution {
     }
 }
 
-/// The score that propagates to one note. Contributing notes are identified by a number of the caller's
-/// choice.
+/// The score that is passed to one note. Contributing notes are identified by numbers that the caller chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PropagatedScore {
-    // The best note that mentions this one, and the best that this one mentions.
+    // The best note that mentions this one, and the best note that this one mentions.
     mentioned_by: BestContribution,
     mentions: BestContribution,
-    // The greatest contribution over a shared name.
+    // The highest contribution through a shared name.
     shares: BestContribution,
-    // Sums over the neighbours in its session.
+    // Sums over the neighbours in the note's session.
     beside: f64,
     further: f64,
-    // The best window of its session that contains it.
+    // The best window of the session that contains this note.
     window: f64,
     // The best note derived from it.
     derived: BestContribution,
-    // The greatest contribution over a link.
+    // The highest contribution along a link.
     link: BestContribution,
-    // The sum over the notes nearest to it.
+    // The sum over the nearest notes.
     alike: f64,
 }
 
 impl PropagatedScore {
-    /// Adds a note of score `score` that mentions this one.
+    /// Adds a note with the score `score` that mentions this one.
     pub fn add_mentioned_by(&mut self, score: f64, from: usize) {
         self.mentioned_by.raise(score, from);
     }
 
-    /// Adds a note of score `score` that this one mentions.
+    /// Adds a note with the score `score` that this one mentions.
     pub fn add_mention_of(&mut self, score: f64, from: usize) {
         self.mentions.raise(score, from);
     }
 
-    /// Adds a note that shares a name with this one and passes on `share`, as computed by
-    /// [`PropagationWeights::of_shared_name`].
+    /// Adds a note that shares a name with this one and passes on `share`, from [`PropagationWeights::of_shared_name`].
     pub fn add_shared_name(&mut self, share: f64, from: usize) {
         self.shares.raise(share, from);
     }
 
-    /// Adds the previous or next note in its session, of score `score`.
+    /// Adds the previous or the next note in the session, with its score.
     pub fn add_adjacent(&mut self, score: f64) {
         self.beside += score.max(0.0);
     }
 
-    /// Adds a note two before or two after it in its session, of score `score`.
+    /// Adds a note two places before or after in the session, with its score.
     pub fn add_second_adjacent(&mut self, score: f64) {
         self.further += score.max(0.0);
     }
 
-    /// Adds a window of its session, of score `score`. Of several windows only the best counts.
+    /// Adds a window of the session that contains this note, with its score. Only the best window counts.
     pub fn add_window(&mut self, score: f64) {
         self.window = self.window.max(score);
     }
 
-    /// Adds a note of score `score` that was derived from this one. Of several only the best counts.
+    /// Adds a note with the score `score` that was derived from this one. Only the best one counts.
     pub fn add_derived(&mut self, score: f64, from: usize) {
         self.derived.raise(score, from);
     }
@@ -136,13 +135,13 @@ impl PropagatedScore {
         weights.derived * self.derived.worth
     }
 
-    /// The derived note that it comes from; `None` without one.
+    /// The note that this contribution comes from; `None` if there is none.
     pub fn leading_derived(&self, weights: PropagationWeights) -> Option<usize> {
         (self.derived_share(weights) > 0.0).then_some(self.derived.from)
     }
 
-    /// Adds a note with a link to or from this one that passes on `share`, as computed by
-    /// [`PropagationWeights::of_link`]. Of several only the greatest counts.
+    /// Adds a note that has a link with this one and passes on `share`, from [`PropagationWeights::of_link`]. Only the
+    /// highest share counts.
     pub fn add_link(&mut self, share: f64, from: usize) {
         self.link.raise(share, from);
     }
@@ -152,24 +151,24 @@ impl PropagatedScore {
         self.link.worth
     }
 
-    /// The note at the other end of the best link; `None` without one.
+    /// The note at the other end of the best link; `None` if there is none.
     pub fn linking_source(&self) -> Option<usize> {
         (self.link.worth > 0.0).then_some(self.link.from)
     }
 
-    /// Adds one of its nearest notes, with its cosine and its score.
+    /// Adds one of the nearest notes, with its cosine and its score.
     pub fn add_similar(&mut self, cosine: f64, score: f64) {
         self.alike += cosine.max(0.0) * score.max(0.0);
     }
 
-    /// The contributions of mentions (in the better direction) and of shared names. Only the greater one
-    /// counts, the other is 0; mentions win a tie.
+    /// The contributions of mentions (in the better direction) and of shared names. Only the higher one counts and the
+    /// other is 0; if they are equal, mentions count.
     pub fn name_shares(&self, weights: PropagationWeights) -> [f64; 2] {
         let (mention, shared) = (self.by_mention(weights).worth, self.shares.worth);
         if mention >= shared { [mention, 0.0] } else { [0.0, shared] }
     }
 
-    /// The note that the greater of these contributions comes from; `None` without one.
+    /// The note that the higher of these contributions comes from; `None` if there is none.
     pub fn leading_source(&self, weights: PropagationWeights) -> Option<usize> {
         let mention = self.by_mention(weights);
         let greater = if mention.worth >= self.shares.worth { mention } else { self.shares };
@@ -185,17 +184,17 @@ impl PropagatedScore {
         best
     }
 
-    /// The contribution of the neighbours in its session.
+    /// The contribution of the neighbours in the session.
     pub fn sequence_share(&self, weights: PropagationWeights) -> f64 {
         weights.beside * self.beside + weights.further * self.further
     }
 
-    /// The contribution of the best window of its session.
+    /// The contribution of the best window of the session.
     pub fn window_share(&self, weights: PropagationWeights) -> f64 {
         weights.window * self.window
     }
 
-    /// The contribution of its nearest notes.
+    /// The contribution of the nearest notes.
     pub fn similarity_share(&self, weights: PropagationWeights) -> f64 {
         weights.alike * self.alike
     }
@@ -271,8 +270,8 @@ mod tests {
     }
 
     proptest! {
-        /// Contributions are not negative, do not depend on the order, and are at most the score of the
-        /// contributing note.
+        /// Contributions are not negative, do not depend on the order, and are at most the score of the contributing
+        /// note.
         #[test]
         fn contributions_are_bounded_and_independent_of_the_order(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
             let of = |scores: &[f64]| {
@@ -291,7 +290,7 @@ mod tests {
             prop_assert_eq!(of(&scores).leading_source(WEIGHTS), first);
         }
 
-        /// The fewer notes have a name, the more it contributes, at most the score of the contributing note.
+        /// The fewer notes have a name, the more it contributes, but at most the score of the contributing note.
         #[test]
         fn a_rarer_name_contributes_more(count in 2usize..60, score in -5.0f64..20.0) {
             let share = |count| WEIGHTS.of_shared_name(count, score);

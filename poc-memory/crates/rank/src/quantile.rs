@@ -1,5 +1,5 @@
-//! Quantiles by the nearest-rank method (definition 1 of Hyndman and Fan 1996): the smallest value that at
-//! least a given share of all values do not exceed.
+//! Quantiles by the nearest-rank method (definition 1 of Hyndman and Fan 1996): the smallest value that at least a
+//! given share of all values do not exceed.
 
 /// The quantile for a share, 0–1; `None` without values. Sorts the values.
 pub fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
@@ -8,8 +8,8 @@ pub fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
     values.get(rank.max(1) - 1).copied()
 }
 
-/// The quantile of several groups of values, where each group has the same total weight, however many values
-/// it has. `None` without values.
+/// The quantile of several groups of values. Every group has the same total weight, however many values it has. `None`
+/// without values.
 pub fn of_groups<'a>(groups: impl Iterator<Item = &'a [f64]>, share: f64) -> Option<f64> {
     let weighted = |group: &'a [f64]| group.iter().map(move |&value| (value, 1.0 / group.len() as f64));
     let mut values: Vec<(f64, f64)> = groups.flat_map(weighted).collect();
@@ -18,7 +18,7 @@ pub fn of_groups<'a>(groups: impl Iterator<Item = &'a [f64]>, share: f64) -> Opt
     let mut beneath = 0.0;
     let reached = values.iter().find(|(_, weight)| {
         beneath += weight;
-        // Sums of fractions may be slightly too small by rounding.
+        // Rounding may make sums of fractions slightly too small.
         beneath >= share.clamp(0.0, 1.0) * all - 1e-9
     });
     reached.or(values.last()).map(|(value, _)| *value)

@@ -1,7 +1,7 @@
-//! Recall at a depth: the share of the relevant documents among the first hits.
+//! Recall at a depth: the share of all relevant documents that are among the first hits.
 
-/// The share, 0–1, of all `relevant` documents that are among the first `depth` hits. `gains` are the gains of
-/// the hits in the order of the ranking, 0 for a hit that is not relevant. 0 when nothing is relevant.
+/// The share, 0–1, of all `relevant` documents that are among the first `depth` hits. `gains` has the gain of each hit
+/// in the order of the ranking, 0 for irrelevant ones. The result is 0 if nothing is relevant.
 pub fn recall_at(gains: &[f64], relevant: usize, depth: usize) -> f64 {
     let found = gains.iter().take(depth).filter(|gain| **gain > 0.0).count();
     if relevant == 0 { 0.0 } else { found as f64 / relevant as f64 }

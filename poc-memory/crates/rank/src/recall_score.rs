@@ -1,6 +1,6 @@
-//! The score of `recall`: similarity to the question, weight by use, and distance in hops.
+//! The score of `recall`: similarity to the question, weight from use, and distance in hops.
 
-/// The similarity, 0–1, for a cosine of −1 to 1: `(cos + 1) / 2`.
+/// Maps a cosine of −1 to 1 to a similarity of 0–1: `(cos + 1) / 2`.
 pub fn likeness(cosine: f64) -> f64 {
     f64::midpoint(cosine, 1.0).clamp(0.0, 1.0)
 }
@@ -8,19 +8,19 @@ pub fn likeness(cosine: f64) -> f64 {
 /// The exponents of similarity and weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecallExponents {
-    /// α, the exponent of the similarity.
+    /// The exponent α of the similarity.
     pub likeness: f64,
-    /// β, the exponent of the weight.
+    /// The exponent β of the weight.
     pub weight: f64,
 }
 
-/// `likeness^α · graph · weight^β`, where `graph` is the factor of [`after_hops`]: 1 for a node that was found
-/// directly.
+/// The score `likeness^α · graph · weight^β`, where `graph` is the factor of [`after_hops`]. It is 1 for a node that
+/// was found directly.
 pub fn score(likeness: f64, graph: f64, weight: f64, exponents: RecallExponents) -> f64 {
     likeness.powf(exponents.likeness) * graph * weight.powf(exponents.weight)
 }
 
-/// The factor for a node reached over `hops` edges: `1 / factor^hops`.
+/// The factor of a node that was reached over `hops` edges: `1 / factor^hops`.
 pub fn after_hops(hops: usize, factor: f64) -> f64 {
     factor.powi(-i32::try_from(hops).unwrap_or(i32::MAX))
 }
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(likeness(1.002), 1.0);
         assert_eq!(score(0.8, 1.0, 4.0, USUAL), 1.6);
         assert_eq!([after_hops(0, 2.0), after_hops(1, 2.0), after_hops(2, 2.0)], [1.0, 0.5, 0.25]);
-        // Two hops from a start of likeness 0.9, at a node that weighs 2.25.
+        // Two hops from a node of likeness 0.9, to a node of weight 2.25.
         assert!((score(0.9, after_hops(2, 2.0), 2.25, USUAL) - 0.9 / 4.0 * 1.5).abs() < 1e-12);
     }
 

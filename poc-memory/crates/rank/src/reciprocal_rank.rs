@@ -1,6 +1,7 @@
 //! Reciprocal rank (Voorhees 1999) of the first relevant hit. Its mean over many questions is the MRR.
 
-/// `1 / rank` of the first hit with a gain above 0 among the first `depth`, ranks from 1; 0 without one.
+/// The reciprocal rank `1 / rank`, with ranks from 1, of the first hit with a gain above 0 among the first `depth`; 0
+/// if there is none.
 pub fn reciprocal_rank(gains: &[f64], depth: usize) -> f64 {
     let first = gains.iter().take(depth).position(|gain| *gain > 0.0);
     first.map_or(0.0, |before| 1.0 / (before as f64 + 1.0))
@@ -20,7 +21,7 @@ mod tests {
     }
 
     proptest! {
-        /// With one relevant document, it is above 0 exactly when that document is found.
+        /// With one relevant document, the result is above 0 exactly if that document is found.
         #[test]
         fn it_is_above_zero_when_something_is_found(place in 0usize..20, depth in 1usize..25) {
             let mut gains = vec![0.0; 20];

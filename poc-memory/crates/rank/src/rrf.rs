@@ -4,12 +4,12 @@
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// The constant of the paper; the greater it is, the more slowly the score falls with the rank.
+/// The constant of the paper. With a greater constant, the score falls more slowly with the rank.
 pub const K: f64 = 60.0;
 
-/// Fuses ranked lists, each with its weight. An item scores the sum of `weight / (K + rank)` over the lists
-/// that contain it, ranks from 1. Best first, ties by item. With three lists of weight 1 the greatest possible
-/// score is 3/61. No list contains an item twice; lists of weight 0 are ignored.
+/// Fuses ranked lists, each with its weight. The score of an item is the sum of `weight / (K + rank)` over the lists
+/// that contain it, with ranks from 1. Items are returned best first; equal scores are ordered by item. The maximum
+/// score with three lists of weight 1 is 3/61. No list may repeat an item. Lists of weight 0 are ignored.
 pub fn rrf<T: Copy + Eq + Hash + Ord>(lists: &[(f64, &[T])]) -> Vec<(T, f64)> {
     let mut worth: FxHashMap<T, f64> = FxHashMap::default();
     for &(weight, list) in lists.iter().filter(|(weight, _)| *weight > 0.0) {
@@ -34,7 +34,7 @@ mod tests {
         assert_eq!(fused, expected);
     }
 
-    /// Three rankings of items below 12, each of some of them.
+    /// Three rankings, each of some items below 12.
     fn lists() -> impl Strategy<Value = Vec<Vec<u8>>> {
         let list = Just((0u8..12).collect::<Vec<u8>>()).prop_shuffle();
         proptest::collection::vec((list, 0usize..12), 3).prop_map(|lists| {
@@ -43,7 +43,7 @@ mod tests {
     }
 
     proptest! {
-        /// It equals its definition and is at most the score of an item that is first in every list.
+        /// The score equals its definition and is at most that of an item that is first in every list.
         #[test]
         fn it_is_its_definition_and_at_most_three_sixty_firsts(lists in lists()) {
             let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());

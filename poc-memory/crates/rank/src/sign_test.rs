@@ -1,13 +1,13 @@
-//! The sign test (Dixon and Mood 1946): whether paired values fell more often than chance explains.
+//! The sign test (Dixon and Mood 1946): whether paired values decreased more often than chance explains.
 
-/// The probability that at least `worse` of `worse + better` changed values fall when each falls or rises with
-/// probability ½: `Σ C(n, k) / 2ⁿ` for `k` from `worse` to `n`. 1 when none fell.
+/// The p-value, 0–1: the probability that at least `worse` of `worse + better` changed values decrease if decrease and
+/// increase are equally likely: `Σ C(n, k) / 2ⁿ` for `k` from `worse` to `n`. It is 1 if no value decreased.
 pub fn p_of_fall(worse: u32, better: u32) -> f64 {
     let n = worse + better;
     if worse == 0 {
         return 1.0;
     }
-    // ln C(n, k) and ln 2ⁿ, because the numbers themselves overflow.
+    // Uses ln C(n, k) and ln 2ⁿ, because the numbers themselves overflow.
     let ln_factorial = |k: u32| (1..=k).map(|i| f64::from(i).ln()).sum::<f64>();
     let ln_choose = |k: u32| ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
     let half = f64::from(n) * std::f64::consts::LN_2;
@@ -28,7 +28,8 @@ mod tests {
     }
 
     proptest! {
-        /// Falls and rises share all outcomes except that both count the equal split.
+        /// The p-values of decreases and of increases add up to 1 plus the probability of the observed split, which
+        /// both count.
         #[test]
         fn it_is_a_probability_and_symmetric(worse in 1u32..60, better in 1u32..60) {
             let n = worse + better;

@@ -1,11 +1,11 @@
-//! A sparse accumulator: sums by node, gathered during a walk over the graph.
+//! A sparse accumulator, which sums values by node during a traversal of the graph.
 
 use poc_graph::Ix;
 use rustc_hash::FxHashMap;
 
-/// Sums by node, in the order in which the nodes were first added. Memory and time are proportional to the
-/// number of distinct nodes added, not to the size of the graph. After many nodes it switches from a hash map
-/// to an array over all nodes, which is then cheaper. The switch does not change any result.
+/// Sums by node, in the order in which the nodes were first added. Memory and time are proportional to the number of
+/// distinct nodes added, not to the size of the graph. After many nodes it switches from a hash map to an array over
+/// all nodes, which is then cheaper. The switch does not change any result.
 #[derive(Debug, Default)]
 pub(super) struct SparseAccumulator {
     all: Vec<(Ix, f64)>,
@@ -15,12 +15,12 @@ pub(super) struct SparseAccumulator {
     slots: usize,
 }
 
-/// The position of each node in the list.
+/// The position of each node in the list of sums.
 #[derive(Debug)]
 enum Positions {
     Sparse(FxHashMap<Ix, u32>),
-    /// By node index: the position plus 1, and 0 for a node that was not added. An array of zeros costs no
-    /// memory until its pages are written.
+    /// By node index: the position plus 1, or 0 for a node that was not added. Zero pages of the array take no memory
+    /// until they are written.
     Dense(Vec<u32>),
 }
 
@@ -30,12 +30,12 @@ impl Default for Positions {
     }
 }
 
-/// The array replaces the map when more than one in this many nodes of the graph was added. By then the map
-/// costs more than clearing the array.
+/// The array replaces the map when more than one in this many nodes of the graph was added. From then on the map costs
+/// more than clearing the array.
 const SPARSE: usize = 64;
 
 impl SparseAccumulator {
-    /// An empty accumulator for indexes below `slots`.
+    /// Creates an empty accumulator for node indexes below `slots`.
     pub(super) fn new(slots: Ix) -> Self {
         SparseAccumulator {
             many: slots as usize / SPARSE,
@@ -44,7 +44,7 @@ impl SparseAccumulator {
         }
     }
 
-    /// Adds to the sum of a node. Indexes from `slots` up may be ignored.
+    /// Adds to the sum of a node. Indexes of `slots` or more may be ignored.
     pub(super) fn add(&mut self, ix: Ix, amount: f64) {
         let next = self.all.len() as u32;
         let position = match &mut self.positions {
@@ -66,7 +66,7 @@ impl SparseAccumulator {
         }
     }
 
-    /// Adds to the sum of a node that was added before; returns whether it was.
+    /// Adds to the sum of a node only if the node was added before; returns whether it was.
     pub(super) fn add_to_known(&mut self, ix: Ix, amount: f64) -> bool {
         let position = match &self.positions {
             Positions::Sparse(positions) => positions.get(&ix).copied(),
@@ -78,7 +78,7 @@ impl SparseAccumulator {
         sum.map(|(_, sum)| *sum += amount).is_some()
     }
 
-    /// Every node added, with its sum, in the order in which they were first added.
+    /// All nodes with their sums, in the order in which they were first added.
     pub(super) fn all(&self) -> &[(Ix, f64)] {
         &self.all
     }

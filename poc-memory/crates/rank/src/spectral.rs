@@ -1,18 +1,18 @@
-//! Nearest neighbours in the spectral embedding, where the distance of two nodes is the square root of their
-//! commute time ([`Embedding`]; Qiu and Hancock 2007).
+//! Nearest neighbours in the spectral embedding, where the distance of two nodes is the square root of their commute
+//! time ([`Embedding`]; Qiu and Hancock 2007).
 //!
-//! Distances from a seed of weight w are divided by w, which is scaled to 1 for the heaviest seed. The distance
-//! of a node with a direct edge of strength s to the seed is also divided by s, so that a weak edge does not
-//! count as near. The distance of a node is the smallest of its distances from the seeds.
+//! The distance from a seed of weight w is divided by w, where the weight of the heaviest seed is scaled to 1. If the
+//! node has an edge of strength s to the seed, the distance is also divided by s, so that a weak edge does not make a
+//! node near. The distance of a node is the smallest of its distances from the seeds.
 
 use super::top_k::{Ranked, Top};
 use poc_graph::{Embedding, Ix, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The `k` nodes nearest to the seeds with their distances (0 or more), nearest first, ties by id. Only nodes in
-/// the components of the seeds that `accepts` allows are considered. Weights are above 0; seeds without
-/// coordinates are ignored.
+/// The `k` nodes nearest to the seeds with their distances (0 or more), nearest first. Equal distances are ordered by
+/// id. Only nodes that `accepts` allows and that are in the component of a seed are considered. Weights must be above
+/// 0. Seeds without coordinates are ignored.
 pub fn nearest(
     view: &View,
     embedding: &Embedding,
@@ -35,7 +35,7 @@ pub fn nearest(
     let mut top: Top<Ranked<Ix>> = Top::new(k);
     for (component, seeds) in components {
         for &ix in embedding.members(component) {
-            // Most nodes are rejected after a few coordinates, because they are too far already.
+            // Most nodes are rejected after a few coordinates, because they are already too far away.
             let mut distance = top.floor().map_or(f64::INFINITY, |worst| -worst.score);
             let mut found = false;
             let place = embedding.coordinates(ix);
@@ -61,18 +61,18 @@ pub fn nearest(
 
 struct Seed<'a> {
     ix: Ix,
-    // 0–1.
+    // The weight of the seed, above 0 and at most 1.
     weight: f64,
     place: &'a [f32],
 }
 
 impl Seed<'_> {
-    /// The scaled distance of a point from the seed; `None` when it exceeds `max` or the point is empty.
+    /// The scaled distance of a point from the seed; `None` if it exceeds `max` or the point is empty.
     fn distance(&self, place: &[f32], max: f64) -> Option<f64> {
         if place.is_empty() {
             return None;
         }
-        // Slightly more, because the result is rounded.
+        // The limit is slightly larger because the result is rounded.
         let limit = (max * self.weight).powi(2) * (1.0 + 1e-5);
         let mut square = 0.0;
         for (mine, theirs) in self.place.chunks(4).zip(place.chunks(4)) {
@@ -86,8 +86,8 @@ impl Seed<'_> {
     }
 }
 
-/// Rounds a distance to six digits, the precision of the coordinates. Nodes that are equally far by symmetry
-/// are then ordered by id and not by rounding errors.
+/// Rounds a distance to six digits, the precision of the coordinates. Nodes that are equally far by symmetry are then
+/// ordered by id and not by rounding errors.
 fn rounded(distance: f64) -> f64 {
     const DROPPED: u32 = 32;
     f64::from_bits((distance.to_bits() + (1 << (DROPPED - 1))) >> DROPPED << DROPPED)
@@ -111,8 +111,8 @@ pub(super) mod tests {
         }
     }
 
-    /// 0 —1— 1 —½— 2. The volume is 3; the resistance is 1 between 0 and 1, 2 between 1 and 2, and 3
-    /// between 0 and 2; a distance is the root of volume × resistance.
+    /// 0 —1— 1 —½— 2. The volume is 3. The resistance is 1 between 0 and 1, 2 between 1 and 2, and 3 between 0 and 2. A
+    /// distance is the root of volume × resistance.
     #[test]
     fn by_hand_on_a_path() {
         let view = view(3, &[(0, 1, 1.0), (1, 2, 0.5)]);

@@ -1,15 +1,15 @@
-//! Standard scores: how many standard deviations a value lies above the mean. They make scores of different
-//! kinds comparable and, unlike ranks or a rescaling to 0–1, preserve how far the best values stand out.
+//! Standard scores: how many standard deviations a value is above the mean. They make scores of different kinds
+//! comparable and, unlike ranks or a rescaling to 0–1, preserve how far the best values stand out.
 
 /// Added to the deviation to avoid a division by zero when all values are equal.
 const EPSILON: f64 = 1e-9;
 
-/// Values are counted in units of 2⁻⁴⁰; this is how many units make 1.
+/// Values are counted in units of 2⁻⁴⁰. This is the number of units in 1.
 const UNIT: f64 = (1u64 << 40) as f64;
 
-/// The first two moments of values: their sum and the sum of their squares. Both are integers in units of
-/// 2⁻⁴⁰, so the result does not depend on the order of the values, not even in the last digit. An index
-/// rebuilt for a past state therefore reproduces the scores of that time. Values may be up to 8 million.
+/// The first two moments of a set of values: their sum and the sum of their squares. Both are integers in units of
+/// 2⁻⁴⁰, so the result does not depend on the order of the values, not even in the last digit. An index rebuilt for a
+/// past state therefore reproduces the scores of that time. Values may be at most 8 million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     sum: i128,
@@ -17,7 +17,7 @@ pub struct Moments {
 }
 
 fn units(value: f64) -> i128 {
-    // Through i64, because processors convert to it in one instruction.
+    // The detour through i64 is faster, because processors convert to it in one instruction.
     i128::from((value * UNIT) as i64)
 }
 
@@ -27,7 +27,7 @@ fn square(units: i128) -> i128 {
 }
 
 impl Moments {
-    /// Adds a value. Zeros may be left out.
+    /// Adds a value. Zeros need not be added.
     #[inline]
     pub fn add(&mut self, value: f64) {
         let units = units(value);
@@ -42,14 +42,14 @@ impl Moments {
         self.squares -= square(units);
     }
 
-    /// The moments of the same values, each occurring `factor` times.
+    /// The moments of the same values, each repeated `factor` times.
     #[must_use]
     pub fn times(self, factor: usize) -> Moments {
         let factor = factor as i128;
         Moments { sum: self.sum * factor, squares: self.squares * factor }
     }
 
-    /// The scale of `count` values in total; those that were not added count as 0.
+    /// The mean and deviation of `count` values in total. Values that were not added count as 0.
     pub fn scale(self, count: usize) -> Scale {
         let count = count.max(1) as f64;
         let mean = self.sum as f64 / UNIT / count;
@@ -92,7 +92,7 @@ mod tests {
         assert!((known.standard(9.0) - 2.0).abs() < 1e-8);
         assert_eq!(scale(&[3.0; 5]).standard(3.0), 0.0);
         assert_eq!(Moments::default().scale(0).standard(0.0), 0.0);
-        // A single non-zero value among n has the score √(n − 1), however great it is.
+        // A single non-zero value among n has the score √(n − 1), however large it is.
         for value in [1.0, 5_290.0, 7e6] {
             let alone = scale(&[&[value][..], &[0.0; 49]].concat());
             assert!((alone.standard(value) - 7.0).abs() < 1e-6, "{value}");

@@ -1,18 +1,18 @@
-//! The strongest paths from a node to the nodes around it. The strength of a path is the product of the
-//! strengths of its edges (the max–product semiring of Mohri 2002). If an edge of strength s is passed with
-//! probability s, the strongest path is the most likely one.
+//! The strongest paths from a node to the nodes around it. The strength of a path is the product of the strengths of
+//! its edges (the max–product semiring of Mohri 2002). If a walk follows an edge of strength s with probability s, the
+//! strongest path is the most likely one.
 
 use poc_graph::{Ix, View, cancellation};
 use rustc_hash::FxHashMap;
 
-/// Every node within `hops` edges of `center`, with the strength (0–1) of the strongest path of at most that
-/// many edges; without the center, in unspecified order. Only nodes that `accepts` allows are reached or
-/// passed through, except the center.
+/// Every node within `hops` edges of `center`, with the strength (0–1) of the strongest path of at most that many
+/// edges, in unspecified order. The centre itself is not included. Nodes that `accepts` rejects are neither reached nor
+/// passed through.
 pub fn reach(view: &View, center: Ix, hops: usize, mut accepts: impl FnMut(Ix) -> bool) -> Vec<(Ix, f64)> {
     let mut best: FxHashMap<Ix, f64> = FxHashMap::from_iter([(center, 1.0)]);
     let mut front = vec![(center, 1.0)];
     for _ in 0..hops {
-        // Arrivals are collected separately: if they continued within the same hop, paths would exceed `hops`.
+        // Arrivals are collected separately. If they continued within the same hop, paths could exceed `hops`.
         let mut arriving: FxHashMap<Ix, f64> = FxHashMap::default();
         for (ix, strength) in front.drain(..) {
             for edge in view.merged_edges(ix) {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     proptest! {
-        /// It equals a power of the matrix of strengths in the max–product semiring.
+        /// The result equals a power of the matrix of strengths in the max–product semiring.
         #[test]
         fn it_is_a_power_of_the_matrix(
             links in proptest::collection::vec((0u64..7, 0u64..7, 0.0f64..=1.0), 0..18),

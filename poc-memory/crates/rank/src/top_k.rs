@@ -1,13 +1,12 @@
-//! The greatest `k` of many values.
+//! Selects the greatest `k` of many values.
 
 use poc_graph::NodeId;
 use std::cmp::Ordering;
 
-/// A node with its score and a payload. Ordered by score, then by descending id, so that the greater is the
-/// better one.
+/// A node with its score and a payload. Ordered by score, then by descending id, so that the greater one ranks first.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranked<T> {
-    /// The score.
+    /// The score; higher is better.
     pub score: f64,
     /// The node.
     pub id: NodeId,
@@ -35,25 +34,25 @@ impl<T> PartialEq for Ranked<T> {
 
 impl<T> Eq for Ranked<T> {}
 
-/// Keeps the greatest `limit` of the values offered. Values are gathered until there are twice as many and then
-/// cut down by selection, which takes constant time per value; a heap takes longer the greater the limit is.
+/// Keeps the greatest `limit` of the values offered. Values are collected until there are twice as many, and are then
+/// cut down by selection. This takes constant time per value, while the time of a heap grows with the limit.
 pub struct Top<T> {
     limit: usize,
     kept: Vec<T>,
-    // At least `limit` values offered so far are not less than this.
+    // At least `limit` of the values offered so far are not below this.
     floor: Option<T>,
 }
 
-/// The minimum number of values gathered beyond the limit.
+/// The minimum number of values collected beyond the limit.
 const ROOM: usize = 16;
 
 impl<T: Ord + Copy> Top<T> {
-    /// Keeps the greatest `limit` values; none for 0.
+    /// Creates a selection of the greatest `limit` values; with 0 it keeps none.
     pub fn new(limit: usize) -> Self {
         Top { limit, kept: Vec::new(), floor: None }
     }
 
-    /// False for a value that cannot be among the greatest `limit`.
+    /// Whether a value may be among the greatest `limit`; `false` is certain.
     #[inline]
     pub fn takes(&self, value: &T) -> bool {
         self.limit > 0 && self.floor.is_none_or(|floor| *value > floor)
@@ -70,8 +69,8 @@ impl<T: Ord + Copy> Top<T> {
         }
     }
 
-    /// The bound that a value must exceed; `None` while every value is taken. After [`Top::narrow`] it is the
-    /// least of the greatest `limit` values; before, it may be lower.
+    /// The bound that a value must exceed; `None` while every value is accepted. After [`Top::narrow`] it is the
+    /// smallest of the greatest `limit` values; before, it may be lower.
     #[inline]
     pub fn floor(&self) -> Option<&T> {
         self.floor.as_ref()

@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with the properties that must hold for any input; see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +15,7 @@ use std::sync::LazyLock;
 
 static NAMES: LazyLock<Names> = LazyLock::new(|| Names::of(&Config::defaults().unwrap()));
 
-/// Parses a pipeline. It prints as a text that parses to the same pipeline, and can be completed everywhere.
+/// Parses a pipeline. Its printed text must parse to the same pipeline, and completion must work at every position.
 pub fn pipeline(text: &str) {
     for at in [text.len() / 2, text.len()] {
         let completions = complete(text, at, &NAMES, &["linker"]);

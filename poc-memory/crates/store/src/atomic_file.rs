@@ -1,8 +1,8 @@
-//! Files that are complete or absent. They are written under a temporary name, synced and renamed, and read
-//! back only when length, checksum and fingerprint match.
+//! Files that are either complete or absent. They are written under a temporary name, synced and renamed. They are read
+//! back only if length, checksum and fingerprint match.
 //!
-//! Layout: magic (8 bytes), fingerprint of kind and settings (32), sequence number (8, little
-//! endian), payload length (8, little endian), BLAKE3 of everything else (32), payload.
+//! Layout: magic (8 bytes), fingerprint of kind and settings (32), sequence number (8, little endian), payload length
+//! (8, little endian), BLAKE3 of everything else (32), payload.
 
 use super::disk;
 use poc_graph::error::{Error, Result};
@@ -30,18 +30,18 @@ impl From<AtomicFileError> for Error {
     }
 }
 
-/// Identifies what a file contains: the hash of a description of its kind, format and settings.
+/// Identifies the format of a file: the hash of a description of its kind, format and settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The fingerprint of a description of the format.
+    /// The fingerprint of a description.
     pub fn of(description: &str) -> Self {
         Fingerprint(*blake3::hash(description.as_bytes()).as_bytes())
     }
 }
 
-/// Writes `parts`, one after another, as the payload of the file.
+/// Atomically writes a file whose payload is the concatenation of `parts`.
 pub fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[u8]]) -> Result<()> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut header = Vec::with_capacity(HEADER);
@@ -60,7 +60,7 @@ pub fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
     Ok(replace(path, parts).map_err(|source| AtomicFileError::Write { path: path.to_owned(), source })?)
 }
 
-/// Removes the file durably; it may be missing.
+/// Removes a file durably. Succeeds if the file does not exist.
 pub fn remove(path: &Path) -> Result<()> {
     let removed = match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -70,7 +70,7 @@ pub fn remove(path: &Path) -> Result<()> {
     Ok(removed.map_err(|source| AtomicFileError::Remove { path: path.to_owned(), source })?)
 }
 
-/// The sequence number and the payload of the file; `None` when it is missing, damaged, or has another
+/// The sequence number and the payload of the file; `None` if the file is missing or damaged, or has another
 /// fingerprint.
 pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     let mut bytes = match fs::read(path) {
@@ -91,7 +91,7 @@ pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     Some((seq, bytes))
 }
 
-/// Whether the file exists and is not as it was written, whatever it contains.
+/// Whether the file exists but its length or checksum is wrong. Its fingerprint is not checked.
 pub fn is_damaged(path: &Path) -> bool {
     match fs::read(path) {
         Ok(bytes) => {
@@ -136,7 +136,7 @@ fn checksum(fields: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    // Always the same name, so that the leftover of a killed process is overwritten.
+    // The temporary name is always the same, so that the leftover of a killed process is overwritten.
     let partial = path.with_extension("partial");
     let write = || {
         let mut file = File::create(&partial)?;
@@ -146,7 +146,7 @@ fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
         file.sync_all()?;
         fs::rename(&partial, path)
     };
-    // On a full disk the leftover would take the space that the next attempt needs.
+    // On a full disk, a leftover would take the space that the next attempt needs.
     write().inspect_err(|_| drop(fs::remove_file(&partial)))?;
     File::open(directory)?.sync_all()
 }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-    // Every case waits for the disk.
+    // Each case waits for the disk, so there are few.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]

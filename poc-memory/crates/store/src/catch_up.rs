@@ -1,4 +1,4 @@
-//! Brings everything that is derived from the log to the log's last transaction at open.
+//! Brings everything that is derived from the log up to the log's last transaction when a store opens.
 
 use super::delta::deltas;
 use super::engine::{Engine, EngineError, Mark, changes};
@@ -15,16 +15,16 @@ use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::sync::Arc;
 
-/// Records between two heartbeats, and deltas in one batch for a follower.
+/// Number of records between two heartbeats, and of deltas in a batch for a follower.
 const BATCH: usize = 2000;
 
-/// Brings an engine to the end of the log.
+/// Brings an engine up to the end of the log.
 ///
 /// # Errors
-/// When the engine is ahead of the log or followed another one.
+/// Fails if the engine is ahead of the log or belongs to another log.
 pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<()> {
     let mark = engine.mark()?;
-    // Of changes that a crash left half applied, the log must have all, or what is applied cannot be completed.
+    // The log must contain all changes that a crash left half applied, or they cannot be completed.
     for mark in [mark].into_iter().chain(engine.unfinished()?) {
         if mark == Mark::default() {
             continue;
@@ -41,8 +41,8 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
     })
 }
 
-/// Brings saved views, which contain everything up to transaction `seq`, to the end of the log. Returns
-/// the number of changes applied.
+/// Brings saved views, which contain everything up to transaction `seq`, up to the end of the log. Returns the number
+/// of changes applied.
 pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usize> {
     let mut taken = 0;
     log.replay(seq + 1, log.last(), &mut |txn, _| {
@@ -52,12 +52,12 @@ pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usiz
     Ok(taken)
 }
 
-/// Applies a transaction to the views of all tenants, which nobody else may have. Returns the number of changes.
+/// Applies a transaction to the views of all tenants, which must not be shared. Returns the number of changes.
 pub(super) fn apply_to_views(views: &mut Views, txn: &LoggedTransaction) -> Result<usize> {
     // A view holds no vectors, so no embedder and no records are needed.
     let deltas = deltas(&txn.writes, "", &NoRecords)?;
     let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
-    // No other reference exists, so nothing is copied.
+    // There is no other reference, so nothing is copied.
     Arc::make_mut(view).apply(txn.seq, &deltas);
     Ok(deltas.len())
 }
@@ -75,7 +75,7 @@ impl Records for NoRecords {
     }
 }
 
-/// Builds the views from the engine: one for every tenant that has ever written.
+/// Builds the views from the engine: one for every tenant that has ever written anything.
 pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
     let mut tenants = vec![Tenant::default()];
     each(&TenantRecords { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
@@ -108,7 +108,7 @@ fn view(engine: &TenantRecords<'_>, seq: u64, beat: &dyn Fn()) -> Result<View> {
     Ok(view.finish(seq))
 }
 
-/// Calls `take` with the key and value of every record of a table, by key.
+/// Calls `take` with the key and value of every record of a table, in the order of keys.
 fn each<R: Record>(
     engine: &TenantRecords<'_>,
     beat: &dyn Fn(),
@@ -124,29 +124,29 @@ fn each<R: Record>(
     })
 }
 
-/// What followers are brought up to date from.
+/// The sources from which followers are brought up to date.
 pub(super) struct Sources {
     pub(super) log: Arc<Log>,
     pub(super) engine: Arc<dyn Engine>,
-    /// The embedder whose vectors are fed.
+    /// The name of the embedder whose vectors followers receive.
     pub(super) embedder: String,
-    /// The tenants at open, with their numbers of nodes.
+    /// The tenants at open, with their number of nodes.
     pub(super) tenants: Vec<(Tenant, usize)>,
-    /// Whether no file may change. Followers are then filled from the records, and what they saved is not read.
+    /// Whether no file may be changed. Followers are then filled from the records, and their saved state is not read.
     pub(super) read_only: bool,
 }
 
-/// Up to so many nodes, or bytes of log, readers wait for a follower.
+/// Limits up to which readers wait for a follower: the number of nodes, and the bytes of log.
 const QUICK_NODES: usize = 5_000;
 const QUICK_BYTES: u64 = 8 << 20;
 
-/// The tenants of which a follower must be fed everything.
+/// The tenants whose complete data must be fed to a follower.
 pub(super) fn lacking(follower: &dyn Follower, sources: &Sources) -> Vec<Tenant> {
     let tenants = sources.tenants.iter().filter(|(_, nodes)| *nodes > 0).map(|(tenant, _)| *tenant);
     tenants.filter(|&tenant| follower.lacks(tenant)).collect()
 }
 
-/// Whether bringing a follower to the end of the log takes longer than readers should wait.
+/// Whether bringing a follower up to the end of the log takes longer than readers should wait.
 pub(super) fn is_long(follower: &dyn Follower, sources: &Sources, lacking: &[Tenant]) -> bool {
     let lacking = sources.tenants.iter().filter(|(tenant, _)| lacking.contains(tenant));
     let nodes: usize = lacking.map(|(_, nodes)| nodes).sum();
@@ -154,8 +154,8 @@ pub(super) fn is_long(follower: &dyn Follower, sources: &Sources, lacking: &[Ten
     nodes > QUICK_NODES || applied > 0 && sources.log.bytes_after(applied) > QUICK_BYTES
 }
 
-/// Feeds a follower all nodes and vectors of the tenants that it lacks. One that was empty then reflects
-/// transaction `target`, which the engine contains. Returns the number of changes applied.
+/// Feeds a follower all nodes and vectors of the tenants that it lacks. A follower that was empty then reflects
+/// transaction `target`, which the engine must contain. Returns the number of changes applied.
 pub(super) fn feed(
     follower: &dyn Follower,
     sources: &Sources,
@@ -183,14 +183,14 @@ pub(super) fn feed(
         vectors.finish()?;
     }
     if follower.applied() == 0 {
-        // The scan may already have seen later transactions; applying those again changes nothing.
+        // The scan may have seen later transactions. Applying those again changes nothing.
         follower.apply(target, Tenant::default(), &[])?;
     }
     Ok(taken)
 }
 
-/// Brings a follower to transaction `target`, which the engine contains, from the log. Returns the number
-/// of changes applied.
+/// Brings a follower up to transaction `target`, which the engine must contain, from the log. Returns the number of
+/// changes applied.
 pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) -> Result<usize> {
     let Sources { log, engine, embedder, .. } = sources;
     let mut taken = 0;

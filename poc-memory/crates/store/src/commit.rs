@@ -1,11 +1,12 @@
-//! Group commit: one thread writes the log, the engine and the followers.
+//! Group commit: a single thread writes to the log, the engine and the followers.
 //!
-//! The committer takes all waiting transactions, writes and syncs them together, applies them to the
-//! engine and the followers, publishes the newest view and wakes the waiting writers. Many writers
-//! share one sync, and readers see only what is durable.
+//! The committer takes all waiting transactions, writes and syncs them together, applies them to the engine and the
+//! followers, publishes the newest view and wakes the waiting writers. Many writers share one sync, and readers see
+//! only durable data.
 //!
-//! When the disk fails a write, every transaction that is not durable is taken back and its writer gets the error. The
-//! committer then tries again and again to bring the files into order: at intervals, and before every further write.
+//! If the disk fails a write, every transaction that is not durable is rolled back and its writer gets the error. The
+//! committer then repeatedly tries to restore the files to a consistent state: at intervals, and before every further
+//! write.
 
 pub(super) mod outcome;
 mod shared_log;
@@ -33,67 +34,68 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a check of the files waits for the committer, which may wait for a slow disk.
+/// Maximum time that a check of the files waits for the committer, which may itself wait for a slow disk.
 const CHECK_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Queue {
     waiting: Vec<PendingTransaction>,
     closed: bool,
-    /// Whether the shared log may have records that the store lacks, or does not answer.
+    /// Whether the shared log may have records that the store lacks, or is not reachable.
     has_news: bool,
-    /// How many attempts to write again were asked for.
+    /// The number of attempts to resume writing that were requested so far.
     attempts_wanted: u64,
-    /// How many checks of the files of the log were asked for.
+    /// The number of checks of the log's files that were requested so far.
     checks_wanted: u64,
 }
 
-/// Whether the store takes writes.
+/// Whether the store accepts writes.
 struct Writability {
-    /// Why it takes none.
+    /// Why the store accepts no writes; `None` if it does.
     cause: Option<ReadOnlyCause>,
-    /// How many of the attempts that were asked for have been made.
+    /// The number of requested attempts that are finished.
     attempts_made: u64,
-    /// The same for checks of the files of the log.
+    /// The number of requested checks of the log's files that are finished.
     checks_made: u64,
 }
 
-/// What the committer does next.
+/// The next work of the committer.
 enum Work {
     Commit(Vec<PendingTransaction>),
-    /// Reads on in the shared log.
+    /// Read new records from the shared log.
     Follow,
-    /// Tries to write again, for all attempts that were asked for so far.
+    /// Try to resume writing, on behalf of all attempts requested so far.
     Resume(u64),
-    /// Checks the files of the log, for all checks that were asked for so far.
+    /// Check the files of the log, on behalf of all checks requested so far.
     Check(u64),
     End,
 }
 
-/// What writers, readers and the committer share.
+/// The state shared by writers, readers and the committer.
 pub(super) struct CommitQueue {
     queue: Mutex<Queue>,
     work: Condvar,
     writability: Mutex<Writability>,
     attempted: Condvar,
     published: RwLock<PublishedState>,
-    // The last transaction that readers see, for those who wait for one.
+    // The last transaction that readers see, for threads that wait for one.
     newest: Mutex<u64>,
     newer: Condvar,
-    // The watcher of the shared log waits for the committer.
+    // Notifies the watcher of the shared log that the committer has read its records.
     followed: Condvar,
-    // The view of tenants that have never written.
+    // The view of tenants that have never written anything.
     empty: Arc<View>,
 }
 
-/// What readers see.
+/// The state that readers see.
 struct PublishedState {
     seq: u64,
     views: Views,
 }
 
 impl CommitQueue {
-    /// A queue over views in which everything up to `seq` is durable and visible. With a cause, it takes no transactions.
+    /// Creates a queue over views in which everything up to `seq` is durable and visible. With a cause, it accepts no
+    /// transactions.
     pub(super) fn new(seq: u64, views: Views, cause: Option<ReadOnlyCause>) -> Self {
         CommitQueue {
             queue: Mutex::default(),
@@ -113,29 +115,29 @@ impl CommitQueue {
         self.published.read().views.get(&tenant).unwrap_or(&self.empty).clone()
     }
 
-    /// The last transaction in the published views.
+    /// The number of the last transaction in the published views.
     pub(super) fn published_seq(&self) -> u64 {
         self.published.read().seq
     }
 
-    /// The newest published views, and the last transaction in them.
+    /// The newest published views, and the number of the last transaction in them.
     pub(super) fn views(&self) -> (u64, Views) {
         let published = self.published.read();
         (published.seq, published.views.clone())
     }
 
-    /// Why no transaction is taken, if none is.
+    /// Why the store accepts no transactions; `None` if it does.
     pub(super) fn read_only(&self) -> Option<ReadOnlyCause> {
         self.writability.lock().cause.clone()
     }
 
-    /// Fails when no transaction is taken.
+    /// Fails if the store accepts no transactions.
     pub(super) fn check_writable(&self) -> Result<()> {
         self.read_only().map_or(Ok(()), |cause| Err(cause.error()))
     }
 
-    /// Lets the committer try to write again if the disk has failed a write, and waits for the result. Fails as
-    /// [`CommitQueue::check_writable`] does.
+    /// If the disk has failed a write, lets the committer try to resume writing and waits for the result. Fails like
+    /// [`CommitQueue::check_writable`] if the store still accepts no transactions.
     pub(super) fn resume(&self) -> Result<()> {
         let may_end = |cause: &Option<ReadOnlyCause>| {
             matches!(cause, Some(ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_)))
@@ -156,7 +158,7 @@ impl CommitQueue {
         self.check_writable()
     }
 
-    /// Lets the committer check the files of the log, and waits for the result unless it is busy.
+    /// Lets the committer check the files of the log, and waits for the result unless the committer is busy.
     pub(super) fn check_files(&self) {
         let check = {
             let mut queue = self.queue.lock();
@@ -171,20 +173,20 @@ impl CommitQueue {
         self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_PATIENCE);
     }
 
-    /// Queues a transaction. Callers must submit in order of sequence numbers, with the writer lock.
+    /// Queues a transaction. Callers must hold the writer lock and submit in the order of sequence numbers.
     pub(super) fn submit(&self, pending: PendingTransaction) {
         self.queue.lock().waiting.push(pending);
         self.work.notify_one();
     }
 
-    /// Ends the committer once every queued transaction is committed.
+    /// Makes the committer end after it has committed every queued transaction.
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
         self.work.notify_one();
         self.followed.notify_all();
     }
 
-    /// Waits for work. While the store is read-only because of its disk, there is some after `pause`.
+    /// Waits for work. While the store is read-only because of its disk, a new attempt is due after `pause`.
     fn next(&self, pause: Duration) -> Work {
         let (attempts_made, checks_made, is_waiting) = {
             let writability = self.writability.lock();
@@ -215,7 +217,7 @@ impl CommitQueue {
         }
     }
 
-    /// Makes transactions visible to readers, all at once.
+    /// Makes a batch of transactions visible to readers, all at once.
     fn publish(&self, batch: Vec<PendingTransaction>) {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
         // Old views are freed after the lock is released.
@@ -233,19 +235,19 @@ impl CommitQueue {
         outcomes.iter().for_each(|outcome| outcome.set(Ok(())));
     }
 
-    /// Wakes those who wait for a transaction.
+    /// Wakes the threads that wait for a transaction.
     fn announce(&self, seq: u64) {
         *self.newest.lock() = seq;
         self.newer.notify_all();
     }
 
-    /// Waits until readers see transaction `seq`, but not longer than `timeout`. Returns whether they do.
+    /// Waits until readers see transaction `seq`, at most for `timeout`. Returns whether they do.
     pub(super) fn wait_published(&self, seq: u64, timeout: Duration) -> bool {
         let mut newest = self.newest.lock();
         !self.newer.wait_while_for(&mut newest, |newest| *newest < seq, timeout).timed_out() || *newest >= seq
     }
 
-    /// Ends an attempt to write again: the store takes writes if there is no cause.
+    /// Ends an attempt to resume writing. Without a cause, the store accepts writes again.
     fn end_attempt(&self, attempts_made: u64, cause: Option<ReadOnlyCause>) {
         let mut writability = self.writability.lock();
         writability.cause = cause;
@@ -254,7 +256,7 @@ impl CommitQueue {
     }
 }
 
-/// The thread that commits.
+/// The state of the thread that commits transactions.
 pub(super) struct Committer {
     pub(super) commits: Arc<CommitQueue>,
     pub(super) writer: Writer,
@@ -262,17 +264,17 @@ pub(super) struct Committer {
     pub(super) engine: Arc<LazyEngine>,
     pub(super) index_workers: Arc<IndexWorkers>,
     pub(super) reserve: Arc<Reserve>,
-    /// How long it waits before it tries again to write to a disk that has failed.
+    /// The delay between two attempts to write to a disk that has failed.
     pub(super) pause: Duration,
     pub(super) shared_log: Option<Arc<SharedLogCopy>>,
-    /// The embedder whose vectors the indexes get.
+    /// The name of the embedder whose vectors the indexes receive.
     pub(super) embedder: String,
-    /// How often in a row another writer of the shared log was faster.
+    /// The number of consecutive appends that were lost to another writer of the shared log.
     pub(super) lost_appends: usize,
 }
 
 impl Committer {
-    /// Runs until the store is closed.
+    /// Commits transactions until the store is closed.
     pub(super) fn run(mut self) {
         let (commits, writer) = (self.commits.clone(), self.writer.clone());
         let work = AssertUnwindSafe(|| -> Result<(), String> {
@@ -311,7 +313,7 @@ impl Committer {
         }
     }
 
-    /// Writes transactions to the log.
+    /// Appends transactions to the log.
     fn append(&self, batch: &[PendingTransaction]) -> Result<(), ReadOnlyCause> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
@@ -325,13 +327,13 @@ impl Committer {
         log_failure(error)
     }
 
-    /// Brings what is derived from the log to transactions that are in it, and makes them visible.
+    /// Applies transactions that are in the log to everything derived from it, and makes them visible.
     fn apply(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
         let mut unwritten = None;
         for PendingTransaction { txn, checksum, .. } in &batch {
             let mark = Mark { seq: txn.seq, checksum: *checksum };
             let changes = changes(txn).map_err(|error| error.message)?;
-            // An error says that earlier changes could not be written. These are in memory and in the log.
+            // An error means that earlier changes could not be written. The new ones are in memory and in the log.
             if let Err(error) = self.engine.apply(changes.into(), mark) {
                 unwritten = Some(error);
             }
@@ -352,7 +354,8 @@ impl Committer {
         self.engine.reopen_if_failed();
     }
 
-    /// Brings the files into order after the disk has failed, and takes writes again if that succeeds.
+    /// Restores the files to a consistent state after the disk has failed. If that succeeds, the store accepts writes
+    /// again.
     fn resume(&mut self, attempt: u64) -> Result<(), String> {
         let cause = self.commits.read_only();
         if !cause.as_ref().is_some_and(ReadOnlyCause::may_end) {
@@ -373,15 +376,15 @@ impl Committer {
 
     fn try_to_resume(&mut self) -> Result<(), ReadOnlyCause> {
         self.appender.lock().resume().map_err(|error| log_failure(&error))?;
-        // Before the reserve is made again: both need space, and the records are more urgent.
+        // The records come before the reserve, because both need space and the records are more urgent.
         self.engine.restore().map_err(|error| records_failure(&error))?;
         self.engine.retry().map_err(|error| records_failure(&error))?;
         let held = self.reserve.renew();
         held.map_err(|error| ReadOnlyCause::Disk(format!("there is not enough space on its disk: {error}")))
     }
 
-    /// Checks the files of the log. Takes no further transactions if they were changed, and takes them again if they are
-    /// back.
+    /// Checks the files of the log. If they were changed, the store accepts no further transactions until they are
+    /// restored.
     fn check_files(&mut self, check: u64) -> Result<(), String> {
         match self.commits.read_only() {
             None => {
@@ -407,7 +410,7 @@ impl Committer {
         refuse(&self.commits, &self.writer, self.saved(cause, None), batch);
     }
 
-    /// Saves the records if the log has lost what was written to it, unless that was the cause before.
+    /// If the log has lost data that was written to it, saves the records, unless that was already the cause before.
     fn saved(&self, cause: ReadOnlyCause, before: Option<&ReadOnlyCause>) -> ReadOnlyCause {
         let (ReadOnlyCause::ChangedLog(message), false) =
             (&cause, matches!(before, Some(ReadOnlyCause::ChangedLog(_))))
@@ -424,7 +427,7 @@ impl Committer {
     }
 }
 
-/// Takes no further transactions, and takes back those that are queued or in `batch`, none of which is durable.
+/// Makes the store read-only, and rolls back the transactions that are queued or in `batch`. None of them is durable.
 fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
     let error = cause.error();
     tracing::error!("{}", error.message);
@@ -440,7 +443,7 @@ fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: V
     taken.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
 }
 
-/// Takes back the transactions that are queued or in `batch`: the next one is built on what is published.
+/// Rolls back the transactions that are queued or in `batch`. The next transaction is built on the published state.
 fn take_back(
     commits: &CommitQueue,
     writer: &RefCell<WriterState>,
@@ -448,7 +451,7 @@ fn take_back(
 ) -> Vec<PendingTransaction> {
     batch.append(&mut commits.queue.lock().waiting);
     let (seq, views) = commits.views();
-    // Whoever builds a transaction holds the lock.
+    // The state is borrowed only by a thread that holds the writer lock, so this succeeds.
     if let Ok(mut writer) = writer.try_borrow_mut() {
         *writer = WriterState { seq, views, overlay: Overlay::default(), last: None };
     }

@@ -1,8 +1,9 @@
-//! Compacts a store: drops history, and writes the records anew without obsolete values.
+//! Compacts a store: drops history, and rewrites the records without obsolete values.
 //!
-//! Everything is prepared beside the store, from the log, while the store is used. The beginning of the log is then
-//! replaced with one rename, and the folder of the records with two; an open after an interruption finds the old or the
-//! new ones, or rebuilds the records from the log. What was prepared when an attempt was interrupted is used by the next.
+//! Everything is prepared beside the store, from the log, while the store is in use. Then one rename replaces the
+//! beginning of the log, and two renames replace the folder of the records. After an interruption, an open finds the
+//! old files or the new ones, or rebuilds the records from the log. The next attempt reuses what an interrupted one has
+//! prepared.
 
 pub(super) mod state;
 
@@ -19,41 +20,41 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The folder in which it is prepared.
+/// The folder in which a compaction is prepared.
 pub(super) const FOLDER: &str = "compact";
-/// The folder of the state of a snapshot, while it is made.
+/// The folder in which the state for a snapshot is prepared.
 pub(super) const SNAPSHOT_FOLDER: &str = "snapshot";
-/// The old records, until they are deleted.
+/// The folder of the old records until they are deleted.
 pub(super) const OLD_RECORDS: &str = "records.old";
 
-/// What a compaction calls while it works.
+/// Callbacks of a compaction.
 pub struct CompactionCallbacks<'a> {
-    /// Called with the number of transactions that were read, and of all that are to be read.
+    /// Called with the number of transactions read so far and the total to be read.
     pub progress: &'a dyn Fn(u64, u64),
-    /// Called often. An error ends the compaction; the next one continues.
+    /// Called often. An error ends the compaction; the next compaction continues it.
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// Where the history begins now; `None` if it has everything.
+    /// Where the history now begins; `None` if the history is complete.
     pub base: Option<LogBase>,
-    /// Transactions that it can no longer show or take back.
+    /// The number of transactions that can no longer be shown or undone.
     pub dropped: u64,
-    /// Bytes of the log before and after.
+    /// The size of the log before and after, in bytes.
     pub log_bytes: (u64, u64),
-    /// Bytes of the records on disk before and after.
+    /// The size of the records on disk before and after, in bytes.
     pub record_bytes: (u64, u64),
 }
 
 impl Store {
-    /// Compacts the store. With `before`, history that was made before that time is replaced by the state that it led to;
-    /// it can no longer be shown or undone. The newest transaction always stays.
+    /// Compacts the store. With `before`, history before that time is replaced by the state that it led to, and can no
+    /// longer be shown or undone. The newest transaction is always kept.
     ///
     /// # Errors
-    /// `read_only` when the store takes no writes, `locked` when it is being compacted already, and what the callbacks
-    /// return. The store is unchanged or compacted then; the next compaction continues.
+    /// `read_only` if the store accepts no writes, `locked` if a compaction is already running, and any error that a
+    /// callback returns. After an error, the store is either unchanged or compacted, and the next compaction continues.
     pub fn compact(
         &self,
         before: Option<Timestamp>,
@@ -70,13 +71,13 @@ impl Store {
                 "the memory is being compacted, or a snapshot of it is being made",
             ));
         };
-        // Nobody may still need transactions that are dropped.
+        // No follower may still need the transactions that are dropped.
         shared.index_workers.settle();
         let sizes = self.sizes()?;
         let work = Work { shared, compactor, callbacks };
         let dropped = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
-                // What was prepared takes space that others need more.
+                // The prepared files take space that others need more.
                 let _ = remove_folder(&shared.directory.join(FOLDER));
             }
         })?;
@@ -89,13 +90,13 @@ impl Store {
         })
     }
 
-    /// Where the history begins, if its beginning was dropped. States before it cannot be read, and transactions up to it
-    /// cannot be shown or undone.
+    /// Where the history begins, if its beginning was dropped. Earlier states cannot be read, and transactions up to
+    /// this point cannot be shown or undone.
     pub fn history_base(&self) -> Option<LogBase> {
         self.shared.log.base()
     }
 
-    /// Bytes of keys and values of all records. Reads all of them.
+    /// The total size of the keys and values of all records, in bytes. Reads all records.
     pub fn live_bytes(&self) -> Result<u64> {
         let mut bytes = 0;
         self.shared.engine.scan(&[], &mut |key, value| {
@@ -106,7 +107,7 @@ impl Store {
     }
 }
 
-/// A compaction, or a snapshot.
+/// A compaction in progress, or the preparation of a snapshot.
 pub(super) struct Work<'a> {
     pub(super) shared: &'a Shared,
     pub(super) compactor: &'a Compactor,
@@ -114,7 +115,7 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Returns how many transactions were dropped.
+    /// Runs the compaction. Returns the number of transactions that were dropped.
     fn run(&self, before: Option<Timestamp>) -> Result<u64> {
         let log = self.shared.log.as_ref();
         let (old_base, last) = (log.base_seq(), log.last());
@@ -141,7 +142,7 @@ impl Work<'_> {
             }
         }
         self.catch_up(&engine, log.last())?;
-        // Otherwise an erased text stays in the files of the records.
+        // Otherwise an erased text would remain in the files of the records.
         engine.rewrite()?;
         engine.flush()?;
         drop(engine);
@@ -152,12 +153,12 @@ impl Work<'_> {
         Ok(dropped)
     }
 
-    /// Replaces the beginning of the log by the state in an engine. Returns the checksum of the record of the base, or
-    /// `None` when the state needs more transactions than it replaces.
+    /// Replaces the beginning of the log with the state in an engine. Returns the checksum of the base's record, or
+    /// `None` if the state needs more transactions than it would replace.
     fn replace_log(&self, engine: &dyn Engine, base: LogBase) -> Result<Option<u32>> {
         let log = self.shared.log.as_ref();
         let Some(first) = state::first(engine, base)? else { return Ok(None) };
-        // What follows the base in its segment is copied, so that segment must not grow any more.
+        // The records after the base in its segment are copied, so the segment must not grow any more.
         let end = match log.end_of_segment(base.seq) {
             Some(end) => end,
             None => {
@@ -166,7 +167,7 @@ impl Work<'_> {
                 log.end_of_segment(base.seq).unwrap_or_else(|| log.last())
             }
         };
-        // Records and views that end before the base would have to be rebuilt.
+        // Otherwise records and views that end before the base would have to be rebuilt.
         self.shared.checkpoint()?;
         let (mut segment, checksum) = self.write_segment(engine, base, first, end)?;
         (self.callbacks.check_cancelled)()?;
@@ -175,7 +176,7 @@ impl Work<'_> {
         Ok(Some(checksum))
     }
 
-    /// Puts the prepared records in the place of the records. Reads wait meanwhile.
+    /// Replaces the records with the prepared ones. Reads wait meanwhile.
     fn replace_records(&self, folder: &Path) -> Result<()> {
         let directory = &self.shared.directory;
         let (records, old) = (directory.join("records"), directory.join(OLD_RECORDS));
@@ -195,12 +196,12 @@ impl Work<'_> {
     }
 }
 
-/// Deletes what interrupted compactions of the store in a directory have left and the next one does not use.
+/// Deletes the leftovers of interrupted compactions that the next compaction does not reuse.
 pub(super) fn clean_up(directory: &Path) {
     if let Err(error) = remove_folder(&directory.join(OLD_RECORDS)) {
         tracing::debug!("`{OLD_RECORDS}` cannot be deleted: {error}");
     }
-    // These are begun anew each time.
+    // These are always prepared from scratch.
     let _ = fs::remove_file(directory.join("log").join(PARTIAL_SEGMENT));
     let _ = remove_folder(&directory.join(SNAPSHOT_FOLDER));
 }

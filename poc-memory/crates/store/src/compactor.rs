@@ -1,4 +1,4 @@
-//! What a compaction needs of an open store.
+//! The parts of an open store that a compaction needs.
 
 use super::disk::Disk;
 use super::engine::OpenEngine;
@@ -12,6 +12,6 @@ pub(super) struct Compactor {
     pub(super) appender: Arc<Mutex<Appender>>,
     pub(super) engine: OpenEngine,
     pub(super) buffer: usize,
-    /// Held while one runs.
+    /// Held while a compaction is running.
     pub(super) running: Mutex<()>,
 }

@@ -1,4 +1,4 @@
-//! What the index of changes knows of a transaction that created a node.
+//! The entry in the index of changes for a transaction that created a node.
 
 use super::logged_transaction::Cause;
 use super::record_encoding::Record;
@@ -8,8 +8,9 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Node, RunId};
 use serde::{Deserialize, Serialize};
 
-/// The creation of a node. An import creates hundreds of nodes in one transaction, which need not be read from the
-/// log for the history of one of them. Of the cause it has what a history shows.
+/// The creation of a node. An import creates hundreds of nodes in one transaction. With this entry, the history of one
+/// of them can be shown without reading that transaction from the log. Only the parts of the cause that a history shows
+/// are stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Creation {
     at: Timestamp,
@@ -21,7 +22,7 @@ pub(super) struct Creation {
 }
 
 impl Creation {
-    /// The creation of a node whose record is given.
+    /// Creates the entry from the cause and the encoded node.
     pub(super) fn new(cause: &Cause, node: &[u8]) -> Result<Creation> {
         let Cause { at, actor, run, op, began: _, undoes: _ } = cause.clone();
         Ok(Creation { at, actor, run, op, version: Node::decode(node)?.version })

@@ -1,4 +1,4 @@
-//! Translates physical writes into the changes they mean for the view and the indexes.
+//! Translates writes of records into changes of the view and the indexes.
 
 use super::logged_transaction::Write;
 use super::record_encoding::Record;
@@ -9,10 +9,10 @@ use poc_graph::error::Result;
 use poc_graph::{Activity, Delta, Edge, Node, Visit};
 use std::sync::Arc;
 
-/// The changes that writes made, in order. Vectors of other embedders than `embedder` are left out.
+/// The changes that writes made, in order. Vectors of embedders other than `embedder` are left out.
 ///
-/// `records` is the state after the writes. It supplies the vectors of a node that became live again:
-/// an index of live nodes has dropped them, and no write contains them.
+/// `records` must have the state after the writes. It supplies the vectors of a node that became live again: an index
+/// of live nodes has dropped them, and no write contains them.
 pub(super) fn deltas<R: Records + ?Sized>(
     writes: &[Write],
     embedder: &str,
@@ -35,7 +35,7 @@ pub(super) fn deltas<R: Records + ?Sized>(
     Ok(deltas)
 }
 
-/// Whether the written node existed before and was not live.
+/// Whether the written node already existed and was not live.
 fn was_not_live(write: &Write) -> Result<bool> {
     let before = write.before.as_deref().map(Node::decode).transpose()?;
     Ok(before.is_some_and(|node| !node.state.is_live()))

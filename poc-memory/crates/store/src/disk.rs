@@ -1,4 +1,4 @@
-//! The file operations that durability depends on, behind a trait so that tests can count and fail them.
+//! The file operations that durability depends on, behind a trait so that tests can count them and make them fail.
 
 use poc_graph::error::Code;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -8,53 +8,54 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// Append-only files and the directories that name them.
+/// Append-only files and their directories.
 pub(super) trait Disk: Send + Sync {
-    /// Creates an empty file; it must not exist yet.
+    /// Creates an empty file. Fails if it exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
 
-    /// Opens an existing file to append to it.
+    /// Opens an existing file for appending.
     fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
 
-    /// Cuts a file to `length` bytes, durably.
+    /// Truncates a file to `length` bytes, durably.
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()>;
 
-    /// Makes the names in a directory durable.
+    /// Makes the directory entries of a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Creates a file if it is missing and gives it `bytes` bytes of space on the disk.
+    /// Creates a file if it is missing, and allocates `bytes` bytes of disk space for it.
     fn allocate(&self, path: &Path, bytes: u64) -> io::Result<()>;
 }
 
-/// A file that grows at its end.
+/// A file opened for appending.
 pub(super) trait AppendFile: Send {
-    /// Appends all bytes.
+    /// Appends all of `bytes`.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes everything written so far durable.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// What identifies the file, whatever its path names by now.
+    /// The id of the open file, even if its path now names another one.
     fn id(&self) -> io::Result<FileId>;
 }
 
-/// Identifies a file, whatever its names: its device and inode.
+/// Identifies a file by device and inode, independently of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId(u64, u64);
 
 impl FileId {
-    /// The id of the file that was found.
+    /// The id of the file with this metadata.
     pub fn of(found: &Metadata) -> FileId {
         FileId(found.dev(), found.ino())
     }
 }
 
-/// Whether the disk cannot read a part of a file.
+/// Whether an error means that the disk cannot read a part of a file.
 pub(super) fn is_unreadable(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
-/// The bytes of a file from a byte on. Blocks that the disk cannot read are zeros, which no valid record is.
+/// Reads a file from byte `from` to its end. Blocks that the disk cannot read become zeros, which are never a valid
+/// record.
 pub(super) fn read_around(path: &Path, from: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     read_blocks(from, file.metadata()?.len(), |part, at| file.read_exact_at(part, at))
@@ -65,14 +66,14 @@ fn read_blocks(
     length: u64,
     read: impl Fn(&mut [u8], u64) -> io::Result<()>,
 ) -> io::Result<Vec<u8>> {
-    /// Bytes that a disk reads or does not read at once: a page.
+    /// The size in bytes of a unit that a disk reads or fails to read as a whole: a page.
     const BLOCK: usize = 4096;
     let mut bytes = vec![0; usize::try_from(length.saturating_sub(from)).map_err(io::Error::other)?];
     match read(&mut bytes, from) {
         Err(error) if is_unreadable(&error) => {}
         whole => return whole.map(|()| bytes),
     }
-    // Blocks are counted from the beginning of the file.
+    // Blocks are aligned to the beginning of the file.
     let mut at = from;
     let mut rest = bytes.as_mut_slice();
     while !rest.is_empty() {
@@ -88,7 +89,7 @@ fn read_blocks(
     Ok(bytes)
 }
 
-/// The operating system's files.
+/// File operations of the operating system.
 pub(super) struct SystemDisk;
 
 impl Disk for SystemDisk {
@@ -118,31 +119,31 @@ impl Disk for SystemDisk {
 fn allocate(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-        // Not every filesystem can: then the space is taken by writing.
+        // Not every file system supports this. Otherwise the space is allocated by writing zeros.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => io::copy(&mut io::repeat(0).take(bytes), &mut file).map(drop),
         allocated => Ok(allocated?),
     }
 }
 
-/// The file by which [`check_space`] finds out. An interrupted check leaves it.
+/// The temporary file of [`check_space`]. An interrupted check leaves it behind.
 pub(super) const PROBE: &str = "room";
 
-/// Fails when a folder has no space for `bytes` more bytes, or when its longest file, of `longest` bytes, may not grow by
-/// as much. For writers that cannot go on after a failed write.
+/// Fails if there is no space for `bytes` more bytes in a folder, or if its longest file, which has `longest` bytes,
+/// may not grow by that much. It is for writers that cannot continue after a failed write.
 pub(super) fn check_space(folder: &Path, bytes: u64, longest: u64) -> io::Result<()> {
     let probe = folder.join(PROBE);
-    // No bytes at all are an invalid argument.
+    // A length of zero would be an invalid argument.
     let checked = allocate(&probe, bytes.max(1)).and_then(|()| {
-        // Takes no space, but is refused beyond the limit on the length of files.
+        // This takes no space, but fails beyond the limit on the length of files.
         OpenOptions::new().write(true).open(&probe)?.set_len(longest + bytes)
     });
     let removed = std::fs::remove_file(&probe);
     checked.and(removed)
 }
 
-/// Whether a disk refused or failed an operation. Nothing is wrong with the contents of the file then.
+/// Whether the disk refused or failed an operation. This says nothing about the contents of the file.
 pub(super) fn is_failure(error: &io::Error) -> bool {
-    // sled hides the number of the error in a text, and its kind when it has none of its own.
+    // sled puts the number of the error into its text, and does not always keep its kind.
     const IO_ERROR: &str = "code: 5,";
     is_full(error)
         || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
@@ -152,12 +153,12 @@ pub(super) fn is_failure(error: &io::Error) -> bool {
         || error.to_string().contains(IO_ERROR)
 }
 
-/// The code for an error of an operation that is not possible without it.
+/// The error code for an operation that fails because of the disk.
 pub(super) fn code(error: &io::Error) -> Code {
     if is_failure(error) { Code::ReadOnly } else { Code::Internal }
 }
 
-/// Deletes a folder with everything in it, if it exists.
+/// Deletes a folder with all its contents, if it exists.
 pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -165,7 +166,7 @@ pub(super) fn remove_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether an operation failed because there is no space for what it writes.
+/// Whether an operation failed because there is not enough space.
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
@@ -191,7 +192,7 @@ mod tests {
     #[test]
     fn blocks_that_cannot_be_read_are_zeros() {
         let content: Vec<u8> = (0..10_000u32).map(|at| (at % 251) as u8 + 1).collect();
-        // The second page.
+        // The second page is unreadable.
         let bad = 4096..8192;
         let read = |into: &mut [u8], at: u64| {
             let range = at as usize..at as usize + into.len();

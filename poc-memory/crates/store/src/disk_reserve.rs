@@ -1,18 +1,18 @@
-//! Disk space reserved for a full disk.
+//! Disk space reserved for the case of a full disk.
 //!
 //! A file beside the log reserves space. It is deleted when the disk is full, so that a checkpoint and a clean shutdown
-//! are still possible. Writes resume once the file can be created again and the same amount is still free; otherwise the
-//! store would toggle between both states whenever a few bytes become free.
+//! are still possible. Writes resume once the file can be created again and the same amount of space is still free.
+//! Otherwise the store would toggle between both states whenever a few bytes become free.
 
 use super::disk::Disk;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of the file.
+/// The size of the reserve, in bytes.
 pub(super) const RESERVE_BYTES: u64 = 4 << 20;
 
-/// The file.
+/// The file that reserves disk space.
 pub(super) struct Reserve {
     path: PathBuf,
     disk: Arc<dyn Disk>,
@@ -20,12 +20,12 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// The reserve of a store's directory.
+    /// The reserve in a store's directory.
     pub(super) fn new(store: &Path, disk: Arc<dyn Disk>, bytes: u64) -> Self {
         Reserve { path: store.join("reserve"), disk, bytes }
     }
 
-    /// Creates the file unless it already has its full length.
+    /// Creates the file unless it already has its full size.
     pub(super) fn hold(&self) -> io::Result<()> {
         if std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= self.bytes) {
             return Ok(());
@@ -33,8 +33,8 @@ impl Reserve {
         self.disk.allocate(&self.path, self.bytes).inspect_err(|_| self.release())
     }
 
-    /// Creates the file, and fails unless the same amount of space remains free. Fails on an unwritable disk even if the
-    /// file exists.
+    /// Creates the file. Fails unless the same amount of space is still free afterwards. On a disk that accepts no
+    /// writes, it fails even if the file exists.
     pub(super) fn renew(&self) -> io::Result<()> {
         let probe = self.path.with_extension("probe");
         let allocated = self.disk.allocate(&probe, self.bytes);
@@ -43,7 +43,7 @@ impl Reserve {
         made.inspect_err(|_| self.release())
     }
 
-    /// Deletes the file.
+    /// Deletes the file, which frees its space.
     pub(super) fn release(&self) {
         if let Err(error) = std::fs::remove_file(&self.path)
             && error.kind() != io::ErrorKind::NotFound

@@ -1,4 +1,4 @@
-//! Empty stores: they contain only what a daemon, and commands that only read, write by themselves.
+//! Empty stores, which contain only data that a daemon and read-only commands write on their own.
 
 use crate::engine::lsm;
 use crate::lock::Lock;
@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What a store has before anything was stored, and what is made again when it is missing.
+/// The files and folders that a new store has, or that are created again if they are missing.
 const NAMES_OF_EMPTY: [&str; 10] = [
     "lock",
     "log",
@@ -24,28 +24,30 @@ const NAMES_OF_EMPTY: [&str; 10] = [
     "mentions",
 ];
 
-/// What a daemon, and commands that only read, write by themselves.
+/// The tables that a daemon and read-only commands write to on their own.
 const INCIDENTAL: [Table; 5] =
     [Table::Meta, Table::Agents, Table::AgentStates, Table::Occurrences, Table::Samples];
 
-/// A longer log is not read: it has more than these.
+/// Maximum size in bytes of the log of an empty store. A longer log certainly has other records, so
+/// it is not read.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
-/// The only file that records without a transaction have.
+/// The only file in the records folder of a store without any transaction.
 const LAST_MARK: &str = "last";
 
-/// Whether a directory contains an empty store, and nothing else.
+/// Whether a directory contains an empty store and nothing else.
 ///
 /// # Errors
-/// `locked` when a process has an empty store open; `unavailable` when the directory cannot be read.
+/// `locked` if a process has an empty store open, and `unavailable` if the directory cannot be
+/// read.
 pub fn is_empty_store(directory: &Path) -> Result<bool> {
     Ok(locked_if_empty(directory)?.is_some())
 }
 
-/// Deletes an empty store, and returns whether there was one.
+/// Deletes an empty store. Returns whether there was one.
 ///
 /// # Errors
-/// As [`is_empty_store`]; `unavailable` also when it cannot be deleted.
+/// Those of [`is_empty_store`], and `unavailable` if the store cannot be deleted.
 pub fn delete_empty_store(directory: &Path) -> Result<bool> {
     let Some(_lock) = locked_if_empty(directory)? else { return Ok(false) };
     fs::remove_dir_all(directory).map_err(|error| {
@@ -54,9 +56,10 @@ pub fn delete_empty_store(directory: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The lock of an empty store; `None` if the directory does not contain one.
+/// Takes the lock of an empty store; `None` if the directory does not contain one.
 fn locked_if_empty(directory: &Path) -> Result<Option<Lock>> {
-    // Without the lock first: a store with notes is not empty, whoever has it open.
+    // The first check needs no lock: a store with notes is not empty, even if another process has
+    // it open.
     if !Store::exists(directory) || !is_empty(directory)? {
         return Ok(None);
     }
@@ -64,7 +67,7 @@ fn locked_if_empty(directory: &Path) -> Result<Option<Lock>> {
     Ok(is_empty(directory)?.then_some(lock))
 }
 
-/// Nothing that cannot be read counts as empty.
+/// Whether the store is empty. A part that cannot be read does not count as empty.
 fn is_empty(directory: &Path) -> Result<bool> {
     if !names(directory)?.iter().all(|name| NAMES_OF_EMPTY.contains(&name.as_str())) {
         return Ok(false);
@@ -88,7 +91,7 @@ fn is_empty(directory: &Path) -> Result<bool> {
     Ok(is_incidental)
 }
 
-/// The names in a folder; none if it is missing.
+/// The names in a folder; empty if the folder is missing.
 fn names(folder: &Path) -> Result<Vec<String>> {
     let unreadable =
         |error: io::Error| Error::unavailable(format!("`{}` cannot be read: {error}", folder.display()));
@@ -119,7 +122,7 @@ mod tests {
         assert_eq!(delete_empty_store(&directory).unwrap_err().code, Code::Locked);
         drop(store);
         assert!(is_empty_store(&directory).unwrap());
-        // What commands write by themselves does not count.
+        // Data that commands write on their own does not count.
         let store = open_with_segments(&directory, 1500).unwrap();
         let cause = Cause::new(Timestamp(1), "manual", "test");
         store.transact(cause, |tx| tx.put_raw(Table::Meta, b"identity", Some(vec![1]))).unwrap();
@@ -131,7 +134,7 @@ mod tests {
         store.checkpoint().unwrap();
         drop(store);
         assert!(!is_empty_store(&directory).unwrap() && !delete_empty_store(&directory).unwrap());
-        // Its log is lost and its mark damaged, but its records are there.
+        // The log is lost and the mark is damaged, but the records exist.
         fs::remove_dir_all(directory.join("log")).unwrap();
         fs::remove_file(directory.join("view")).unwrap();
         fs::write(directory.join("records/last"), "damaged").unwrap();

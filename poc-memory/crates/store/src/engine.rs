@@ -1,6 +1,6 @@
-//! The record engine: ordered keys and values, a materialisation of the log.
+//! The record engine: an ordered key-value store that materialises the log.
 //!
-//! It need not be durable: whatever it loses or corrupts is rebuilt from the log.
+//! It need not be durable: everything that it loses or corrupts is rebuilt from the log.
 
 mod block;
 mod block_cache;
@@ -30,10 +30,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens the engine in a folder.
+/// A function that opens the engine in a folder.
 pub(super) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
-/// Why the records cannot be used as they are.
+/// Why the records cannot be used in their present state.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EngineError {
     #[error("it follows another log")]
@@ -84,7 +84,7 @@ impl From<EngineError> for Error {
 }
 
 impl EngineError {
-    /// Whether the disk refused or failed an operation. Nothing is wrong with the records then.
+    /// Whether the disk refused or failed an operation. The records themselves are intact then.
     fn is_of_disk(&self) -> bool {
         match self {
             EngineError::NoSpace(_) => true,
@@ -96,15 +96,15 @@ impl EngineError {
     }
 }
 
-/// A key and its new value; `None` deletes.
+/// A key and its new value; `None` deletes the key.
 pub(super) type Put = (Vec<u8>, Option<Vec<u8>>);
 
-/// The bytes of the key and the value of a change.
+/// The size of the key and the value of a change, in bytes.
 fn put_length((key, value): &Put) -> usize {
     key.len() + value.as_ref().map_or(0, Vec::len)
 }
 
-/// Changes in the order of their keys. Of several of the same key, the last one stays.
+/// The changes sorted by key. Of several changes to the same key, only the last one is kept.
 fn sorted(changes: &[Put]) -> Cow<'_, [Put]> {
     match changes.is_sorted_by(|(a, _), (b, _)| a < b) {
         true => changes.into(),
@@ -112,8 +112,8 @@ fn sorted(changes: &[Put]) -> Cow<'_, [Put]> {
     }
 }
 
-/// The last transaction an engine contains: its sequence number and the checksum of its log record, by
-/// which an engine that followed another log is detected.
+/// The last transaction that an engine contains, as its sequence number and the checksum of its log record. The
+/// checksum reveals an engine that belongs to another log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     /// Sequence number; 0 for an empty engine.
@@ -122,10 +122,10 @@ pub(super) struct Mark {
     pub(super) checksum: u32,
 }
 
-/// A callback for a key and its value.
+/// A callback that receives a key and its value.
 pub(super) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
-/// Ordered keys and values; [`Table::engine_key`] makes the keys.
+/// An ordered key-value store. [`Table::engine_key`] creates the keys.
 pub(super) trait Engine: Send + Sync {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
@@ -133,52 +133,53 @@ pub(super) trait Engine: Send + Sync {
     /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
-    /// Applies changes, of which later ones of the same key win, and then the mark. A crash in between leaves the old
-    /// mark, any part of the changes, and the new mark as [`Engine::unfinished`].
+    /// Applies changes and then the mark. Of several changes to the same key, the last one wins. A crash in between
+    /// leaves the old mark, an arbitrary part of the changes, and the new mark as [`Engine::unfinished`].
     fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()>;
 
     /// The last transaction whose changes are all applied.
     fn mark(&self) -> Result<Mark>;
 
-    /// The mark of changes that a crash left half applied. Applying everything from [`Engine::mark`] to it again
+    /// The mark of changes that a crash left half applied. Applying everything from [`Engine::mark`] up to it again
     /// completes them.
     fn unfinished(&self) -> Result<Option<Mark>> {
         Ok(None)
     }
 
-    /// Bytes of changes that are only in memory.
+    /// The size of the changes that are only in memory, in bytes.
     fn buffered(&self) -> usize {
         0
     }
 
-    /// Whether a failed write of the disk, or damage, requires that the engine be opened again.
+    /// Whether the engine must be reopened because of damage or a failed write to the disk.
     fn has_failed(&self) -> bool {
         false
     }
 
-    /// Writes again what could not be written.
+    /// Retries writes that failed.
     fn retry(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Writes all records anew, without any value that was overwritten or deleted.
+    /// Rewrites all records, so that no overwritten or deleted value remains.
     fn rewrite(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Reads again from the disk what an open has kept in memory, such as the indexes of tables: a scan does not read it.
+    /// Reads files again that were only read at open and are kept in memory, such as the indexes of tables. A scan does
+    /// not read them.
     fn check_files(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Bytes on disk.
+    /// The size on disk, in bytes.
     fn size(&self) -> Result<u64>;
 
-    /// Writes everything to disk, so that the next open has nothing to replay.
+    /// Writes everything to disk, so that the next open need not replay the log.
     fn flush(&self) -> Result<()>;
 }
 
-/// The changes of a transaction to an engine. Applying them again changes nothing.
+/// The changes that a transaction makes to an engine. Applying them again has no effect.
 pub(super) fn changes(txn: &LoggedTransaction) -> Result<Vec<Put>> {
     let mut changes = Vec::with_capacity(txn.writes.len());
     for write in &txn.writes {

@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with the properties that must hold for any input; see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +19,7 @@ use poc_graph::testing::contents;
 use poc_graph::time::Timestamp;
 use std::path::Path;
 
-/// Decodes the record of a transaction, and what its writes mean for a view.
+/// Decodes the record of a transaction and translates its writes into changes of a view.
 pub fn log_record(payload: &[u8]) {
     let Ok(txn) = LoggedTransaction::decode(payload) else { return };
     let encoded = txn.encode().unwrap();
@@ -29,11 +30,11 @@ pub fn log_record(payload: &[u8]) {
         assert_eq!(found.as_ref().map(|(_, write)| write), txn.writes.iter().find(same));
         write.embedder();
     }
-    // An error is as good as an answer.
+    // Both an error and a result are acceptable; only panics are not.
     let _ = catch_up::apply_to_views(&mut Views::default(), &txn);
 }
 
-/// Reads a segment of the log from a file that it writes.
+/// Writes the bytes to a file and reads it as a segment of the log.
 pub fn log_segment(bytes: &[u8], file: &Path) {
     std::fs::write(file, bytes).unwrap();
     let _ = check_segment(file, 1, u64::MAX);
@@ -41,15 +42,15 @@ pub fn log_segment(bytes: &[u8], file: &Path) {
     intact_records(bytes, 0).iter().for_each(|record| log_record(record.payload));
 }
 
-/// Reads a table of records from a file that it writes. The first byte says which share of the others is the index; the
-/// filter is the rest.
+/// Writes a table of records to a file and reads it. The first byte determines which share of the others is the index;
+/// the rest is the filter.
 pub fn sorted_table(bytes: &[u8], file: &Path) {
     let Some((share, bytes)) = bytes.split_first() else { return };
     let (index, filter) = bytes.split_at(bytes.len() * usize::from(*share) / usize::from(u8::MAX));
     read_any_table(index, filter, file);
 }
 
-/// Decodes a saved view, and the file of saved views. A view that can be decoded is saved as the same.
+/// Decodes a saved view, and the file of saved views. A decoded view must survive another round trip.
 pub fn view_file(bytes: &[u8]) {
     let _ = view_file::decode(bytes, 1);
     let Some(view) = View::decode(bytes, 1) else { return };

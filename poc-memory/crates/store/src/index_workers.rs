@@ -1,5 +1,5 @@
-//! Runs the followers. After an open each is brought to the end of the log on a thread of its own; from
-//! then on the committer feeds it.
+//! Runs the followers. After an open, each follower is brought up to the end of the log on its own thread. From then
+//! on, the committer feeds it.
 
 use super::catch_up::{self, Sources};
 use super::follower::Follower;
@@ -20,25 +20,25 @@ struct IndexWorker {
 
 struct Progress {
     phase: Phase,
-    /// The last transaction in the records, which it must reach. It reads from the log what the committer
-    /// offers while it is not current.
+    /// The last transaction in the records, which the follower must reach. Until then it ignores what the committer
+    /// feeds and reads it from the log.
     offered: u64,
-    /// Whether it has given incomplete answers since the open.
+    /// Whether the follower has given incomplete answers since the store was opened.
     was_lagging: bool,
 }
 
 /// The phase of a follower.
 enum Phase {
-    /// Reading back what it saved. Readers wait, and so does the log: what was saved of a log that was cut
-    /// must be discarded before the log is as long again.
+    /// Loads its saved state. Readers wait, and so does the log: the state may reflect transactions that were cut off
+    /// the log, and must then be discarded before the log reaches that length again.
     Loading,
-    /// Replaying a short part of the log. Readers wait.
+    /// Replays a short part of the log. Readers wait.
     CatchingUp,
-    /// Replaying so much that readers do not wait and get incomplete answers.
+    /// Replays a long part of the log. Readers do not wait and get incomplete answers.
     Lagging,
-    /// Fed by the committer.
+    /// Up to date, and fed by the committer.
     Current,
-    /// It failed. It is not fed any more, so that it never has a gap.
+    /// Failed. It is no longer fed, so that its data never has a gap.
     Failed(Error),
 }
 
@@ -52,13 +52,13 @@ impl Phase {
 pub(super) struct IndexWorkers {
     all: Vec<Arc<IndexWorker>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    // Changes since the last checkpoint.
+    // The number of changes since the last checkpoint.
     unsaved: Arc<AtomicUsize>,
 }
 
 impl IndexWorkers {
-    /// Starts to bring followers to transaction `last`, the end of the log. `unsaved` is the number of
-    /// changes that are in no checkpoint.
+    /// Starts bringing followers up to transaction `last`, the end of the log. `unsaved` is the number of changes that
+    /// are not in any checkpoint.
     pub(super) fn start(
         all: Vec<Arc<dyn Follower>>,
         sources: &Arc<Sources>,
@@ -90,7 +90,7 @@ impl IndexWorkers {
         self.all.iter().map(|worker| &worker.follower)
     }
 
-    /// The followers whose answers are older than the view, and why.
+    /// The followers whose answers are older than the view, with the reason.
     pub(super) fn lagging(&self) -> Vec<(&'static str, Error)> {
         let why = |worker: &Arc<IndexWorker>| {
             let error = match &worker.progress.lock().phase {
@@ -103,17 +103,17 @@ impl IndexWorkers {
         self.all.iter().filter_map(why).collect()
     }
 
-    /// How many transactions up to `seq` are missing in the answers of each follower.
+    /// The number of transactions up to `seq` that each follower's answers do not reflect.
     pub(super) fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
         let missing = |worker: &Arc<IndexWorker>| match worker.progress.lock().phase {
-            // Its readers wait, so no answer lags.
+            // Readers of this follower wait, so no answer is outdated.
             Phase::Loading | Phase::CatchingUp => 0,
             _ => seq.saturating_sub(worker.follower.applied()),
         };
         self.all.iter().map(|worker| (worker.follower.name(), missing(worker))).collect()
     }
 
-    /// How many followers were behind and have caught up since the open.
+    /// The number of followers that have given incomplete answers since the open and have caught up.
     pub(super) fn completed(&self) -> usize {
         let completed = |worker: &&Arc<IndexWorker>| {
             let progress = worker.progress.lock();
@@ -122,7 +122,7 @@ impl IndexWorkers {
         self.all.iter().filter(completed).count()
     }
 
-    /// Waits until every follower has read back what it saved.
+    /// Waits until every follower has loaded its saved state.
     pub(super) fn wait_loaded(&self) {
         self.wait_while(|phase| matches!(phase, Phase::Loading));
     }
@@ -138,7 +138,7 @@ impl IndexWorkers {
         }
     }
 
-    /// Feeds all followers that are current. The records already contain the transaction.
+    /// Feeds a transaction to all followers that are up to date. The records must already contain it.
     pub(super) fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
         self.add_unsaved(deltas.len());
         for worker in &self.all {
@@ -146,17 +146,17 @@ impl IndexWorkers {
         }
     }
 
-    /// Changes since the last checkpoint.
+    /// The number of changes since the last checkpoint.
     pub(super) fn unsaved(&self) -> usize {
         self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// As [`IndexWorkers::unsaved`], and resets it to 0.
+    /// Like [`IndexWorkers::unsaved`], and resets the number to 0.
     pub(super) fn take_unsaved(&self) -> usize {
         self.unsaved.swap(0, Ordering::Relaxed)
     }
 
-    /// Adds changes that are in no checkpoint.
+    /// Adds a number of changes that are not in any checkpoint.
     pub(super) fn add_unsaved(&self, changes: usize) {
         self.unsaved.fetch_add(changes, Ordering::Relaxed);
     }
@@ -166,7 +166,7 @@ impl IndexWorkers {
         self.all.iter().all(|worker| worker.progress.lock().phase.is_settled())
     }
 
-    /// Saves the followers that are current; the others keep what they saved last.
+    /// Saves the followers that are up to date. The others keep their last saved state.
     pub(super) fn checkpoint(&self) -> Result<()> {
         let is_current = |worker: &&Arc<IndexWorker>| matches!(worker.progress.lock().phase, Phase::Current);
         let current: Vec<_> = self.all.iter().filter(is_current).collect();
@@ -174,10 +174,10 @@ impl IndexWorkers {
         results.into_iter().collect()
     }
 
-    /// Waits until no follower is catching up, so that the next open need not start over.
+    /// Waits until no follower is catching up, so that the next open need not start from the beginning.
     pub(super) fn finish(&self) {
         for thread in self.threads.lock().drain(..) {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
     }
@@ -190,7 +190,7 @@ impl Drop for IndexWorkers {
 }
 
 impl IndexWorker {
-    /// Brings the follower to the last transaction and hands it to the committer.
+    /// Brings the follower up to the last transaction, from which on the committer feeds it.
     fn catch_up(&self, sources: &Sources, unsaved: &AtomicUsize) {
         let result = watchdog::catch_panic(|| {
             let follower = self.follower.as_ref();
@@ -238,8 +238,8 @@ impl IndexWorker {
                 return;
             }
         }
-        // Without the lock, for which the freshness of every answer waits. Once a follower is current, only the
-        // committer feeds it and changes its phase.
+        // The lock is not held here, because every answer needs it to check its freshness. Once a follower is up to
+        // date, only the committer feeds it and changes its phase.
         if let Err(error) = watchdog::catch_panic(|| self.follower.apply(seq, tenant, deltas)) {
             tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", self.follower.name());
             self.enter(Phase::Failed(error));

@@ -1,4 +1,4 @@
-//! The layout of the tables' keys, and how to parse them.
+//! The layout of the keys of each table, with functions to build and parse them.
 //!
 //! Numbers are big-endian, so that keys sort by number. Only the last part of a key has a variable length.
 
@@ -7,11 +7,11 @@ use poc_graph::{EdgeKind, NodeId, Tenant};
 
 const ID: usize = 16;
 
-/// The prefix of names, hashes and keywords. It was reserved for a tenant, which now precedes the number
-/// of the table instead.
+/// The prefix of the keys of names, hashes and keywords. It was originally reserved for a tenant, which now precedes
+/// the number of the table instead.
 const START: [u8; 16] = [0; 16];
 
-/// Key of an edge under its source. Of its mirror: target and source swapped.
+/// The key of an edge under its source. The key of its mirror has source and target swapped.
 pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> Vec<u8> {
     [from.as_bytes().as_slice(), &[kind as u8], to.as_bytes()].concat()
 }
@@ -28,12 +28,12 @@ pub(super) fn read_edge(key: &[u8]) -> Result<(NodeId, EdgeKind, NodeId)> {
     parts().ok_or_else(|| damaged("an edge"))
 }
 
-/// Key of the vector of one part of a node.
+/// The key of a node's vector for one part and embedder.
 pub(super) fn vector(id: NodeId, part: u16, embedder: &str) -> Vec<u8> {
     [id.as_bytes().as_slice(), &part.to_be_bytes(), embedder.as_bytes()].concat()
 }
 
-/// The parts of a vector's key; the embedder as bytes.
+/// The parts of a vector's key. The embedder is returned as bytes.
 pub(super) fn read_vector(key: &[u8]) -> Result<(NodeId, u16, &[u8])> {
     let parts = || {
         let (id, rest) = id(key)?;
@@ -43,32 +43,32 @@ pub(super) fn read_vector(key: &[u8]) -> Result<(NodeId, u16, &[u8])> {
     parts().ok_or_else(|| damaged("a vector"))
 }
 
-/// Key of a node's name.
+/// The key of the entry for a node's name.
 pub(super) fn name(key: &str) -> Vec<u8> {
     [START.as_slice(), key.as_bytes()].concat()
 }
 
-/// What the keys of all nodes with a content hash start with.
+/// The prefix of the keys of all nodes with a content hash.
 pub(super) fn hash_prefix(hash: &[u8; 32]) -> Vec<u8> {
     [START.as_slice(), hash].concat()
 }
 
-/// Key of a node under its content hash.
+/// The key of the entry for a node's content hash.
 pub(super) fn hash(hash: &[u8; 32], id: NodeId) -> Vec<u8> {
     [&hash_prefix(hash), id.as_bytes().as_slice()].concat()
 }
 
-/// What the keys of all nodes with a keyword start with.
+/// The prefix of the keys of all nodes with a keyword.
 pub(super) fn keyword_prefix(word: &str) -> Vec<u8> {
     [START.as_slice(), word.as_bytes(), b"\0"].concat()
 }
 
-/// Key of a node under one of its keywords.
+/// The key of the entry for one of a node's keywords.
 pub(super) fn keyword(word: &str, id: NodeId) -> Vec<u8> {
     [&keyword_prefix(word), id.as_bytes().as_slice()].concat()
 }
 
-/// The keyword and the node of a key that [`keyword`] gives.
+/// The keyword and the node in a key built by [`keyword`].
 pub(super) fn read_keyword(key: &[u8]) -> Option<(&str, NodeId)> {
     let rest = key.get(ID..)?;
     let (word, id) = rest.split_at_checked(rest.len().checked_sub(ID + 1)?)?;
@@ -76,14 +76,14 @@ pub(super) fn read_keyword(key: &[u8]) -> Option<(&str, NodeId)> {
     Some((std::str::from_utf8(word).ok()?, NodeId::from_bytes(id.try_into().ok()?)))
 }
 
-/// The node id that follows `prefix` and ends the key; `None` for the key of a longer keyword that
-/// itself holds a NUL.
+/// The node id that follows `prefix` and ends the key. `None` if the key is that of a longer keyword which itself
+/// contains a NUL.
 pub(super) fn read_id_after(prefix: usize, key: &[u8]) -> Option<NodeId> {
     let (id, rest) = id(key.get(prefix..)?)?;
     rest.is_empty().then_some(id)
 }
 
-/// Key of the visit of a node by an agent.
+/// The key of an agent's visit of a node.
 pub(super) fn visit(id: NodeId, agent: &str) -> Vec<u8> {
     [id.as_bytes().as_slice(), agent.as_bytes()].concat()
 }
@@ -97,7 +97,7 @@ pub(super) fn read_visit(key: &[u8]) -> Result<(NodeId, &str)> {
     parts().ok_or_else(|| damaged("a visit"))
 }
 
-/// Key of one transaction that changed a node.
+/// The key of the entry for a transaction that changed a node.
 pub(super) fn change(id: NodeId, seq: u64) -> Vec<u8> {
     [id.as_bytes().as_slice(), &seq.to_be_bytes()].concat()
 }
@@ -108,12 +108,12 @@ pub(super) fn read_change(key: &[u8]) -> Result<u64> {
     parts().ok_or_else(|| damaged("a change"))
 }
 
-/// A key or value that is a node id and nothing else.
+/// Parses a key or value that consists of a node id.
 pub(super) fn read_id(bytes: &[u8]) -> Result<NodeId> {
     id(bytes).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id).ok_or_else(|| damaged("a node"))
 }
 
-/// A key that is a tenant and nothing else.
+/// Parses a key that consists of a tenant.
 pub(super) fn read_tenant(bytes: &[u8]) -> Result<Tenant> {
     bytes.try_into().map(Tenant).map_err(|_| damaged("a tenant"))
 }

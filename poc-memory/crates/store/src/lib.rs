@@ -1,9 +1,8 @@
-//! The source of truth: the log, the record engine that materialises it, and transactions.
+//! The store: the log as the source of truth, the record engine that materialises it, and transactions.
 //!
-//! A change is acknowledged once its log record is on disk. The engine, the view and the followers
-//! (the indexes) are materialisations of the log: each remembers the last transaction it reflects,
-//! catches up from there when the store opens, and can be rebuilt at any time. `schema/store.md`
-//! describes the format on disk.
+//! A change is acknowledged as soon as its log record is on disk. The engine, the view and the followers (the indexes)
+//! are materialisations of the log. Each remembers the last transaction that it reflects, catches up from there when
+//! the store opens, and can be rebuilt at any time. `schema/store.md` describes the format on disk.
 
 pub mod atomic_file;
 mod catch_up;
@@ -103,13 +102,13 @@ use std::path::Path;
 use std::sync::Arc;
 use tenants::TenantRow;
 
-/// What a person can do about a damaged store.
+/// A hint for errors about a damaged store.
 pub const DAMAGED_HINT: &str = "`poc-memory repair` shows what can be done and changes nothing by itself";
 
-/// An open store as one tenant sees it; records of other tenants are invisible.
+/// An open store as seen by one tenant. Records of other tenants are not visible.
 ///
-/// A clone is another handle. Dropping the last handle closes the store. Only one process can have a
-/// store open at a time.
+/// A clone is another handle. Dropping the last handle closes the store. Only one process can have a store open at a
+/// time.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -124,19 +123,20 @@ impl Store {
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
     ///
-    /// When the log is damaged before intact records, or ends before the records or the saved view do, nothing on disk
-    /// is changed. The store then shows the newest state that its intact parts give together, and is read-only: see
-    /// [`Store::damage`].
+    /// If the log is damaged before intact records, or ends before the records or the saved view do, nothing on disk is
+    /// changed. The store then shows the newest state that can be assembled from its intact parts, and is read-only;
+    /// see [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         Store::open_with(directory, embedder, followers, open::Parts::default())
     }
 
-    /// The same for a store whose folder is a copy of a shared log. A folder without a copy begins with the newest snapshot
-    /// if `begin` says so.
+    /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `begin` determines whether an empty
+    /// folder starts with the newest snapshot.
     ///
     /// # Errors
-    /// `conflict` when the folder has another memory than the shared log. `unavailable` when the shared log cannot be
-    /// reached and the folder is empty; with a copy in it, the store opens and takes no writes until the log answers.
+    /// `conflict` if the folder belongs to another memory than the shared log. `unavailable` if the shared log cannot
+    /// be reached and the folder is empty. With a copy in the folder, the store opens without it and accepts no writes
+    /// until the log can be reached.
     pub fn open_shared(
         directory: &Path,
         embedder: &str,
@@ -168,13 +168,13 @@ impl Store {
         self.tenant
     }
 
-    /// The keys and values that name the tenant.
+    /// The keys and values that identify the tenant.
     pub fn tuple(&self) -> &Tuple {
         &self.tuple
     }
 
-    /// The default tenant and every tenant that has ever written, each with its newest published view,
-    /// sorted by name.
+    /// The default tenant and every tenant that has ever written anything, sorted by name, each with its newest
+    /// published view.
     pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
         let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
         for (key, row) in self.records().range::<TenantRow>(&[])? {
@@ -188,7 +188,7 @@ impl Store {
         self.shared.commits.view(tenant)
     }
 
-    /// The tenant's records as the engine holds them now.
+    /// The tenant's records in the current state of the engine.
     fn records(&self) -> TenantRecords<'_> {
         TenantRecords { engine: self.shared.engine.as_ref(), tenant: self.tenant }
     }
@@ -198,31 +198,31 @@ impl Store {
         let shared = &self.shared;
         shared.recovery.get_or_init(|| {
             let found = shared.engine.opened().map(|opened| opened.notes.clone());
-            // The next read of a record reports a failed open.
+            // A failure to open is reported by the next read of a record.
             RecoveryReport { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
         })
     }
 
-    /// Why the store is read-only, if it was opened with damaged files: what is damaged, and which state it shows.
+    /// If the store is read-only because it was opened with damaged files: what is damaged, and which state it shows.
     pub fn damage(&self) -> Option<&str> {
         self.shared.damage.as_deref()
     }
 
-    /// Why the store takes no writes at the moment, if it takes none: its files are damaged, or its disk does not take
-    /// them. Reads go on.
+    /// Why the store accepts no writes at the moment: its files are damaged, its disk does not accept writes, or its
+    /// shared log cannot be reached. `None` if it does accept writes. Reads always work.
     pub fn read_only(&self) -> Option<ReadOnlyCause> {
         self.shared.commits.read_only()
     }
 
-    /// Checks that the files of the log are there and have what was written to them, by their lengths. While they do not,
-    /// the store takes no writes, as [`Store::read_only`] says.
+    /// Checks by their lengths that the files of the log exist and are complete. If they are not, the store becomes
+    /// read-only until they are; see [`Store::read_only`].
     pub fn check_log_files(&self) {
         if self.shared.damage.is_none() {
             self.shared.commits.check_files();
         }
     }
 
-    /// The newest published view. It contains every acknowledged transaction and no other.
+    /// The newest published view. It contains exactly the acknowledged transactions.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
     }
@@ -230,94 +230,94 @@ impl Store {
     /// The state after the tenant's last transaction at or before `at`.
     ///
     /// # Errors
-    /// `not_found` when there is no such transaction or the log no longer holds it.
+    /// `not_found` if there is no such transaction or the log no longer has it.
     pub fn snapshot_at(&self, at: Timestamp) -> Result<PastSnapshot> {
         let Shared { engine, log, embedder, .. } = self.shared.as_ref();
         PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
     }
 
-    /// The tenant's transaction with a sequence number; `None` when the log does not hold it.
+    /// The tenant's transaction with a sequence number; `None` if the log does not have it.
     pub fn transaction(&self, seq: u64) -> Result<Option<LoggedTransaction>> {
         Ok(self.transaction_of_any_tenant(seq)?.filter(|txn| txn.tenant == self.tenant))
     }
 
-    /// The transaction with a sequence number, of any tenant; `None` when the log does not hold it. For decisions about
-    /// all tenants, such as which agents are due: no answer for a tenant may contain what it returns.
+    /// The transaction with a sequence number, of any tenant; `None` if the log does not have it. It is for decisions
+    /// about all tenants, such as which agents are due. Its content must not appear in an answer for a tenant.
     pub fn transaction_of_any_tenant(&self, seq: u64) -> Result<Option<LoggedTransaction>> {
         Ok(self.shared.log.read(seq)?.map(|(txn, _)| txn).filter(|txn| !txn.is_state()))
     }
 
-    /// The checksum of a past transaction's record, for any tenant. It distinguishes the transaction from one with
-    /// the same number in another log.
+    /// The checksum of a past transaction's record, of any tenant. It distinguishes the transaction from one with the
+    /// same number in another log.
     pub fn checksum(&self, seq: u64) -> Result<Option<u32>> {
         Ok(self.shared.log.read(seq)?.map(|(_, checksum)| checksum))
     }
 
-    /// The sequence number of the last transaction of any tenant that readers see; 0 when there is none.
+    /// The sequence number of the last transaction of any tenant that readers see; 0 if there is none.
     pub fn published_seq(&self) -> u64 {
         self.shared.commits.published_seq()
     }
 
-    /// The sequence number of the last durable transaction of any tenant; 0 when there is none.
+    /// The sequence number of the last durable transaction of any tenant; 0 if there is none.
     pub fn last_seq(&self) -> u64 {
         self.shared.log.last()
     }
 
-    /// Whether a directory holds a store, or parts of a damaged one.
+    /// Whether a directory contains a store, or parts of a damaged one.
     pub fn exists(directory: &Path) -> bool {
         ["log", "records", "view"].iter().any(|part| directory.join(part).exists())
     }
 
-    /// The files of the log, and how much of them is durable. What is appended later is not part of it.
+    /// The files of the log and their durable lengths. Records appended later are not included.
     pub fn log_snapshot(&self) -> LogSnapshot {
         self.shared.log.snapshot()
     }
 
-    /// Identifies the log: the first 16 bytes of the BLAKE3 of its first transaction, `None` when it has none. Logs that
-    /// went on separately from a copy share it.
+    /// Identifies the log by the first 16 bytes of the BLAKE3 hash of its first transaction; `None` for an empty log.
+    /// Logs that diverged after one was copied from the other have the same origin.
     pub fn log_origin(&self) -> Result<Option<[u8; 16]>> {
         self.shared.log.origin()
     }
 
-    /// Fails with `conflict` when a newer release wrote the store in a directory. Opens and changes nothing.
+    /// Fails with `conflict` if a newer release wrote the store in a directory. Neither opens nor changes it.
     pub fn check_format(directory: &Path) -> Result<()> {
         log::check_format(&directory.join("log"))
     }
 
-    /// The id of the process that has the store in a directory open; `None` when none has, 0 when it is
+    /// The id of the process that has the store in a directory open; `None` if no process has, and 0 if the id is
     /// unknown.
     pub fn holder(directory: &Path) -> Result<Option<u32>> {
         Lock::holder(&directory.join("lock"))
     }
 
-    /// The sizes on disk, in bytes, of the log and of the records of all tenants.
+    /// The sizes on disk, in bytes, of the log and of the records, for all tenants together.
     pub fn sizes(&self) -> Result<(u64, u64)> {
         Ok((self.shared.log.bytes(), self.shared.engine.size()?))
     }
 
-    /// The followers whose answers are older than the view, and why. They are still being built, or they
-    /// failed and catch up at the next open.
+    /// The followers whose answers are older than the view, with the reason. They are still being built, or they failed
+    /// and will catch up at the next open.
     pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
         self.shared.index_workers.lagging()
     }
 
-    /// How many transactions up to `seq` the slowest follower does not reflect yet.
+    /// The number of transactions up to `seq` that the slowest follower does not reflect yet.
     pub fn lag(&self, seq: u64) -> u64 {
         self.lags(seq).into_iter().map(|(_, lag)| lag).max().unwrap_or(0)
     }
 
-    /// How many transactions up to `seq` each follower does not reflect yet, by the follower's name.
+    /// The number of transactions up to `seq` that each follower does not reflect yet, by name of the follower.
     pub fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
         self.shared.index_workers.lags(seq)
     }
 
-    /// How many followers gave incomplete answers after the open and have caught up since. While this
-    /// number does not change, [`Store::lagging_followers`] names every follower with incomplete answers.
+    /// The number of followers that gave incomplete answers after the open and have caught up since. While this number
+    /// does not change, [`Store::lagging_followers`] lists every follower with incomplete answers.
     pub fn completed(&self) -> usize {
         self.shared.index_workers.completed()
     }
 
-    /// Waits until every follower has caught up or failed. For decisions that need complete answers.
+    /// Waits until every follower has caught up or failed. Needed for decisions that require complete answers.
     pub fn settle(&self) {
         self.shared.index_workers.settle();
     }
@@ -332,8 +332,8 @@ impl Store {
         self.shared.index_workers.unsaved()
     }
 
-    /// Saves the views and the followers, so that the next open is quick. Closing the store does the same
-    /// when at least [`WORTH_A_CHECKPOINT`] changes are unsaved.
+    /// Saves the views and the followers, so that the next open is fast. Closing the store does the same if at least
+    /// [`WORTH_A_CHECKPOINT`] changes are unsaved.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.checkpoint()
     }

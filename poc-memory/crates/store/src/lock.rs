@@ -1,4 +1,4 @@
-//! One process per store: an advisory lock that the system releases when its holder dies.
+//! Limits a store to one process, with an advisory lock that the operating system releases when its holder dies.
 
 use super::disk::{self, FileId};
 use poc_graph::error::{Code, Error, Result};
@@ -7,12 +7,12 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Attempts to take a lock that this process holds, and the pause between them. A child that the process starts holds all
-/// open files until it executes its program, also a lock that was released meanwhile.
+/// Attempts to take a lock that this process itself holds. A child process inherits all open files until it executes
+/// its program, so it may briefly hold a lock that was already released.
 const OWN_ATTEMPTS: u32 = 25;
 const OWN_PAUSE: Duration = Duration::from_millis(4);
 
-/// Why the lock was not taken.
+/// Why the lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 enum LockError {
     #[error("the lock `{}` cannot be taken: {source}", path.display())]
@@ -30,7 +30,7 @@ impl From<LockError> for Error {
         let message = error.to_string();
         match error {
             LockError::Take { source, .. } => match source.kind() {
-                // Readers take the lock too, so that nobody writes meanwhile.
+                // Readers take the lock too, so that no other process writes meanwhile.
                 ErrorKind::PermissionDenied => Error::unavailable(message).hint(
                     "a store must be writable, also to be read: copy it to where you may write, or ask \
                      whoever owns it",
@@ -46,18 +46,18 @@ impl From<LockError> for Error {
 
 /// The lock, held until it is dropped.
 pub(super) struct Lock {
-    /// `None` on a disk that cannot be written and has no such file: no other process writes there either.
+    /// `None` if the disk is read-only and has no lock file. No other process can write there either.
     _file: Option<File>,
 }
 
 impl Lock {
-    /// Takes the lock at `path`. The process id in the file is only for messages.
+    /// Takes the lock at `path`. The process id in the file is only used in messages.
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let failed = |source| LockError::Take { path: path.to_owned(), source };
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = match opened {
             Ok(file) => file,
-            // The store is opened for reading. A file that is there can be locked all the same.
+            // The store can still be opened for reading, and an existing lock file can still be locked.
             Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem || disk::is_full(&error) => {
                 match File::open(path) {
                     Ok(file) => file,
@@ -81,7 +81,7 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(failed(error).into()),
             }
         }
-        // Whoever deleted an empty store has released the lock of a file that is gone.
+        // A process that deleted an empty store has released the lock of a file that no longer exists.
         let is_current = |found: std::fs::Metadata| {
             file.metadata().is_ok_and(|own| FileId::of(&own) == FileId::of(&found))
         };
@@ -94,13 +94,14 @@ impl Lock {
             writeln!(file, "{}", std::process::id())
         };
         if let Err(error) = write(&mut file) {
-            // On a full or read-only disk. Readers of the file do not learn which process holds the lock.
+            // The disk is full or read-only. Other processes then cannot tell which process holds the lock.
             tracing::debug!("the lock `{}` cannot name its holder: {error}", path.display());
         }
         Ok(Lock { _file: Some(file) })
     }
 
-    /// The process that holds the lock at `path`, if any does; 0 when the file does not say which.
+    /// The id of the process that holds the lock at `path`; `None` if no process does, and 0 if the file does not name
+    /// it.
     pub(super) fn holder(path: &Path) -> Result<Option<u32>> {
         let mut file = match File::open(path) {
             Ok(file) => file,
@@ -109,7 +110,7 @@ impl Lock {
                 return Err(LockError::Read { path: path.to_owned(), source: error }.into());
             }
         };
-        // Held for a moment only; an open at this moment fails as if the store were held.
+        // The lock is taken only for a moment; an open at this moment fails as if the store were in use.
         match file.try_lock_shared() {
             Ok(()) => Ok(None),
             Err(TryLockError::WouldBlock) => Ok(Some(pid(&mut file).parse().unwrap_or(0))),

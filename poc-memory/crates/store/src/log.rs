@@ -1,10 +1,9 @@
-//! The log: every transaction in order, in append-only segments. Everything else in the store can be
-//! rebuilt from it.
+//! The log: every transaction in order, in append-only segments. Everything else in the store can be rebuilt from it.
 //!
-//! Why not raft-engine, the log engine of TiKV: its recovery modes refuse to open, cut only the
-//! tail, or skip what is damaged in the middle and so guess over it; none keeps the longest valid
-//! prefix and puts the rest aside with its position and count. It also keeps an index of every entry
-//! in memory and brings protobuf and prometheus along. What is left to write is this folder.
+//! Why not raft-engine, the log engine of TiKV? Its recovery modes refuse to open, truncate only the tail, or skip
+//! damage in the middle; none keeps the longest valid prefix and sets the rest aside with its position and count. It
+//! also keeps an index of every entry in memory and depends on protobuf and prometheus. What remains to be written is
+//! this folder.
 
 mod append;
 mod checked_segments;
@@ -40,42 +39,43 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Records from one remembered position to the next.
+/// Number of records between two remembered positions.
 const STRIDE: u64 = 64;
 
 /// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RecordPosition {
     seq: u64,
-    /// First sequence number of its segment, which names the file.
+    /// The first sequence number of the segment, which is also the name of its file.
     segment: u64,
-    /// Byte in the file.
+    /// The byte offset in the file.
     offset: u64,
 }
 
 /// The sparse index of the log: its segments and the position of every [`STRIDE`]th record.
 #[derive(Clone, Debug, Default)]
 struct LogIndex {
-    /// Ascending.
+    /// The segments in ascending order.
     segments: Vec<Segment>,
     positions: Vec<RecordPosition>,
-    /// Sequence number of the last record; 0 when there is none.
+    /// The sequence number of the last record; 0 for an empty log.
     last: u64,
     /// Whether a complete segment is not yet saved as checked.
     unchecked: bool,
-    /// Where the history begins, if the beginning was replaced by the state that it leads to.
+    /// Where the history begins, if a state has replaced its beginning.
     base: Option<LogBase>,
-    /// Of a damaged log, the first and last numbers of its intact parts, ascending. `None` for a whole log.
+    /// The first and last sequence numbers of the intact parts of a damaged log, ascending. `None` for an undamaged
+    /// log.
     intact: Option<Vec<(u64, u64)>>,
 }
 
-/// A segment.
+/// A file of the log.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
-    /// First sequence number, which names the file.
+    /// The first sequence number, which is also the name of the file.
     first: u64,
     bytes: u64,
-    /// When the file of a complete segment was last changed, if that is known.
+    /// The modification time of a complete segment's file, if known.
     changed: Option<SystemTime>,
 }
 
@@ -84,7 +84,7 @@ impl LogIndex {
         self.segments.push(Segment { first, bytes: segment::HEADER as u64, changed: None });
     }
 
-    /// Completes the last segment, whose file was last modified at a time, if that is known.
+    /// Completes the last segment. `changed` is the modification time of its file, if known.
     fn complete_segment(&mut self, changed: Option<SystemTime>) {
         if let Some(segment) = self.segments.last_mut() {
             segment.changed = changed;
@@ -103,7 +103,7 @@ impl LogIndex {
         }
     }
 
-    /// The parts of a range of sequence numbers that the log holds.
+    /// The parts of a range of sequence numbers that the log has.
     fn parts(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
         let whole = [(self.first(), self.last)];
         let intact = self.intact.as_deref().unwrap_or(&whole);
@@ -111,32 +111,32 @@ impl LogIndex {
         clipped.filter(|(from, to)| from <= to).collect()
     }
 
-    /// The first record; 1 when there is none.
+    /// The sequence number of the first record; 1 for an empty log.
     fn first(&self) -> u64 {
         self.positions.first().map_or(1, |position| position.seq)
     }
 
-    /// The last known position in front of a record or at it.
+    /// The last remembered position at or before a record.
     fn locate(&self, seq: u64) -> Option<RecordPosition> {
         let found = self.positions.partition_point(|position| position.seq <= seq);
         found.checked_sub(1).and_then(|at| self.positions.get(at)).copied()
     }
 }
 
-/// The reading side of the log, shared by all readers.
+/// The reading side of the log, which all readers share.
 pub(super) struct Log {
     directory: PathBuf,
     index: RwLock<LogIndex>,
-    /// Whether nothing on disk may change, because the log is damaged.
+    /// Whether no file may be changed, because the log is damaged.
     read_only: bool,
-    /// The segments that a compacted one has replaced and that are not deleted yet.
+    /// Segments that a compacted one has replaced and that are not yet deleted.
     obsolete: Mutex<Vec<u64>>,
-    /// Readers of segments hold a clone, so that the segments are not deleted meanwhile.
+    /// Readers of segments hold a clone, which prevents the deletion of segments meanwhile.
     hold: Arc<()>,
 }
 
 impl Log {
-    /// A log without records in a directory without segments.
+    /// An empty log in a directory without segments.
     pub(super) fn empty(directory: &Path) -> Log {
         Log::new(directory, LogIndex::default(), Vec::new())
     }
@@ -151,13 +151,13 @@ impl Log {
         }
     }
 
-    /// Sequence number of the last durable record; 0 when there is none.
+    /// The sequence number of the last durable record; 0 for an empty log.
     pub(super) fn last(&self) -> u64 {
         self.index.read().last
     }
 
-    /// Sequence number of the first transaction from which on it holds every one with its before-images; 0 when it
-    /// never had any.
+    /// The first sequence number from which on the log has every transaction with its before-images; 0 if it never had
+    /// any.
     pub(super) fn first(&self) -> u64 {
         let index = self.index.read();
         let Some(intact) = &index.intact else {
@@ -173,13 +173,13 @@ impl Log {
         first
     }
 
-    /// Whether it holds every record of a range.
+    /// Whether the log has every record of a range.
     pub(super) fn holds_all(&self, first: u64, last: u64) -> bool {
         let held: u64 = self.index.read().parts(first, last).iter().map(|(from, to)| to - from + 1).sum();
         held == (last + 1).saturating_sub(first)
     }
 
-    /// The ranges of sequence numbers up to the last one that a damaged log does not hold, ascending.
+    /// The ranges of sequence numbers up to the last one that a damaged log lacks, ascending.
     pub(super) fn missing(&self) -> Vec<(u64, u64)> {
         let index = self.index.read();
         let Some(intact) = &index.intact else { return Vec::new() };
@@ -194,15 +194,15 @@ impl Log {
         missing
     }
 
-    /// Bytes on disk.
+    /// The size on disk, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.index.read().segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// The first segment that is missing or has lost bytes since it was read or written, as a sentence; `None` if there is
-    /// none. Only the lengths of the files are read.
+    /// Describes the first segment that is missing or has become shorter since it was read or written; `None` if all
+    /// are complete. Only the lengths of the files are read.
     pub(super) fn lost_bytes(&self) -> Option<String> {
-        // A compaction exchanges files with the lock for writing.
+        // A compaction replaces files while it holds the write lock.
         let index = self.index.read();
         index.segments.iter().find_map(|segment| {
             let path = segment_path(&self.directory, segment.first);
@@ -217,8 +217,8 @@ impl Log {
         })
     }
 
-    /// An estimate of the bytes that the records after `seq` take. It assumes that all records after the last
-    /// known position have the same length.
+    /// An estimate of the size of the records after `seq`, in bytes. It assumes that all records after the last
+    /// remembered position have the same length.
     pub(super) fn bytes_after(&self, seq: u64) -> u64 {
         let index = self.index.read();
         let Some(position) = index.locate(seq) else { return 0 };
@@ -228,7 +228,7 @@ impl Log {
         bytes / records * index.last.saturating_sub(seq)
     }
 
-    /// Saves which segments need not be read at the next open, if that has changed.
+    /// Saves which segments need not be read at the next open, if this has changed.
     pub(super) fn save_checked(&self) -> Result<()> {
         let index = {
             let mut index = self.index.write();
@@ -242,7 +242,7 @@ impl Log {
         written
     }
 
-    /// The encoded transaction with a sequence number; `None` when the log does not hold it.
+    /// The encoded transaction with a sequence number; `None` if the log does not have it.
     pub(super) fn read_payload(&self, seq: u64) -> Result<Option<Vec<u8>>> {
         let mut found = None;
         self.replay_payloads(seq, seq, &mut |_, payload, _| {
@@ -252,7 +252,7 @@ impl Log {
         Ok(found)
     }
 
-    /// One transaction and the checksum of its record; `None` when the log does not hold it.
+    /// The transaction with a sequence number, and the checksum of its record; `None` if the log does not have it.
     pub(super) fn read(&self, seq: u64) -> Result<Option<(LoggedTransaction, u32)>> {
         let mut found = None;
         self.replay(seq, seq, &mut |txn, checksum| {
@@ -262,8 +262,8 @@ impl Log {
         Ok(found)
     }
 
-    /// Calls `each` with the transactions from `first` to `last` that the log holds, in order,
-    /// and the checksums of their records, until it fails.
+    /// Calls `each` with the transactions from `first` to `last` that the log has, in order, and with the checksums of
+    /// their records, until a call fails.
     pub(super) fn replay(
         &self,
         first: u64,
@@ -281,7 +281,7 @@ impl Log {
     }
 
     /// Calls `each` with the sequence number, the encoded transaction and the checksum of the records from `first` to
-    /// `last` that the log holds. `each` returns whether the transaction has that number.
+    /// `last` that the log has. `each` returns whether the transaction has that number.
     pub(super) fn replay_payloads(
         &self,
         first: u64,
@@ -292,7 +292,7 @@ impl Log {
         parts.into_iter().try_for_each(|(first, last)| self.replay_part(first, last, each))
     }
 
-    /// The same for numbers that the log holds without a gap.
+    /// Like [`Log::replay_payloads`], for a range that the log has without gaps.
     fn replay_part(
         &self,
         first: u64,
@@ -341,7 +341,7 @@ impl Log {
         })
     }
 
-    /// The error for a damaged record. Makes the next open check every record.
+    /// The error for a damaged record. As a side effect, the next open checks every record.
     fn damaged(&self, path: &Path, offset: u64) -> Error {
         if !self.read_only {
             checked_segments::forget(&self.directory);
@@ -352,7 +352,7 @@ impl Log {
 
 #[cfg(test)]
 impl Log {
-    /// Forgets the segments before the one that contains a record, as if they had been dropped.
+    /// Forgets the segments before the one with a record, as if they had been dropped.
     pub(super) fn forget_before(&self, seq: u64) {
         let mut index = self.index.write();
         let kept = index.segments.partition_point(|segment| segment.first <= seq).saturating_sub(1);
@@ -362,7 +362,7 @@ impl Log {
     }
 }
 
-/// When a file was last modified; `None` when that is unknown.
+/// The modification time of a file; `None` if it is unknown.
 fn modified_at(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }
@@ -371,12 +371,12 @@ fn segment_path(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("{first:020}.log"))
 }
 
-/// A file that is not where the store has made it, as a sentence.
+/// The description of a file that the store created and that is missing.
 fn missing_file(path: &Path) -> String {
     format!("`{}` was deleted or moved", path.display())
 }
 
-/// A file that does not have the length that the store has given it, as a sentence.
+/// The description of a file whose length is not the one that the store has given it.
 fn changed_length(path: &Path, found: u64, expected: u64) -> String {
     format!("`{}` has {found} bytes instead of {expected}", path.display())
 }

@@ -5,22 +5,23 @@ use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog};
 use poc_graph::error::{Error, Result};
 use std::path::Path;
 
-/// Records and bytes that are appended at once.
+/// Maximum number of records appended at once; the next constant is the maximum number of their bytes.
 const PART_RECORDS: usize = 1000;
 const PART_BYTES: usize = 8 << 20;
 
-/// Copies the log in the folder of a store to a shared log, record for record, and returns the number of the last one.
-/// The folder may be in use, and does not change. What the shared log has of it already is not copied again.
+/// Copies the log in a store's folder to a shared log, record by record, and returns the number of the last record. The
+/// folder may be in use and does not change. Records that the shared log already has are not copied again.
 ///
 /// # Errors
-/// `conflict` when the shared log has another memory or others write to it, `invalid_argument` when the log is damaged or
+/// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
+/// damaged or a compaction has dropped its beginning.
 /// its beginning was dropped by a compaction.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
     let mut copied = to.head()?;
     let (mut number, mut is_checked) = (1, false);
     loop {
-        // What was written meanwhile is part of the next look.
+        // The next round copies what was written meanwhile.
         let (log, prefix_end) = log::inspect(&directory.join("log"), false)?;
         if prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)) {
             return Err(Error::invalid("the log is damaged").hint("repair it first: `poc-memory repair`"));
@@ -55,7 +56,7 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
     }
 }
 
-/// Fails when the shared log has records that the log does not have.
+/// Fails if the shared log has records that the local log lacks.
 fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
     if head == 0 {
         return Ok(());

@@ -1,14 +1,14 @@
-//! A change of a node, as the log has it.
+//! A change of a node, as recorded in the log.
 
 use super::Cause;
 use poc_graph::Node;
 
-/// One change of one node.
+/// A change of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedChange {
-    /// Sequence number of the transaction.
+    /// The sequence number of the transaction.
     pub seq: u64,
-    /// What caused it.
+    /// The cause of the transaction.
     pub cause: Cause,
     /// What happened to the node.
     pub kind: LoggedChangeKind,
@@ -17,15 +17,15 @@ pub struct LoggedChange {
 /// What a transaction did to a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoggedChangeKind {
-    /// It created the node, in a version.
+    /// Created the node with this version number.
     Created(u32),
-    /// It changed the node.
+    /// Changed the node.
     Changed {
-        /// The node before.
+        /// The node before the change.
         before: Box<Node>,
-        /// The node after.
+        /// The node after the change.
         after: Box<Node>,
     },
-    /// It deleted the node, which was as given.
+    /// Deleted the node, whose last state this was.
     Deleted(Box<Node>),
 }

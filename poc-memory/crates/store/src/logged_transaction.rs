@@ -1,4 +1,4 @@
-//! A transaction as the log stores it, after it was built (see [`Transaction`](crate::Transaction)).
+//! A transaction as the log stores it after it was built (see [`Transaction`](crate::Transaction)).
 
 use super::keys;
 use super::table::Table;
@@ -8,140 +8,141 @@ use poc_graph::{NodeId, RunId, Tenant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Greatest length of an encoded transaction in bytes.
+/// Maximum size of an encoded transaction, in bytes.
 pub(crate) const MAX_RECORD: usize = 64 << 20;
 
-/// Nesting a record of the log may have; a [`LoggedTransaction`] needs four.
+/// Maximum nesting depth accepted in a log record; a [`LoggedTransaction`] needs four levels.
 const MAX_DEPTH: usize = 64;
 
-/// The first byte of a packed transaction: no MessagePack begins with it.
+/// The first byte of a compressed transaction. MessagePack never begins with it.
 const PACKED: u8 = 0xC1;
 
-/// The first byte of the MessagePack of a transaction: a map of three, and of more with a tenant or a base.
+/// The possible first bytes of an uncompressed transaction: MessagePack maps of three fields, and of one or two more
+/// with a tenant or a base.
 const PLAIN: [u8; 3] = [0x83, 0x84, 0x85];
 
-/// Bytes from which on compression is tried. A recall changes hundreds of weights and a message creates
-/// dozens of records, whose names, keys and times repeat.
+/// Size in bytes from which compression is tried. A recall changes hundreds of weights and a message creates dozens of
+/// records, whose names, keys and times repeat.
 const WORTH_PACKING: usize = 2048;
 
-/// Why a transaction happens.
+/// Why a transaction was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
-    /// When.
+    /// When it was made.
     pub at: Timestamp,
-    /// Who: `manual`, `import:FILE`, `agent:NAME`, `daemon`.
+    /// Who made it: `manual`, `import:FILE`, `agent:NAME` or `daemon`.
     pub actor: String,
-    /// The run it belongs to.
+    /// The agent's run that made it, if any.
     pub run: Option<RunId>,
-    /// The op that was called.
+    /// The name of the op that was called.
     pub op: String,
-    /// When the call began, if it makes several transactions. `None` if it makes one.
+    /// The start of the call if it makes several transactions; `None` if it makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
-    /// The numbers of the transactions of which it undoes all that was left.
+    /// The sequence numbers of the transactions that it undoes, as far as they were not undone before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
 }
 
 impl Cause {
-    /// The cause of a transaction that is the only one of its call.
+    /// The cause of the only transaction of a call.
     pub fn new(at: Timestamp, actor: impl Into<String>, op: impl Into<String>) -> Cause {
         Cause { at, actor: actor.into(), run: None, op: op.into(), began: None, undoes: Vec::new() }
     }
 
-    /// The cause of one of several transactions of the call that this cause begins.
+    /// The cause of a further transaction of the call that this cause started.
     pub fn part(&self, at: Timestamp) -> Cause {
         Cause { at, began: Some(self.began.unwrap_or(self.at)), ..self.clone() }
     }
 
-    /// Whether the transactions of both belong to one call, whose parts may have different ops.
+    /// Whether both transactions belong to one call. The transactions of a call may have different ops.
     pub fn is_same_call(&self, other: &Cause) -> bool {
         self.began.is_some() && (self.began, &self.actor) == (other.began, &other.actor)
     }
 }
 
-/// One changed record, with its before- and after-image.
+/// A changed record with its before-image and after-image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Write {
-    /// The table.
+    /// The table of the record.
     pub table: Table,
-    /// The key.
+    /// The key within the table.
     #[serde(with = "serde_bytes")]
     pub key: Vec<u8>,
-    /// The value before; `None` when there was none.
+    /// The value before the transaction; `None` if there was none.
     #[serde(with = "serde_bytes")]
     pub before: Option<Vec<u8>>,
-    /// The value after; `None` when it was deleted.
+    /// The value after the transaction; `None` if the record was deleted.
     #[serde(with = "serde_bytes")]
     pub after: Option<Vec<u8>>,
 }
 
 impl Write {
-    /// The first 16 bytes of the key as a node id, which they are in tables whose keys begin with one.
+    /// The first 16 bytes of the key as a node id. Only valid for tables whose keys begin with a node id.
     pub fn node_id(&self) -> Option<NodeId> {
         Some(NodeId::from_bytes(*self.key.first_chunk()?))
     }
 
-    /// The embedder of the vector it writes, if it writes one.
+    /// The name of the embedder if this writes a vector.
     pub fn embedder(&self) -> Option<&[u8]> {
         let key = keys::read_vector(&self.key).ok().filter(|_| self.table == Table::Vectors)?;
         Some(key.2)
     }
 }
 
-/// What a compacted log says about the part that it replaces by a state.
+/// Describes the part of a compacted log that was replaced with a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogBase {
     /// The last transaction of that part. The state after it is the earliest that can be read.
     pub seq: u64,
-    /// When it was made.
+    /// When that transaction was made.
     pub at: Timestamp,
-    /// Identifies the log, as [`Store::log_origin`](crate::Store::log_origin) does.
+    /// Identifies the log; see [`Store::log_origin`](crate::Store::log_origin).
     pub(crate) origin: [u8; 16],
 }
 
-/// The op of the transactions that are a state.
+/// The op of the transactions that make up a state.
 const STATE_OP: &str = "compact";
 
-/// One transaction in the log.
+/// A transaction in the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoggedTransaction {
-    /// Position in the log, from 1 without gaps.
+    /// The sequence number: the position in the log, from 1 without gaps.
     pub seq: u64,
-    /// The tenant whose records it changed, besides records that all tenants share.
+    /// The tenant whose records it changed. It may also have changed records that all tenants share.
     #[serde(default, skip_serializing_if = "Tenant::is_default")]
     pub tenant: Tenant,
-    /// Why it happened.
+    /// Why it was made.
     pub cause: Cause,
-    /// Of the first transaction of a compacted log.
+    /// The base, in the first transaction of a compacted log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<LogBase>,
-    /// What it changed, each key once, in the order first written.
+    /// The changed records, each key once, in the order in which they were first written.
     pub writes: Vec<Write>,
 }
 
 impl LoggedTransaction {
-    /// A part of the state after transaction `base`, which a compacted log has in the place of what led to it.
+    /// A part of the state after transaction `base`, with which a compacted log replaces earlier transactions.
     pub(crate) fn state(seq: u64, tenant: Tenant, base: &LogBase, writes: Vec<Write>) -> LoggedTransaction {
         let cause = Cause::new(base.at, "daemon", STATE_OP);
         LoggedTransaction { seq, tenant, cause, base: None, writes }
     }
 
-    /// The writes at a range of positions; none if it is out of range.
+    /// The writes at a range of positions; empty if the range is out of bounds.
     pub fn writes_in(&self, (from, to): (u32, u32)) -> &[Write] {
         self.writes.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// Whether it is a part of a state: its writes are all that there was, those of the index of changes included.
+    /// Whether this is a part of a state. Its writes are then complete and include those of the index of changes.
     pub(crate) fn is_state(&self) -> bool {
         self.cause.op == STATE_OP
     }
 
-    /// The transaction as MessagePack with named fields, compressed with LZ4 when that makes it shorter.
+    /// Encodes the transaction as MessagePack with named fields, compressed with LZ4 if that is shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
         let plain = rmp_serde::to_vec_named(self)
             .map_err(|error| Error::internal(format!("a transaction cannot be encoded: {error}")))?;
-        // Too long for the log is refused, however well it would compress.
+        // A transaction that is too long for the log is rejected, even if it would compress well.
         if !(WORTH_PACKING..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
         }
@@ -150,12 +151,12 @@ impl LoggedTransaction {
         Ok(if packed.len() < plain.len() { packed } else { plain })
     }
 
-    /// Whether an encoded transaction may begin with a byte.
+    /// Whether an encoded transaction can begin with a byte.
     pub(super) fn may_begin_with(byte: u8) -> bool {
         byte == PACKED || PLAIN.contains(&byte)
     }
 
-    /// The transaction in a record of the log.
+    /// Decodes the transaction in a log record.
     pub(super) fn decode(bytes: &[u8]) -> Result<LoggedTransaction> {
         let plain = plain(bytes)?;
         let mut decoder = rmp_serde::Deserializer::from_read_ref(plain.as_ref());
@@ -163,8 +164,8 @@ impl LoggedTransaction {
         LoggedTransaction::deserialize(&mut decoder).map_err(unreadable)
     }
 
-    /// The cause of the transaction in a record of the log, and its write of one record of a tenant. `None` when it does
-    /// not write it. The other writes, of which an import has thousands, are not copied.
+    /// The cause of the transaction in a log record, and its write of one record of a tenant. `None` if it does not
+    /// write that record. The other writes, of which an import has thousands, are not copied.
     pub(super) fn decode_write(
         bytes: &[u8],
         tenant: Tenant,
@@ -185,7 +186,7 @@ impl LoggedTransaction {
     }
 }
 
-/// A [`LoggedTransaction`] whose images are those in the encoded bytes.
+/// A [`LoggedTransaction`] that borrows its images from the encoded bytes.
 #[derive(Deserialize)]
 struct BorrowedTransaction<'a> {
     #[serde(default)]
@@ -195,7 +196,7 @@ struct BorrowedTransaction<'a> {
     writes: Vec<BorrowedWrite<'a>>,
 }
 
-/// A [`Write`] of it.
+/// A [`Write`] of a [`BorrowedTransaction`].
 #[derive(Deserialize)]
 struct BorrowedWrite<'a> {
     table: Table,
@@ -207,7 +208,7 @@ struct BorrowedWrite<'a> {
     after: Option<&'a [u8]>,
 }
 
-/// The MessagePack of a transaction in a record of the log.
+/// The MessagePack of the transaction in a log record, decompressed if necessary.
 fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     match bytes.split_first() {
         Some((&PACKED, packed)) => Ok(unpack(packed)?.into()),
@@ -215,7 +216,7 @@ fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     }
 }
 
-/// The MessagePack in an LZ4 block with its length in front; it has at most [`MAX_RECORD`] bytes.
+/// Decompresses an LZ4 block with its length in front. The result has at most [`MAX_RECORD`] bytes.
 fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     let (length, block) = lz4_flex::block::uncompressed_size(packed).map_err(unreadable)?;
     if length > MAX_RECORD {
@@ -284,7 +285,7 @@ mod tests {
         }
     }
 
-    /// As it was written before there were tenants.
+    /// The format from before tenants were introduced.
     #[test]
     fn a_transaction_of_the_default_tenant_names_none() {
         let cause = Cause::new(Timestamp(7), "manual", "test");

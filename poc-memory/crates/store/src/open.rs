@@ -1,5 +1,5 @@
-//! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the
-//! followers open in the background, and callers that need them wait.
+//! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the followers open in the
+//! background, and callers that need them wait.
 
 pub(crate) mod damaged;
 mod record_folder;
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-/// Why a store cannot be opened, apart from errors of its log and its records.
+/// Why a store cannot be opened, except for errors of its log and its records.
 #[derive(Debug, thiserror::Error)]
 enum OpenError {
     #[error("`{}` cannot be created: {source}", directory.display())]
@@ -48,18 +48,18 @@ impl From<OpenError> for Error {
     }
 }
 
-/// The parts of a store that tests replace.
+/// The parts of a store that tests can replace.
 pub(super) struct Parts {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) limits: Limits,
     pub(super) engine: OpenEngine,
-    /// Bytes of changes that are collected before the engine gets them.
+    /// Size of the buffer in front of the engine, in bytes.
     pub(super) buffer: usize,
-    /// How long the engine may go without a heartbeat while it opens.
+    /// Maximum time between two heartbeats of the engine while it opens.
     pub(super) patience: Duration,
-    /// How long to wait before writing is tried again on a disk that has failed.
+    /// The delay between two attempts to write to a disk that has failed.
     pub(super) pause: Duration,
-    /// What the folder has a copy of, and what a copy begins with that has no records.
+    /// The shared log that the folder is a copy of, and where a new copy starts.
     pub(super) shared_log: Option<(Arc<dyn SharedLog>, CopyBeginning)>,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn open(
         }
     })?;
     let folder = directory.join("records");
-    // Without records the whole log is replayed anyway, so all of it is checked.
+    // Without records, the whole log is replayed anyway, so all of it is checked.
     let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
     let suspect =
         damaged::SuspectLog { directory, prefix_end: prefix_end.as_ref(), last: log.last(), patience };
@@ -126,7 +126,7 @@ pub(super) fn open(
     let log = Arc::new(log);
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
     let mut appender = Appender::new(log.clone(), disk.clone(), limits, tail);
-    // Before the records follow the log: what a killed process had not synced is synced here.
+    // This syncs what a killed process had not synced, before the records are brought up to it.
     let resumed = appender.resume().or_else(|error| {
         if disk::is_full(&error) {
             reserve.release();
@@ -161,7 +161,7 @@ pub(super) fn open(
     // Rebound here so that it is dropped before the opener, which waits for its thread.
     let needs_views = needs_views;
     let engine = opener.engine();
-    // It catches its own panics.
+    // The thread catches its own panics.
     let saved = saved.join().ok().flatten();
     let caught_up = saved.and_then(|saved| {
         let seq = saved.seq();
@@ -240,7 +240,8 @@ pub(super) fn open(
     })
 }
 
-/// Brings the local log to the end of the shared one. Returns why the store can take no writes, if it can only be read.
+/// Brings the local log up to the end of the shared one. If that is impossible but reads are not, returns why the store
+/// can accept no writes.
 fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option<ReadOnlyCause>> {
     match copy.catch_up(appender) {
         Ok(()) => Ok(None),

@@ -1,10 +1,10 @@
-//! Writes of transactions that are built but not yet in the engine.
+//! Writes of transactions that were built but are not yet in the engine.
 
 use super::logged_transaction::LoggedTransaction;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A write, as a transaction and the index in its writes.
+/// A write, given as a transaction and an index in its writes.
 type NewestWrite = (Arc<LoggedTransaction>, usize);
 
 /// The newest value of every key whose write may not be in the engine yet.
@@ -12,13 +12,14 @@ type NewestWrite = (Arc<LoggedTransaction>, usize);
 pub(super) struct Overlay {
     last: BTreeMap<Vec<u8>, NewestWrite>,
     waiting: VecDeque<Arc<LoggedTransaction>>,
-    // How many of the first ones are in `last`. A transaction that reaches the engine before it becomes readable is never
-    // added.
+    // The number of the first transactions that are in `last`. A transaction that reaches the engine before it becomes
+    // readable is never added.
     readable: usize,
 }
 
 impl Overlay {
-    /// The pending value of a key: `None` when the engine's value is current, `Some(None)` when it is deleted.
+    /// The pending value of a key: `None` if the engine has the current value, and `Some(None)` if the record is
+    /// deleted.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.last.get(key).map(value)
     }
@@ -31,15 +32,16 @@ impl Overlay {
             .map(|(key, last)| (key.as_slice(), value(last)))
     }
 
-    /// Adds the transaction built last.
+    /// Adds the most recently built transaction.
     pub(super) fn add(&mut self, txn: Arc<LoggedTransaction>) {
         self.waiting.push_back(txn);
     }
 
-    /// Removes every transaction up to `seq`, which the engine contains, and makes the writes of the others readable.
+    /// Removes every transaction up to `seq`, which the engine now contains, and makes the writes of the others
+    /// readable.
     pub(super) fn advance(&mut self, seq: u64) {
         if self.waiting.back().is_none_or(|txn| txn.seq <= seq) {
-            // The usual case: nothing is left to compare.
+            // In the usual case there is nothing to compare.
             *self = Overlay::default();
         }
         while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {

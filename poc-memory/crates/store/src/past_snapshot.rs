@@ -1,11 +1,11 @@
 //! Point-in-time reads: the current records, overlaid with the before-images of later transactions.
 //!
-//! A transaction logs the value of each record before it changed it. Applied newest first, these
-//! before-images rebuild an earlier state, so the cost is proportional to what has changed since. A
-//! snapshot belongs to one tenant and ignores the changes of others.
+//! A transaction logs the previous value of each record it changes. Applied from newest to oldest, these before-images
+//! rebuild an earlier state, so the cost is proportional to the number of changes since then. A snapshot belongs to one
+//! tenant and ignores the changes of others.
 //!
-//! The engine keeps changing meanwhile. A read therefore asks the engine first and the log afterwards,
-//! which is ahead of the engine, and prefers the before-images of transactions logged in between.
+//! The engine keeps changing during a read. A read therefore asks the engine first and then the log, which is ahead of
+//! the engine, and prefers the before-images of transactions that were logged in between.
 
 use super::delta;
 use super::engine::Engine;
@@ -22,13 +22,13 @@ use poc_graph::{Delta, Node, Tenant, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The op that replaces all vectors by those of another embedder.
+/// The op of transactions that replace all vectors with those of another embedder.
 pub const MIGRATION_OP: &str = "embed_migrate";
 
-/// Transactions read at once while walking back.
+/// Number of transactions read at once while walking back.
 const STRIDE: u64 = 64;
 
-/// The store as a tenant saw it after one of its transactions.
+/// The state of the store, as seen by a tenant, after one of the tenant's transactions.
 pub struct PastSnapshot {
     tenant: Tenant,
     seq: u64,
@@ -43,17 +43,17 @@ pub struct PastSnapshot {
 /// The before-images of the transactions after a snapshot.
 #[derive(Default)]
 struct BeforeImages {
-    /// The last transaction read.
+    /// The sequence number of the last transaction read.
     last: u64,
-    /// The earliest time of the tenant's transactions.
+    /// The earliest time of all transactions of the tenant that were read.
     earliest: Option<Timestamp>,
-    /// The value of each changed record before the first change.
+    /// The value of each changed record before its first change.
     images: BTreeMap<RecordKey, Option<Vec<u8>>>,
-    /// The keys of vectors that a migration to another embedder wrote.
+    /// The keys of vectors that were written by a migration to another embedder.
     migrated: BTreeSet<RecordKey>,
 }
 
-/// A table and a key in it.
+/// A table and a key within it.
 type RecordKey = (Table, Vec<u8>);
 
 impl BeforeImages {
@@ -64,7 +64,7 @@ impl BeforeImages {
         }
     }
 
-    /// Adds a transaction that precedes all others.
+    /// Adds a transaction that is older than all added before.
     fn prepend(&mut self, txn: LoggedTransaction, tenant: Tenant) {
         self.add_time(&txn, tenant);
         let migrated = is_migration(&txn);
@@ -77,12 +77,12 @@ impl BeforeImages {
         }
     }
 
-    /// Whether transactions that it has not read were dropped.
+    /// Whether transactions that were not read yet have been dropped from the log.
     fn is_dropped(&self, log: &Log) -> bool {
         log.base().is_some_and(|base| self.last < base.seq)
     }
 
-    /// Adds the transactions that have been logged meanwhile.
+    /// Adds the transactions that were logged since the last read.
     fn catch_up(&mut self, log: &Log, tenant: Tenant) -> Result<()> {
         if log.last() == self.last {
             return Ok(());
@@ -104,20 +104,19 @@ impl BeforeImages {
     }
 }
 
-/// The writes of a transaction that are visible to a tenant.
+/// The writes of a transaction that a tenant can see.
 fn visible_writes(txn: LoggedTransaction, tenant: Tenant) -> impl Iterator<Item = Write> {
     let own = txn.tenant == tenant;
     txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
 }
 
-/// Whether a transaction only replaced vectors of unchanged texts, which are valid in the past too.
+/// Whether a transaction only replaced vectors of unchanged texts. Such vectors are also valid in the past.
 fn is_migration(txn: &LoggedTransaction) -> bool {
     txn.cause.op == MIGRATION_OP && txn.writes.iter().all(|write| write.table == Table::Vectors)
 }
 
 impl PastSnapshot {
-    /// The state after the tenant's last transaction at or before `at`. `newest` is the tenant's published
-    /// view.
+    /// The state after the tenant's last transaction at or before `at`. `newest` is the tenant's published view.
     pub(super) fn open(
         engine: Arc<dyn Engine>,
         log: Arc<Log>,
@@ -141,13 +140,13 @@ impl PastSnapshot {
             later: Mutex::new(later),
         };
         past.drop_vectors_of_newer_texts()?;
-        // Every transaction in the view has been read above: it is logged before it is published.
+        // Every transaction in the view was read above, because it is logged before it is published.
         let mut view = newest.fork();
         view.apply(seq, &past.deltas()?);
         Ok(PastSnapshot { view: Arc::new(view), ..past })
     }
 
-    /// Hides the vectors that a migration made of texts that are newer than the snapshot.
+    /// Hides the vectors that a migration computed from texts newer than the snapshot.
     fn drop_vectors_of_newer_texts(&self) -> Result<()> {
         let mut later = self.later.lock();
         let mut gone = Vec::new();
@@ -173,17 +172,17 @@ impl PastSnapshot {
         self.tenant
     }
 
-    /// The sequence number of the last transaction in it.
+    /// The sequence number of the last transaction in the snapshot.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The graph.
+    /// The view of the graph.
     pub fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// Whether it is still the state as of an instant, considering transactions logged since it was made.
+    /// Whether the snapshot is still the state as of an instant, given the transactions logged since it was opened.
     pub fn is_as_of(&self, at: Timestamp) -> Result<bool> {
         let mut later = self.later.lock();
         if later.is_dropped(&self.log) {
@@ -199,7 +198,7 @@ impl PastSnapshot {
         later.catch_up(&self.log, self.tenant)?;
         let mut writes = Vec::new();
         for ((table, key), image) in &later.images {
-            // The current value of a node says whether the change makes it live again.
+            // The current value of a node tells whether the change makes the node live again.
             let before = if *table == Table::Nodes { self.current().raw(*table, key)? } else { None };
             writes.push(Write { table: *table, key: key.clone(), before, after: image.clone() });
         }
@@ -236,8 +235,8 @@ impl Records for PastSnapshot {
     }
 }
 
-/// Walks back from the newest transaction to the tenant's last one at or before `at` and returns its
-/// sequence number and time. Adds every transaction after it to `later`.
+/// Walks back from the newest transaction to the tenant's last one at or before `at`, and returns its sequence number
+/// and time. Adds every later transaction to `later`.
 fn walk_back(
     log: &Log,
     tenant: Tenant,
@@ -260,11 +259,11 @@ fn walk_back(
         }
         end = start - 1;
     }
-    // The state that the history begins with is not a transaction of a tenant.
+    // The state at which the history begins is not a transaction of a tenant.
     Ok(log.base().filter(|base| base.at <= at).map(|base| (base.seq, base.at)))
 }
 
-/// Why there is no state as of an instant.
+/// Why no state can be read as of an instant.
 #[derive(Debug, thiserror::Error)]
 enum PastError {
     #[error("there is no past: nothing was ever stored")]
@@ -280,7 +279,7 @@ enum PastError {
 }
 
 impl PastError {
-    /// `first` is the earliest time among the transactions that were read.
+    /// Determines the reason. `first` is the earliest time among the transactions that were read.
     fn new(log: &Log, at: Timestamp, first: Option<Timestamp>) -> PastError {
         if let Some(base) = log.base() {
             return PastError::BeforeBase { at, base: base.at };

@@ -1,4 +1,4 @@
-//! The folder for damaged files. They are moved there and never deleted.
+//! The quarantine: a folder to which damaged files are moved. They are never deleted automatically.
 
 use super::disk::Disk;
 use std::fs;
@@ -6,19 +6,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder beside the log.
+/// The quarantine folder beside the log.
 pub(super) struct Quarantine {
     folder: PathBuf,
     disk: Arc<dyn Disk>,
 }
 
 impl Quarantine {
-    /// The quarantine of a store's directory; the folder is created when it is first used.
+    /// The quarantine of a store's directory. The folder is created on first use.
     pub(super) fn new(store: &Path, disk: Arc<dyn Disk>) -> Self {
         Quarantine { folder: store.join("quarantine"), disk }
     }
 
-    /// Moves a file or folder in and returns its name there.
+    /// Moves a file or folder into the quarantine and returns its name there.
     pub(super) fn move_in(&self, path: &Path) -> io::Result<String> {
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let (name, target) = self.free_name(&name)?;
@@ -27,7 +27,7 @@ impl Quarantine {
         Ok(name)
     }
 
-    /// Saves bytes in a file and returns its name.
+    /// Saves bytes to a file in the quarantine and returns its name.
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
         let (name, target) = self.free_name(name)?;
         let write = || {
@@ -41,7 +41,7 @@ impl Quarantine {
         Ok(name)
     }
 
-    /// A free name: `name`, or with a number appended when it is taken.
+    /// A free name: `name`, with a number appended if it is taken.
     fn free_name(&self, name: &str) -> io::Result<(String, PathBuf)> {
         fs::create_dir_all(&self.folder)?;
         for number in 1u32.. {

@@ -1,28 +1,28 @@
-//! Why a store takes no writes.
+//! The reasons why a store accepts no writes.
 
 use super::DAMAGED_HINT;
 use poc_graph::error::{Code, Error};
 
-/// Why a store takes no writes. It answers all reads meanwhile.
+/// Why a store accepts no writes. It still answers all reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOnlyCause {
-    /// Its files are damaged, and a person must choose how they are repaired: what is damaged, and which state the
-    /// answers show.
+    /// The files are damaged, and a person must choose how to repair them. The text says what is damaged and which
+    /// state the answers show.
     Damage(String),
-    /// Its files cannot be written, for example because the disk is full. Writes are possible again, without a restart,
-    /// as soon as the disk takes them.
+    /// The files cannot be written, for example because the disk is full. Writes resume without a restart as soon as
+    /// the disk accepts them.
     Disk(String),
-    /// Another program has changed the log while it was in use. Writes are possible again, without a restart, when its files
-    /// are back; what the log lacks is in the records.
+    /// Another program has changed the log while it was in use. Writes resume without a restart as soon as its files
+    /// are restored. Data that the log lost is still in the records.
     ChangedLog(String),
-    /// The shared log cannot be reached. Writes are possible again, without a restart, as soon as it can.
+    /// The shared log cannot be reached. Writes resume without a restart as soon as it can.
     SharedLog(String),
-    /// The thread that writes has ended. The store must be opened again.
+    /// The thread that writes has ended. The store must be closed and opened again.
     Failure(String),
 }
 
 impl ReadOnlyCause {
-    /// A word for monitors: `damage`, `disk`, `changed-log`, `log` or `failure`.
+    /// The name used for monitoring: `damage`, `disk`, `changed-log`, `log` or `failure`.
     pub fn name(&self) -> &'static str {
         match self {
             ReadOnlyCause::Damage(_) => "damage",
@@ -60,19 +60,19 @@ impl ReadOnlyCause {
         }
     }
 
-    /// The error of a write.
+    /// The error of a write that is refused for this reason.
     pub fn error(&self) -> Error {
         let code =
             if matches!(self, ReadOnlyCause::SharedLog(_)) { Code::Unavailable } else { Code::ReadOnly };
         Error::new(code, format!("the store takes no writes: {}", self.message())).hint(self.hint())
     }
 
-    /// The cause for a log that has lost what was written to it.
+    /// The cause for a log that has lost data written to it.
     pub(super) fn changed_log(problem: &dyn std::fmt::Display) -> ReadOnlyCause {
         ReadOnlyCause::ChangedLog(format!("another program has changed its log: {problem}"))
     }
 
-    /// Whether the committer can bring the store back to taking writes.
+    /// Whether the committer can make the store writable again.
     pub(super) fn may_end(&self) -> bool {
         matches!(self, ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_) | ReadOnlyCause::SharedLog(_))
     }

@@ -1,4 +1,4 @@
-//! Reading records, vectors and the history of a node through a store.
+//! Reads records, vectors and the history of nodes from a store.
 
 use super::creation::Creation;
 use super::logged_transaction::LoggedTransaction;
@@ -41,7 +41,7 @@ impl Store {
         self.records().find_key(key)
     }
 
-    /// The live node with a content hash; of several, the one with the smallest id.
+    /// The live node with a content hash; if there are several, the one with the smallest id.
     pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
         self.records().find_hash(hash)
     }
@@ -59,7 +59,7 @@ impl Store {
     /// The ids of the messages written before an instant, sorted.
     pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
         let mut found = Vec::new();
-        // One at a time, because the texts together may not fit into memory.
+        // Decodes one message at a time, because all texts together may not fit into memory.
         self.records().scan(Table::Messages, &[], &mut |_, bytes| {
             let message = Message::decode(bytes)?;
             found.extend((message.created < before).then_some(message.id));
@@ -68,7 +68,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The changes of a node that the log still holds, oldest first.
+    /// The changes of a node that the log still has, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
         let mut changes = Vec::new();
         let base = self.shared.log.base_seq();
@@ -100,7 +100,7 @@ impl Store {
         Ok(changes)
     }
 
-    /// The vectors of a node by an embedder, sorted by part.
+    /// The vectors of a node from an embedder, sorted by part.
     pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
         self.records().vectors(id, embedder)
     }

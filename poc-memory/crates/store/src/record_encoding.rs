@@ -1,4 +1,4 @@
-//! The encoding of records: a version byte, then postcard.
+//! The encoding of records: a version byte, followed by postcard.
 
 use super::table::Table;
 use poc_graph::error::{Error, Result};
@@ -6,7 +6,7 @@ use poc_graph::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why bytes are not a record.
+/// Why bytes cannot be decoded as a record.
 #[derive(Debug, thiserror::Error)]
 enum RecordError {
     #[error("a record of {table:?} is damaged: {source}")]
@@ -27,27 +27,27 @@ impl From<RecordError> for Error {
     }
 }
 
-/// A value that has a table of its own.
+/// A type whose values are the records of a table.
 pub trait Record: Serialize + DeserializeOwned {
-    /// The table.
+    /// The table of the records.
     const TABLE: Table;
-    /// Version of its encoding; the first byte of every record.
+    /// The version of the encoding, which is the first byte of every record.
     const VERSION: u8 = 1;
 
-    /// Decodes the body of a record of an earlier version; every earlier version stays readable. `None`
-    /// when there was no such version.
+    /// Decodes the body of a record in an earlier version; all earlier versions remain readable. `None` if there was no
+    /// such version.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
         let _ = (version, body);
         None
     }
 
-    /// The bytes of the value.
+    /// Encodes the value, including the version byte.
     fn encode(&self) -> Result<Vec<u8>> {
         postcard::to_extend(self, vec![Self::VERSION])
             .map_err(|error| Error::internal(format!("a record cannot be encoded: {error}")))
     }
 
-    /// The value of the bytes.
+    /// Decodes a value of any version.
     fn decode(bytes: &[u8]) -> Result<Self> {
         let (table, newest) = (Self::TABLE, Self::VERSION);
         let (&version, body) = bytes.split_first().ok_or(RecordError::Empty { table })?;
@@ -62,7 +62,7 @@ impl Record for poc_graph::Node {
     const TABLE: Table = Table::Nodes;
     const VERSION: u8 = 2;
 
-    /// The first version had no aliases: an empty list is a zero byte at the end.
+    /// Version 1 had no aliases; a zero byte at the end is an empty list of them.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
         (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
     }
@@ -74,7 +74,7 @@ impl Record for poc_graph::Activity {
     const TABLE: Table = Table::Activity;
     const VERSION: u8 = 2;
 
-    /// The first version did not say when a node was judged.
+    /// Version 1 had no time of the last feedback.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
         type First = (f64, Timestamp, u64, u16, Option<Timestamp>);
         let read = |(weight, touched, accesses, replay_interval, replayed): First| Self {

@@ -1,5 +1,5 @@
-//! One interface to read records from the store, inside a transaction and in a past snapshot. A source
-//! belongs to one tenant; records of others are invisible.
+//! A common interface for reading records from the store, inside a transaction and from a past snapshot. A source
+//! belongs to one tenant; records of others are not visible.
 
 use super::engine::{Engine, Visitor};
 use super::record_encoding::Record;
@@ -10,10 +10,10 @@ use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tena
 
 /// A source of records.
 pub trait Records {
-    /// The bytes of a record.
+    /// The encoded record with a key.
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
-    /// The records of a table whose key starts with `prefix`, by key.
+    /// The encoded records of a table whose keys start with `prefix`, sorted by key.
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
 
     /// Whether a damaged store is read, in which the view may have notes without a record.
@@ -21,17 +21,17 @@ pub trait Records {
         false
     }
 
-    /// The keys of a table that start with `prefix`, in order.
+    /// The keys of a table that start with `prefix`, sorted.
     fn raw_keys(&self, table: Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
         Ok(self.raw_range(table, prefix)?.into_iter().map(|(key, _)| key).collect())
     }
 
-    /// A record.
+    /// The decoded record with a key.
     fn record<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
         self.raw(R::TABLE, key)?.map(|bytes| R::decode(&bytes)).transpose()
     }
 
-    /// The records whose key starts with `prefix`, by key.
+    /// The decoded records whose keys start with `prefix`, sorted by key.
     fn range<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
         let records = self.raw_range(R::TABLE, prefix)?;
         records.into_iter().map(|(key, bytes)| Ok((key, R::decode(&bytes)?))).collect()
@@ -53,14 +53,14 @@ pub trait Records {
         id.map(|id| keys::read_id(&id)).transpose()
     }
 
-    /// The live node with a content hash; the one with the smallest id when there are several.
+    /// The live node with a content hash; if there are several, the one with the smallest id.
     fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
         let prefix = keys::hash_prefix(hash);
         let found = self.raw_range(Table::Hashes, &prefix)?;
         Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
     }
 
-    /// One edge.
+    /// The edge of a kind between two nodes.
     fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
         self.record(&keys::edge(src, kind, dst))
     }
@@ -71,7 +71,7 @@ pub trait Records {
         let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
         for (key, _) in self.raw_range(Table::EdgesIn, id.as_bytes())? {
             let (dst, kind, src) = keys::read_edge(&key)?;
-            // A self-loop is already among the outgoing edges.
+            // An edge from the node to itself is already among the outgoing edges.
             if src != dst {
                 edges.extend(self.edge(src, kind, dst)?);
             }
@@ -79,7 +79,7 @@ pub trait Records {
         Ok(edges)
     }
 
-    /// The edges of some kinds that start at a node.
+    /// The outgoing edges of a node that have one of some kinds.
     fn edges_from(&self, id: NodeId, kinds: &[EdgeKind]) -> Result<Vec<Edge>> {
         let mut edges = Vec::new();
         for (key, bytes) in self.raw_range(Table::Edges, id.as_bytes())? {
@@ -90,12 +90,12 @@ pub trait Records {
         Ok(edges)
     }
 
-    /// A message.
+    /// The message with an id.
     fn message(&self, id: MessageId) -> Result<Option<Message>> {
         self.record(id.as_bytes())
     }
 
-    /// The vectors of a node by an embedder, sorted by part.
+    /// The vectors of a node from an embedder, sorted by part.
     fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
         let mut parts = Vec::new();
         for (key, bytes) in self.raw_range(Table::Vectors, id.as_bytes())? {
@@ -120,8 +120,8 @@ pub(super) struct TenantRecords<'a> {
 }
 
 impl TenantRecords<'_> {
-    /// Calls `each` with the key and value of every record of a table whose key starts with
-    /// `prefix`, by key, until it fails.
+    /// Calls `each` with the key and value of every record of a table whose key starts with `prefix`, in the order of
+    /// keys, until a call fails.
     pub(super) fn scan(&self, table: Table, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         let full = table.engine_key(self.tenant, prefix);
         let front = full.len() - prefix.len();

@@ -1,8 +1,7 @@
-//! Repairs a damaged store, as a person chooses, and takes a repair back.
+//! Repairs a damaged store in a way that a person chooses, and undoes repairs.
 //!
-//! A repair writes a new log beside the old one and then exchanges them. What it replaces is moved into a folder of
-//! its own in the quarantine. The moves are saved in a journal first, so that one that was interrupted is completed by
-//! the next open.
+//! A repair writes a new log beside the old one and then exchanges them. The replaced files are moved to a folder in
+//! the quarantine. The moves are saved to a journal first, so that the next open completes an interrupted repair.
 
 mod journal;
 mod new_log;
@@ -32,37 +31,37 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a repaired store is made from.
+/// The source from which a store is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairSource {
     /// The records and every intact record of the log. Nothing that is intact is lost.
     Records,
-    /// Every intact record of the log, without what is damaged between them.
+    /// Every intact record of the log, without the damaged ones between them.
     SoundLog,
     /// The log up to the damage.
     Log,
 }
 
-/// What a repair would keep.
+/// What a repair from one source would keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairOption {
-    /// What the store would be made from.
+    /// The source of the repair.
     pub source: RepairSource,
-    /// Notes of all tenants in every state.
+    /// The number of notes of all tenants, in any state.
     pub notes: u64,
-    /// Links of all tenants.
+    /// The number of links of all tenants.
     pub links: u64,
     /// The sequence number of the last change.
     pub last_seq: u64,
-    /// When the last change was made whose time is known.
+    /// The time of the last change whose time is known.
     pub until: Option<Timestamp>,
-    /// Whether that is the last change.
+    /// Whether `until` is the time of the last change.
     pub until_is_exact: bool,
-    /// The first and last sequence numbers of changes whose content is lost.
+    /// The ranges of sequence numbers of changes whose content is lost.
     pub lost: Vec<(u64, u64)>,
 }
 
-/// A damaged store that nobody else has open.
+/// A damaged store that no other process has open.
 pub struct Repair {
     directory: PathBuf,
     /// What is damaged.
@@ -70,19 +69,19 @@ pub struct Repair {
     log: Arc<Log>,
     /// The last transaction of the log's intact prefix.
     prefix: u64,
-    /// The last transaction that any part of the store knows of.
+    /// The last transaction that is mentioned in any part of the store.
     known: u64,
-    /// `None` when the records cannot be used.
+    /// `None` if the records cannot be used.
     records: Option<SalvagedRecords>,
     sound_log: SalvagedRecords,
     _lock: Lock,
 }
 
 impl Repair {
-    /// Reads what is left of the store in a directory. Changes nothing.
+    /// Reads the remains of the store in a directory. Changes nothing.
     ///
     /// # Errors
-    /// `locked` when a process has the store open, `not_found` when there is none, and `conflict` when it is not damaged.
+    /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if it is not damaged.
     pub fn of(directory: &Path) -> Result<Repair> {
         check_exists(directory)?;
         let log_directory = directory.join("log");
@@ -132,13 +131,13 @@ impl Repair {
         &self.damage
     }
 
-    /// The last change that any part of the store knows of, if the log has lost its end. Later changes may have been made,
-    /// of which nothing is left.
+    /// If the log has lost its end, the last change that any part of the store mentions. There may have been later
+    /// changes of which nothing is left.
     pub fn lost_end(&self) -> Option<u64> {
         (self.log.last_held(u64::MAX) < self.known).then_some(self.known)
     }
 
-    /// What can be chosen, the most complete first.
+    /// The possible repairs, most complete first.
     pub fn options(&self) -> Result<Vec<RepairOption>> {
         let sources = [RepairSource::Records, RepairSource::SoundLog, RepairSource::Log];
         sources
@@ -156,7 +155,7 @@ impl Repair {
         }
     }
 
-    /// The last transaction of the store when it is made from a source.
+    /// The last transaction of the store if it is repaired from a source.
     fn last(&self, source: RepairSource) -> u64 {
         match source {
             RepairSource::Records => self.log.last(),
@@ -198,13 +197,14 @@ impl Repair {
         })
     }
 
-    /// Repairs the store from a source. Returns the name of the folder in the quarantine that has what was replaced. `now`
-    /// is the timestamp of the placeholder transactions for lost changes at the end. The folders of `derived`, relative to
-    /// the store's, have what was made from the old log and are deleted.
+    /// Repairs the store from a source. Returns the name of the quarantine folder with the replaced files. `now` is the
+    /// timestamp of the placeholder transactions for lost changes at the end. The folders `derived`, relative to the
+    /// store's folder, contain data derived from the old log and are deleted.
     ///
     /// # Errors
-    /// `invalid_argument` when the source is none of the [`Repair::options`]; `unavailable` when what was derived cannot be
-    /// deleted; `internal` when the new log cannot be written or does not lead to the state. The store is as before then.
+    /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if derived data cannot be
+    /// deleted, and `internal` if the new log cannot be written or does not lead to the expected state. After an error,
+    /// the store is unchanged.
     pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<String> {
         if !self.is_possible(source) {
             return Err(Error::invalid("the store cannot be repaired from this source"));
@@ -218,14 +218,14 @@ impl Repair {
         };
         NewLog { folder: &folder, log: &self.log, last, now }
             .write(target)
-            // What cannot be deleted now is deleted by the next repair.
+            // If this cannot be deleted now, the next repair deletes it.
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
         let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
         journal.run(&self.directory, derived)
     }
 }
 
-/// The folder of a new log until it takes the place of the old one.
+/// The folder of the new log until it replaces the old one.
 const NEW_LOG: &str = "log.repaired";
 
 fn source_name(source: RepairSource) -> &'static str {
@@ -243,12 +243,12 @@ fn check_exists(directory: &Path) -> Result<()> {
     Err(Error::not_found(format!("there is no store in `{}`", directory.display())))
 }
 
-/// Brings back what the last repair of the store in a directory replaced, and returns the name of the folder in the
-/// quarantine that now has what the repair made. The folders of `derived` are deleted, as by [`Repair::run`].
+/// Restores the files that the last repair of a store replaced. Returns the name of the quarantine folder with the
+/// files that the repair had created. The folders `derived` are deleted, as by [`Repair::run`].
 ///
 /// # Errors
-/// `locked` when a process has the store open, `not_found` when there is no repair to undo, `unavailable` when what was
-/// derived cannot be deleted.
+/// `locked` if a process has the store open, `not_found` if there is no repair to undo, and `unavailable` if derived
+/// data cannot be deleted.
 pub fn undo_repair(directory: &Path, derived: &[&str]) -> Result<String> {
     check_exists(directory)?;
     let _lock = Lock::take(&directory.join("lock"))?;

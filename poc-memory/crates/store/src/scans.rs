@@ -29,7 +29,7 @@ impl Store {
     }
 }
 
-/// The keyword and the node in a key of the index of keywords; `None` when the key is damaged.
+/// The keyword and the node in a key of the index of keywords; `None` if the key is damaged.
 pub fn parse_keyword_key(key: &[u8]) -> Option<(&str, NodeId)> {
     keys::read_keyword(key)
 }

@@ -1,31 +1,31 @@
 //! The interface of a log that several stores share.
 //!
-//! With a shared log, the folder of a store is a cache: its own log is a copy of the shared one, record for record. A
-//! transaction is appended to the shared log first, with the head that it was built on, and then to the copy.
+//! With a shared log, the folder of a store is a cache: its own log is a copy of the shared one, record by record. A
+//! transaction is first appended to the shared log, together with the head that it was built on, and then to the copy.
 
 use poc_graph::error::Result;
 use std::time::Duration;
 
-/// Identifies a writer of a shared log: one opening of one store.
+/// Identifies a writer of a shared log. A store has another id each time it is opened.
 pub type WriterId = [u8; 16];
 
 /// A record to append.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSharedRecord<'a> {
-    /// The writer's own number for it, ascending, and never used twice by a writer.
+    /// The writer's own number of the record. It ascends, and a writer never uses a number twice.
     pub writer_seq: u64,
-    /// The encoded transaction. It contains its number in the log.
+    /// The encoded transaction, which contains its sequence number.
     pub payload: &'a [u8],
 }
 
 /// A record of a shared log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedRecord {
-    /// Its number, from 1 without gaps.
+    /// The number of the record, from 1 without gaps.
     pub seq: u64,
-    /// Who wrote it.
+    /// The writer of the record.
     pub writer: WriterId,
-    /// The writer's own number for it.
+    /// The writer's own number of the record.
     pub writer_seq: u64,
     /// The encoded transaction.
     pub payload: Vec<u8>,
@@ -34,107 +34,107 @@ pub struct SharedRecord {
 /// The outcome of an attempt to append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
-    /// All records are durable, and no other writer's record is between them.
+    /// All records are durable and consecutive.
     Appended,
-    /// Nothing was written: the head is another than expected, or one of the records is already in the log.
+    /// Nothing was written: the head is not the expected one, or one of the records is already in the log.
     Conflict,
     /// Nothing was written: another writer has a lease on the head. The head may still be the expected one.
     Leased,
 }
 
-/// Interval at which a writer renews the time at which others see it.
+/// The interval at which a writer announces that it is alive.
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// A writer that others have not seen for this long counts as dead.
+/// The time without an announcement after which a writer counts as dead.
 pub(super) const DEAD_AFTER: Duration = Duration::from_secs(15);
 
 /// Another writer or reader of a shared log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its id.
+    /// The id of the writer.
     pub writer: WriterId,
-    /// Its name: the host and the process.
+    /// The name of the writer: its host and process.
     pub name: String,
-    /// The last record that it had when it was seen.
+    /// The last record that the writer had read when it was last seen.
     pub head: u64,
-    /// How long ago it was seen, by the clock of the log.
+    /// The time since the writer was last seen, by the clock of the log.
     pub seen: Duration,
 }
 
 impl Peer {
-    /// Whether it may still be alive.
+    /// Whether the writer may still be alive.
     pub fn is_alive(&self) -> bool {
         self.seen < DEAD_AFTER
     }
 }
 
-/// A state of a shared log that is kept beside it, so that a new store need not read the whole log. Its bytes are those of
-/// a compacted segment: a state, and the last transaction.
+/// A snapshot of a shared log, stored beside it so that a new store need not read the whole log. Its bytes are a
+/// compacted segment: a state, and the last transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedSnapshot {
-    /// The last record that it contains.
+    /// The number of the last record that it contains.
     pub seq: u64,
-    /// In how many parts it is stored.
+    /// The number of parts in which it is stored.
     pub parts: u64,
-    /// Bytes of all parts.
+    /// The total size of all parts, in bytes.
     pub bytes: u64,
 }
 
-/// A place for the snapshots of one shared log, as one writer sees it. Errors are those of [`SharedLog`].
+/// Storage for the snapshots of one shared log, as seen by one writer. Errors are those of [`SharedLog`].
 pub trait SnapshotStore: Send + Sync {
-    /// The newest snapshot that is complete.
+    /// The newest complete snapshot.
     fn newest(&self) -> Result<Option<SharedSnapshot>>;
 
-    /// A part of a snapshot, counted from 0; `None` when the snapshot was deleted meanwhile.
+    /// A part of a snapshot, counted from 0; `None` if the snapshot was deleted meanwhile.
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>>;
 
-    /// Asks that for `duration` only this writer may write a snapshot. Returns whether it was granted; otherwise another
-    /// writer is writing one. Deletes incomplete snapshots.
+    /// Claims for `duration` the exclusive right to write a snapshot, and deletes incomplete snapshots. Returns `false`
+    /// if another writer has the claim.
     fn claim(&self, duration: Duration) -> Result<bool>;
 
     /// Writes the next part of the snapshot whose last record is `seq`, and extends the claim to `duration` from now.
-    /// Returns `false`, and writes nothing, when this writer has lost the claim or the snapshot is complete.
+    /// Returns `false` and writes nothing if this writer has lost the claim or the snapshot is complete.
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
-    /// Completes a snapshot whose parts were written, and deletes all but the newest two. Returns `false`, and changes
-    /// nothing, when this writer has lost the claim or the log does not have the last record.
+    /// Completes a snapshot after its parts were written, and deletes all but the newest two. Returns `false` and
+    /// changes nothing if this writer has lost the claim or the log does not have the last record.
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
 
     /// Ends the claim of this writer, if it has one.
     fn release(&self) -> Result<()>;
 }
 
-/// A log that several stores share, as one of its writers sees it.
+/// A log that several stores share, as seen by one of its writers.
 ///
-/// Calls block. An error with the code `unavailable` means that the log could not be reached or did not answer in time;
-/// whether an append was done is then unknown. Errors of other kinds need a person.
+/// Calls block. An error with the code `unavailable` means that the log could not be reached or did not respond in
+/// time; it is then unknown whether an append succeeded. Other errors require a person.
 pub trait SharedLog: Send + Sync {
-    /// Where it is, for people, without a password.
+    /// The address of the log for people, without a password.
     fn address(&self) -> String;
 
     /// The id of this writer.
     fn writer(&self) -> WriterId;
 
-    /// The number of its last record; 0 when it has none.
+    /// The number of the last record; 0 for an empty log.
     fn head(&self) -> Result<u64>;
 
-    /// Appends records as numbers `expected + 1` and following, all or none, if its last record is `expected`.
+    /// Appends all records or none, with the numbers from `expected + 1` on, if the last record is `expected`.
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome>;
 
-    /// The records after `after`, in order and without gaps: at least one if there is one, and then at most `limit` and
-    /// about 8 MiB.
+    /// The records after `after`, in order and without gaps: at least one if there is any, at most `limit`, and about 8
+    /// MiB.
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>>;
 
-    /// Waits until it has a record after `after`, but not longer than `timeout`. Returns the last head it knows of.
+    /// Waits until there is a record after `after`, at most for `timeout`. Returns the highest known head.
     fn wait(&self, after: u64, timeout: Duration) -> Result<u64>;
 
-    /// Asks that for `duration` only this writer may append, until it does. Returns whether it was granted; otherwise
+    /// Requests a lease: for `duration`, or until this writer appends, no other writer may append. Returns `false` if
     /// another writer has a lease.
     fn lease(&self, duration: Duration) -> Result<bool>;
 
-    /// The others that were seen in the last minute. A writer is seen while it waits for records.
+    /// The other writers that were seen in the last minute. A writer is seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
 
-    /// Where its snapshots are.
+    /// The storage for snapshots of this log.
     fn snapshots(&self) -> &dyn SnapshotStore;
 }

@@ -13,29 +13,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of a record of the local log before its payload.
+/// Size in bytes of a record of the local log without its payload.
 const FRAME: usize = 16;
-/// Maximum number of records that are read or appended at once.
+/// Maximum number of records read or appended at once.
 const PART_RECORDS: usize = 1000;
-/// Bytes of records after which no more are appended at once.
+/// Size of records, in bytes, after which no more are appended at once.
 const PART_BYTES: usize = 8 << 20;
-/// How often an append is tried when the shared log does not answer.
+/// Number of attempts to append if the shared log does not respond.
 const ATTEMPTS: usize = 3;
-/// How long a lease on the head lasts if its holder does not append.
+/// Maximum duration of a lease on the head; it ends earlier if its holder appends.
 const LEASE: Duration = Duration::from_secs(2);
-/// How long to wait for the holder of a lease from one attempt to the next, and how often.
+/// Delay between attempts while another writer has a lease; the next constant is the number of attempts.
 const LEASE_WAIT: Duration = Duration::from_millis(50);
 const LEASE_WAITS: usize = 100;
 
-/// A record of the shared log as the local log has it.
+/// A record of the shared log in the format of the local log.
 pub(super) struct CopiedRecord {
     pub(super) txn: Arc<LoggedTransaction>,
-    /// With its frame.
+    /// The record including its frame.
     pub(super) bytes: Vec<u8>,
     pub(super) checksum: u32,
 }
 
-/// Why the copy cannot be brought to the end of the shared log.
+/// Why the copy cannot be brought up to the end of the shared log.
 pub(super) enum CopyError {
     /// The shared log cannot be read, or is not the one that was copied.
     Log(Error),
@@ -43,17 +43,17 @@ pub(super) enum CopyError {
     Disk(io::Error),
 }
 
-/// A shared log with what a store knows of it.
+/// A shared log and the state of its local copy.
 pub(super) struct SharedLogCopy {
     shared: Arc<dyn SharedLog>,
     log: Arc<Log>,
-    // The number that the next record of this writer gets.
+    // The number that this writer's next record gets.
     next_number: AtomicU64,
-    // The greatest known head.
+    // The highest known head.
     head: AtomicU64,
     conflicts: AtomicU64,
-    // Whether the local log was found to be a copy of the shared one, since that was last unreachable: a database that takes
-    // the place of another one may have lost records.
+    // Whether the local log was verified to be a copy of the shared one since that was last unreachable. A database
+    // that replaces another one may have lost records.
     is_checked: AtomicBool,
     last_failure: Mutex<Option<Instant>>,
 }
@@ -70,27 +70,27 @@ impl SharedLogCopy {
         self.shared.as_ref()
     }
 
-    /// The greatest head that is known.
+    /// The highest known head.
     pub(super) fn head(&self) -> u64 {
         self.head.load(Ordering::Relaxed).max(self.log.last())
     }
 
-    /// How many appends found another head than expected.
+    /// The number of appends that failed because another writer had moved the head.
     pub(super) fn conflicts(&self) -> u64 {
         self.conflicts.load(Ordering::Relaxed)
     }
 
-    /// Whether no call has failed for as long as a writer without a heartbeat counts as alive.
+    /// Whether all calls have succeeded for at least the time after which a writer without a heartbeat counts as dead.
     pub(super) fn is_steady(&self) -> bool {
         self.last_failure.lock().is_none_or(|at| at.elapsed() >= DEAD_AFTER)
     }
 
-    /// The last record that the copy has.
+    /// The number of the last record in the copy.
     pub(super) fn last(&self) -> u64 {
         self.log.last()
     }
 
-    /// Whether a record is known that the copy lacks.
+    /// Whether the shared log is known to have a record that the copy lacks.
     pub(super) fn is_behind(&self) -> bool {
         self.head.load(Ordering::Relaxed) > self.log.last()
     }
@@ -102,23 +102,23 @@ impl SharedLogCopy {
         Ok(head > self.log.last())
     }
 
-    /// The other writers that were seen lately.
+    /// The other writers that were seen recently.
     pub(super) fn peers(&self) -> Result<Vec<Peer>> {
         self.checked(self.shared.peers())
     }
 
-    /// A call to the place where the snapshots of the shared log are.
+    /// Calls the storage for snapshots of the shared log.
     pub(super) fn snapshots<T>(&self, call: impl FnOnce(&dyn SnapshotStore) -> Result<T>) -> Result<T> {
         self.checked(call(self.shared.snapshots()))
     }
 
-    /// Asks for a lease on the head.
+    /// Requests a lease on the head.
     pub(super) fn lease(&self) {
-        // Without it, this writer may lose again; the error of a log that is gone is met by what follows.
+        // Without a lease, this writer may only lose again. If the log is unreachable, the following call reports it.
         let _ = self.shared.lease(LEASE);
     }
 
-    /// Brings the local log to the end of the shared one.
+    /// Brings the local log up to the end of the shared one.
     pub(super) fn catch_up(&self, appender: &mut Appender) -> Result<(), CopyError> {
         loop {
             let records = self.missing().map_err(CopyError::Log)?;
@@ -129,7 +129,7 @@ impl SharedLogCopy {
         }
     }
 
-    /// Some of the records that the local log lacks; none if it has all.
+    /// Some of the records that the local log lacks; empty if it has all of them.
     pub(super) fn missing(&self) -> Result<Vec<CopiedRecord>> {
         self.check()?;
         let last = self.log.last();
@@ -156,7 +156,7 @@ impl SharedLogCopy {
         Ok(CopiedRecord { txn: Arc::new(txn), bytes, checksum })
     }
 
-    /// The result of a call. After a failure, the copy is compared again.
+    /// Passes the result of a call through. After a failure, the copy must be compared with the shared log again.
     fn checked<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|_| self.note_failure())
     }
@@ -166,13 +166,13 @@ impl SharedLogCopy {
         *self.last_failure.lock() = Some(Instant::now());
     }
 
-    /// Compares the local log with the shared one, also if that was done before.
+    /// Compares the local log with the shared one, even if that was done before.
     pub(super) fn check_again(&self) -> Result<()> {
         self.is_checked.store(false, Ordering::Relaxed);
         self.check()
     }
 
-    /// Fails when the local log is not a copy of the shared one.
+    /// Fails if the local log is not a copy of the shared one.
     fn check(&self) -> Result<()> {
         if self.is_checked.load(Ordering::Relaxed) {
             return Ok(());
@@ -180,7 +180,7 @@ impl SharedLogCopy {
         let last = self.log.last();
         if let (Some((_, checksum)), Some(origin)) = (self.log.read(last)?, self.log.origin()?) {
             let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
-            // A record of a state, which is the last one when the end of a copy was cut off, is not in the shared log.
+            // A record of a state is not in the shared log. It is the last record if the end of a copy was cut off.
             let is_state = last <= self.log.base_seq();
             let is_same =
                 of_shared.is_some_and(|record| is_state || frame(last, &record.payload).1 == checksum);
@@ -200,11 +200,11 @@ impl SharedLogCopy {
         Ok(())
     }
 
-    /// Appends transactions, the first of a batch, to the shared log, all or none. Returns whether they are in it;
-    /// otherwise the head is another than they were built on.
+    /// Appends the first transactions of a batch to the shared log, all or none. Returns whether they are in the log;
+    /// if not, the head is not the one that they were built on.
     ///
     /// # Errors
-    /// When it does not answer. Whether they are in it is then unknown.
+    /// `unavailable` if the shared log does not respond. It is then unknown whether the transactions are in it.
     pub(super) fn append(&self, batch: &[PendingTransaction]) -> Result<bool> {
         let Some(first) = batch.first() else { return Ok(true) };
         let expected = first.txn.seq - 1;
@@ -220,17 +220,17 @@ impl SharedLogCopy {
                 Ok(AppendOutcome::Appended) => return Ok(true),
                 Ok(AppendOutcome::Leased) if waits < LEASE_WAITS => {
                     waits += 1;
-                    // The holder's record is what is waited for.
+                    // This waits for the record of the lease's holder.
                     self.shared.wait(expected, LEASE_WAIT).err()
                 }
-                // An attempt whose answer was lost may have been successful.
+                // An attempt whose response was lost may have succeeded.
                 Ok(_) => match self.next_is_own(expected, number) {
                     Ok(Some(true)) => return Ok(true),
                     Ok(Some(false)) => {
                         self.conflicts.fetch_add(1, Ordering::Relaxed);
                         return Ok(false);
                     }
-                    // It ends before the copy does, unless a lease has ended just now.
+                    // The shared log ends before the copy, unless a lease has just ended.
                     Ok(None) => {
                         self.is_checked.store(false, Ordering::Relaxed);
                         self.check().err().or_else(|| Some(Error::unavailable("the head is not known")))
@@ -248,7 +248,7 @@ impl SharedLogCopy {
         }
     }
 
-    /// Whether the record after `expected` has this writer's `number`; `None` if there is no record.
+    /// Whether the record after `expected` has this writer's `number`; `None` if there is no such record.
     fn next_is_own(&self, expected: u64, number: u64) -> Result<Option<bool>> {
         let found = self.shared.read(expected, 1)?;
         let writer = self.shared.writer();
@@ -256,7 +256,7 @@ impl SharedLogCopy {
     }
 }
 
-/// How many transactions at the beginning of a batch are appended at once.
+/// The number of transactions at the start of a batch that are appended at once.
 pub(super) fn part(batch: &[PendingTransaction]) -> usize {
     let mut bytes = 0;
     let fits = |pending: &&PendingTransaction| {

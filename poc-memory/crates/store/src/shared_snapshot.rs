@@ -1,7 +1,7 @@
-//! Snapshots of a shared log: states that new stores begin with.
+//! Snapshots of a shared log, from which new stores can start.
 //!
-//! A snapshot is a compacted segment whose base is the transaction before its last one. The last transaction stays as it
-//! is, because a copy is compared with the shared log by its last record.
+//! A snapshot is a compacted segment whose base is the transaction before its last one. The last transaction is kept
+//! unchanged, because a copy is compared with the shared log by its last record.
 
 use super::Store;
 use super::compact::{CompactionCallbacks, SNAPSHOT_FOLDER, Work, state};
@@ -18,31 +18,32 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What the copy of a shared log in an empty folder begins with.
+/// Where the copy of a shared log in an empty folder starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyBeginning {
-    /// The newest snapshot. History before it cannot be read, as after a compaction.
+    /// At the newest snapshot. Earlier history cannot be read, as after a compaction.
     Snapshot,
-    /// The first record of the log.
+    /// At the first record of the log.
     History,
 }
 
-/// Bytes of a part.
+/// The size of a part, in bytes.
 const PART: usize = 1 << 20;
-/// How long a writer that has died keeps others from making a snapshot.
+/// How long the claim of a writer that has died prevents others from writing a snapshot.
 const CLAIM: Duration = Duration::from_secs(600);
-/// How often the claim is extended while the segment is prepared. Later, every part extends it.
+/// How often the claim is extended while the segment is prepared. After that, every part extends it.
 const CLAIM_RENEWAL: Duration = Duration::from_secs(60);
-/// How many snapshots a new copy tries to read. One is deleted meanwhile if two newer ones were made.
+/// The number of snapshots that a new copy tries to read. A snapshot may be deleted meanwhile if two newer ones were
+/// made.
 const ATTEMPTS: usize = 3;
 
 impl Store {
-    /// Makes a snapshot of the shared log if it has at least `every` transactions more than the newest one. Returns it;
-    /// `None` if none is due, another writer makes one, or there is no shared log.
+    /// Writes a snapshot of the shared log if the log has at least `every` transactions more than the newest snapshot.
+    /// Returns the snapshot; `None` if none is due, another writer is writing one, or there is no shared log.
     ///
     /// # Errors
-    /// `locked` while the store is being compacted, `conflict` when the copy differs from the shared log or another writer
-    /// has taken over, those of the shared log and of the disk, and what the callbacks return.
+    /// `locked` while the store is being compacted, `conflict` if the copy differs from the shared log or another
+    /// writer has taken over, errors of the shared log and of the disk, and errors that a callback returns.
     pub fn make_snapshot(
         &self,
         every: u64,
@@ -52,7 +53,7 @@ impl Store {
         let (Some(copy), Some(compactor)) = (&shared.shared_log, &shared.compactor) else { return Ok(None) };
         let is_due = || -> Result<bool> {
             let newest = self.newest_snapshot()?.map_or(0, |newest| newest.seq);
-            // The base is at least the first transaction.
+            // At least two transactions are needed, because the base must be one before the last.
             Ok(shared.log.last() >= newest.saturating_add(every).max(2))
         };
         if !is_due()? {
@@ -68,7 +69,7 @@ impl Store {
         }
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
         let make = || {
-            // Another writer may have made one before the claim.
+            // Another writer may have written a snapshot before the claim.
             if !is_due()? {
                 return Ok(None);
             }
@@ -106,7 +107,8 @@ impl Store {
 }
 
 impl Work<'_> {
-    /// A segment with a state and the last transaction, and the number of that; `None` if the log has too few.
+    /// A segment with a state and the last transaction, and the number of that transaction; `None` if the log has too
+    /// few.
     fn prepare_snapshot(&self, folder: &Path) -> Result<Option<(CompactedSegment, u64)>> {
         let log = self.shared.log.as_ref();
         let last = log.last();
@@ -121,7 +123,7 @@ impl Work<'_> {
     }
 }
 
-/// Stores a segment that ends with record `seq` in parts.
+/// Uploads a segment that ends with record `seq`, part by part.
 fn upload(
     segment: &CompactedSegment,
     seq: u64,
@@ -145,22 +147,22 @@ fn upload(
         snapshot.parts += 1;
         snapshot.bytes += part.len() as u64;
     }
-    // The shared log may have been replaced by one that lacks the record.
+    // The shared log may have been replaced with one that lacks the record.
     copy.check_again()?;
     let completed = copy.snapshots(|snapshots| snapshots.complete(snapshot))?;
     completed.then_some(snapshot).ok_or_else(claim_lost)
 }
 
-/// The error for a snapshot that another writer makes instead.
+/// The error if another writer has taken over the snapshot.
 fn claim_lost() -> Error {
     Error::conflict("the snapshot was given up: another daemon makes one, or the shared log was replaced")
 }
 
-/// Downloads the newest snapshot into the folder of a log that has no records. Returns whether there is one that is intact
+/// Downloads the newest snapshot into the folder of an empty log. Returns whether there was a snapshot that is intact
 /// and belongs to the shared log.
 ///
 /// # Errors
-/// Those of the shared log, and those of a disk that fails.
+/// Errors of the shared log and of the disk.
 pub(super) fn fetch(directory: &Path, disk: &dyn Disk, shared: &dyn SharedLog) -> Result<bool> {
     let snapshots = shared.snapshots();
     let mut last_tried = None;
@@ -187,7 +189,7 @@ pub(super) fn fetch(directory: &Path, disk: &dyn Disk, shared: &dyn SharedLog) -
     Ok(false)
 }
 
-/// A snapshot as a file in the folder; `None` if parts of it are missing.
+/// Downloads a snapshot to a file in the folder; `None` if parts of it are missing.
 fn download(
     directory: &Path,
     disk: &dyn Disk,

@@ -1,4 +1,4 @@
-//! The state that all handles of a store share, and what closing a store does.
+//! The state that all handles of a store share, and how a store is closed.
 
 use super::commit::CommitQueue;
 use super::compactor::Compactor;
@@ -18,16 +18,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Closing a store writes a checkpoint after at least this many changes. Replaying fewer changes from the
-/// log is as fast as reading a checkpoint, and a command that stores one note must not write whole indexes.
+/// Number of unsaved changes from which closing a store writes a checkpoint. Replaying fewer changes from the log is as
+/// fast as reading a checkpoint, and a command that stores one note should not write whole indexes.
 pub const WORTH_A_CHECKPOINT: usize = 1000;
 
-/// The same for bytes of records that the engine lacks, such as the rows of agents, which are in no view.
+/// The same limit in bytes of records that the engine lacks, such as the rows of agents, which are not in any view.
 const WORTH_WRITING: usize = 1 << 20;
 
 /// The state that all handles of a store share.
 pub(super) struct Shared {
-    // Reentrant so that a nested transaction fails to borrow instead of deadlocking.
+    // The lock is reentrant, so that a nested transaction fails to borrow instead of deadlocking.
     pub(super) writer: Writer,
     pub(super) commits: Arc<CommitQueue>,
     pub(super) committer: Option<JoinHandle<()>>,
@@ -39,18 +39,18 @@ pub(super) struct Shared {
     pub(super) index_workers: Arc<IndexWorkers>,
     pub(super) embedder: String,
     pub(super) directory: PathBuf,
-    // What recovery of the log did.
+    // Messages about the recovery of the log.
     pub(super) notes: Vec<String>,
-    /// Why the store is read-only, if its files are damaged.
+    /// If files are damaged, why the store is read-only.
     pub(super) damage: Option<String>,
     /// `None` in a damaged store.
     pub(super) compactor: Option<Compactor>,
     pub(super) recovery: OnceLock<RecoveryReport>,
-    // The last transaction in the saved views, 0 when none are saved. The lock is held while a
-    // checkpoint is written, so that there is one at a time.
+    // The last transaction in the saved views, or 0 if none are saved. The lock is held while a checkpoint is written,
+    // so that there is only one at a time.
     pub(super) saved: Mutex<u64>,
     pub(super) _opener: EngineOpener,
-    // The last field: fields drop in order, and the lock is released after everything else is closed.
+    // This must be the last field: fields drop in order, and the lock must be released after everything else is closed.
     pub(super) _lock: Lock,
 }
 

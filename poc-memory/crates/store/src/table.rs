@@ -3,11 +3,11 @@
 use poc_graph::Tenant;
 use serde::{Deserialize, Serialize};
 
-/// The first byte of keys of tenants other than the default one; the tenant, the table and the key
-/// follow. No table has this number.
+/// The first byte of the keys of all tenants except the default one. It is followed by the tenant, the number of the
+/// table and the key. No table has this number.
 const TENANT_PREFIX: u8 = 0xF0;
 
-/// A keyspace of the store. The number is part of the on-disk format: never reuse one.
+/// A table of the store. The numbers are part of the format on disk and must never be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "u8", try_from = "u8")]
 #[repr(u8)]
@@ -16,7 +16,7 @@ pub enum Table {
     Nodes = 1,
     /// Source, kind, target → [`Edge`](poc_graph::Edge).
     Edges = 2,
-    /// Target, kind, source → nothing: the index of incoming edges.
+    /// Target, kind, source → nothing. This is the index of incoming edges.
     EdgesIn = 3,
     /// Node id, part (big-endian u16), embedder name → the vector in half precision.
     Vectors = 4,
@@ -30,17 +30,17 @@ pub enum Table {
     Visits = 8,
     /// Node id → [`Activity`](poc_graph::Activity).
     Activity = 9,
-    /// Agent, NUL, run id → the run's row.
+    /// Agent, NUL, run id → the record of the run.
     Runs = 10,
-    /// Agent, NUL, scheduled time (big-endian i64) → the occurrence's row.
+    /// Agent, NUL, scheduled time (big-endian i64) → the record of the occurrence.
     Occurrences = 11,
-    /// Agent → the last good definition and its state.
+    /// Agent → its last valid definition, and its state.
     Agents = 12,
-    /// Name → value of that name: the bindings to remote stores and how far each has been synchronised. The
-    /// embedder is not here but in `embedder.json`.
+    /// Name → a value specific to that name: bindings to remote stores, and how far each has been synchronised. The
+    /// embedder is recorded in `embedder.json` instead.
     Meta = 13,
-    /// Node id, sequence number (big-endian u64) → the cause and the version if it created the node, otherwise nothing:
-    /// the transactions that changed a node. Derived from the log; no transaction writes it.
+    /// Node id, sequence number (big-endian u64) of a transaction that changed the node → the cause and the version if
+    /// the transaction created the node, otherwise nothing. Derived from the log; no transaction writes it.
     Changes = 14,
     /// Tenant → its tuple.
     Tenants = 15,
@@ -48,20 +48,21 @@ pub enum Table {
     Messages = 16,
     /// Kind of comparison (0 insert, 1 question), embedder name → a histogram of the cosines.
     Samples = 17,
-    /// Agent → its state, which outlives the rows of its runs.
+    /// Agent → its state, which is kept longer than the records of its runs.
     AgentStates = 18,
-    /// Run id, position (big-endian u16) → an action that awaits or had a person's decision.
+    /// Run id, position (big-endian u16) → an action that awaits or got a person's decision.
     Proposals = 19,
     /// Agent, NUL, run id → the budget reserved for the call that the run is making.
     Reservations = 20,
-    /// Node id, path of a file → what surrounds the text of the node in the Markdown file that it came from.
+    /// Node id, path of a file → the text around the node's text in the Markdown file that it came from.
     Frames = 21,
-    /// Number of a vault (big-endian u32) → its binding; the same, path of a file → what the note of the file was made from.
+    /// Number of a vault (big-endian u32) → its binding. Number of a vault, path of a file → what the note of that file
+    /// was made from.
     Vaults = 22,
 }
 
 impl Table {
-    /// Every table, by number.
+    /// All tables, sorted by number.
     pub const ALL: [Table; 22] = [
         Table::Nodes,
         Table::Edges,
@@ -87,7 +88,7 @@ impl Table {
         Table::Vaults,
     ];
 
-    /// Whether all tenants share the table. Of any other, each tenant has its own.
+    /// Whether all tenants share the table. Each tenant has its own copy of the other tables.
     pub(super) fn is_shared(self) -> bool {
         matches!(
             self,
@@ -102,8 +103,8 @@ impl Table {
         )
     }
 
-    /// The engine's key for a key of the table. The engine has one keyspace, so the number of the table is
-    /// prepended, and before that the tenant unless it is the default one.
+    /// The engine's key for a key of the table. The engine has a single keyspace, so the key is prefixed with the
+    /// number of the table and, except for the default tenant, before that with the tenant.
     pub(super) fn engine_key(self, tenant: Tenant, key: &[u8]) -> Vec<u8> {
         let mut full = Vec::with_capacity(18 + key.len());
         if !tenant.is_default() && !self.is_shared() {

@@ -1,4 +1,4 @@
-//! The names of the tenants that have ever written.
+//! The names of the tenants that have ever written anything.
 
 use super::record_encoding::Record;
 use super::table::Table;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The record of a tenant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct TenantRow {
-    /// The keys and values that name it.
+    /// The keys and values that identify the tenant.
     pub(super) tuple: Tuple,
 }
 

@@ -1,4 +1,4 @@
-//! Counts by brute force, and a follower that tests can pause.
+//! Counts by full scan for comparison, and a follower that tests can pause.
 
 #![allow(
     missing_docs,
@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much there is of everything: nodes, live nodes, edges, keywords of live nodes, nodes by type
-/// and by state, edges by kind.
+/// Numbers of nodes, live nodes, edges and keywords of live nodes; then of nodes by type, nodes by state, and edges by
+/// kind.
 pub type Counts = ([u64; 4], [BTreeMap<String, u64>; 3]);
 
 /// Counts every record.
@@ -49,7 +49,7 @@ pub fn count_by_scan<R: Records + ?Sized>(records: &R) -> Counts {
     ([nodes, live, edges, words.len() as u64], [types, states, kinds])
 }
 
-/// The same counts as a view gives them.
+/// The same counts from a view.
 pub fn counts_of_view(view: &View) -> Counts {
     let types = view.nodes_by_type().into_iter().map(|(name, count)| (name.to_owned(), count));
     let states = view.nodes_by_state().into_iter().map(|(state, count)| (state.name().to_owned(), count));
@@ -59,16 +59,16 @@ pub fn counts_of_view(view: &View) -> Counts {
     (sums, [types.collect(), states.collect(), kinds.collect()])
 }
 
-/// Opens the store in a directory without followers. A new segment of its log begins after so many bytes.
+/// Opens the store in a directory without followers. Segments of its log have at most about `bytes` bytes.
 pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
     let parts = Parts { limits: Limits { segment: bytes, ..Limits::default() }, ..Parts::default() };
     Store::open_with(directory, "test", Vec::new(), parts)
 }
 
-/// Where a [`PausableFollower`] follower pauses.
+/// Where a [`PausableFollower`] pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PausePoint {
-    /// Before it has read back what it saved.
+    /// Before it has loaded its saved state.
     Load,
     /// While it is fed.
     Feed,
@@ -83,18 +83,18 @@ pub struct PausableFollower {
 }
 
 impl PausableFollower {
-    /// One that pauses at a point until [`PausableFollower::resume`].
+    /// Creates a follower that pauses at a point until [`PausableFollower::resume`].
     pub fn paused_at(stop: PausePoint) -> PausableFollower {
         PausableFollower { stop: Mutex::new(Some(stop)), ..PausableFollower::default() }
     }
 
-    /// Lets it go on.
+    /// Lets the follower continue.
     pub fn resume(&self) {
         *self.stop.lock() = None;
         self.moved.notify_all();
     }
 
-    /// The number of nodes it holds.
+    /// The number of nodes in the follower.
     pub fn node_count(&self) -> usize {
         self.state.lock().1.len()
     }
@@ -141,7 +141,7 @@ impl Follower for PausableFollower {
     }
 }
 
-/// Lets a follower go on when a test ends, also one that fails: its store waits for it.
+/// Resumes a follower when a test ends, even if it fails: closing the store waits for the follower.
 pub struct ResumeOnDrop(pub Arc<PausableFollower>);
 
 impl Drop for ResumeOnDrop {

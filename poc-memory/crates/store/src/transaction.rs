@@ -22,9 +22,9 @@ pub struct Transaction<'a> {
     view: &'a View,
     seq: u64,
     writes: Vec<Write>,
-    // Index in `writes` by the engine's key.
+    // Positions in `writes`, by the engine's key.
     places: BTreeMap<Vec<u8>, usize>,
-    // The same for nodes, which edges ask for.
+    // The same for nodes only, by id, because edges look their nodes up.
     own_nodes: FxHashMap<NodeId, usize>,
     // The nodes that did not exist before this transaction.
     new_nodes: FxHashSet<NodeId>,
@@ -32,7 +32,7 @@ pub struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// A transaction that gets the sequence number `seq`.
+    /// Creates a transaction that will get the sequence number `seq`.
     pub(super) fn new(
         engine: &'a dyn Engine,
         (tenant, seq): (Tenant, u64),
@@ -60,65 +60,64 @@ impl<'a> Transaction<'a> {
         &self.writes
     }
 
-    /// Whether any record differs from its value before.
+    /// Whether any record differs from its value before the transaction.
     pub(super) fn changes(&self) -> bool {
         self.writes.iter().any(|write| write.before != write.after)
     }
 
-    /// The writes, and what it undoes. A record that has its old value again stays in the list, because positions are
-    /// recorded.
+    /// The writes, and the numbers of the transactions it undoes. A record that has its old value again stays in the
+    /// list, because positions in the list are recorded.
     pub(super) fn into_parts(self) -> (Vec<Write>, Vec<u64>) {
         (self.writes, self.undoes)
     }
 
-    /// Records that this transaction undoes all that is left of another one, which its cause then names.
+    /// Records in the cause that this transaction undoes all that is left of transaction `seq`.
     pub fn set_undoes(&mut self, seq: u64) {
         self.undoes.push(seq);
     }
 
-    /// The tenant.
+    /// The tenant of the transaction.
     pub fn tenant(&self) -> Tenant {
         self.tenant
     }
 
-    /// The sequence number that this transaction gets if it changes anything.
+    /// The sequence number that this transaction will have if it changes anything.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The graph as of the last transaction built before this one. It does not contain this
-    /// transaction's own writes.
+    /// The graph after the last transaction built before this one, without this transaction's own writes.
     pub fn view(&self) -> &'a View {
         self.view
     }
 
-    /// A record, with this transaction's own writes.
+    /// The record with a key, including this transaction's own writes.
     pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
         self.record(key)
     }
 
-    /// The records whose key starts with `prefix`, by key, with this transaction's own writes.
+    /// The records whose keys start with `prefix`, sorted by key, including this transaction's own writes.
     pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
         self.range(prefix)
     }
 
-    /// The keys of the records that start with `prefix`, in order, with this transaction's own writes.
+    /// The keys of the records that start with `prefix`, sorted, including this transaction's own writes.
     pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.raw_keys(R::TABLE, prefix)
     }
 
-    /// Puts a record.
+    /// Creates or replaces a record.
     pub fn put<R: Record>(&mut self, key: &[u8], record: &R) -> Result<()> {
         self.put_raw(R::TABLE, key, Some(record.encode()?))
     }
 
-    /// Deletes a record; nothing happens when it is not there.
+    /// Deletes a record if it exists.
     pub fn delete<R: Record>(&mut self, key: &[u8]) -> Result<()> {
         self.put_raw(R::TABLE, key, None)
     }
 
-    /// Puts or deletes raw bytes, for undo, which restores before-images. Putting the current value writes
-    /// nothing.
+    /// Writes or deletes raw bytes. Undo uses it to restore before-images. If the value is the current one, nothing is
+    /// written.
     pub fn put_raw(&mut self, table: Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         if table == Table::Changes {
             return Err(Error::internal("the table of changes is derived and cannot be written"));
@@ -140,18 +139,18 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// The raw bytes of a record.
+    /// The encoded record with a key.
     pub fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.raw(table, key)
     }
 
-    /// How many records this transaction has changed so far. The values before and after an action delimit
-    /// that action's writes. A record that is changed again keeps its first position.
+    /// The number of records that this transaction has changed so far. Its values before and after an action delimit
+    /// the action's writes. A record that is changed again keeps its first position.
     pub fn write_count(&self) -> usize {
         self.writes.len()
     }
 
-    /// Runs several writes as a savepoint: when `act` returns an inner error, its writes are undone.
+    /// Runs several writes as a savepoint: if `act` returns an inner error, its writes are undone.
     pub fn attempt<T, E>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<std::result::Result<T, E>>,
@@ -164,12 +163,12 @@ impl<'a> Transaction<'a> {
         Ok(outcome)
     }
 
-    /// The record of a node that this transaction wrote; `Some(None)` when it deleted the node.
+    /// The encoded node if this transaction wrote it; `Some(None)` if the transaction deleted it.
     fn own_node(&self, id: NodeId) -> Option<Option<&[u8]>> {
         self.writes.get(*self.own_nodes.get(&id)?).map(|write| write.after.as_deref())
     }
 
-    /// The value before this transaction; `full` is the engine's key.
+    /// The value before this transaction. `full` is the engine's key.
     fn before(&self, table: Table, key: &[u8], full: &[u8]) -> Result<Option<Vec<u8>>> {
         if self.is_absent(table, key) {
             return Ok(None);
@@ -180,8 +179,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Whether it is known without reading that no record with this key, or none with this prefix, existed before
-    /// this transaction. The records of a node are deleted with it, so a new node has none.
+    /// Whether it is known, without reading, that no record with this key or prefix existed before this transaction.
+    /// The records of a node are deleted with it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
         let id = |bytes: Option<&[u8]>| bytes.and_then(|bytes| keys::read_id(bytes).ok());
         let is_new = |bytes| id(bytes).is_some_and(|id| self.new_nodes.contains(&id));
@@ -195,7 +194,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// Bytes of an id.
+/// The length of an id in bytes.
 const ID: usize = 16;
 
 impl Records for Transaction<'_> {

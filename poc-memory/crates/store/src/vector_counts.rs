@@ -1,4 +1,4 @@
-//! Which embedders made the vectors of a store, and of which nodes.
+//! Counts the vectors of a store by embedder.
 
 use super::records::TenantRecords;
 use super::table::Table;
@@ -8,7 +8,7 @@ use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// The key of a vector names its embedder in bytes that are not UTF-8.
+/// The name of the embedder in a vector's key is not UTF-8.
 #[derive(Debug, thiserror::Error)]
 #[error("the name of an embedder is not text")]
 struct NotUtf8;
@@ -20,7 +20,7 @@ impl From<NotUtf8> for Error {
 }
 
 impl Store {
-    /// The nodes of this tenant that have a vector of an embedder.
+    /// The nodes of this tenant that have a vector from an embedder.
     pub fn nodes_with_vectors(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
         let mut found = FxHashSet::default();
         self.records().scan(Table::Vectors, &[], &mut |key, _| {
@@ -33,8 +33,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The embedders of all tenants' vectors: name, number of vectors and their length, the most frequent
-    /// first. Scans every vector.
+    /// The embedders of all tenants' vectors, with the number of vectors and their dimensions, most frequent first.
+    /// Scans every vector.
     pub fn embedders(&self) -> Result<Vec<(String, usize, usize)>> {
         let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
         for (tuple, _) in self.tenants()? {

@@ -1,4 +1,5 @@
-//! How a vector is stored: a version byte, then its components in half precision, little-endian.
+//! The encoding of vectors: a version byte, followed by the components in half precision,
+//! little-endian.
 
 use half::f16;
 use poc_graph::error::{Error, Result};
@@ -24,7 +25,7 @@ impl From<VectorError> for Error {
     }
 }
 
-/// The bytes of a vector, scaled to unit length first; the zero vector stays as it is.
+/// Encodes a vector after scaling it to unit length. A zero vector is left unchanged.
 pub(super) fn encode(vector: &[f32]) -> Result<Vec<u8>> {
     let length = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
     if !length.is_finite() {
@@ -39,7 +40,7 @@ pub(super) fn encode(vector: &[f32]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The vector, brought back to the unit length it lost by rounding.
+/// Decodes a vector and restores its unit length, which rounding had changed.
 pub(super) fn decode(bytes: &[u8]) -> Result<Arc<[f32]>> {
     let Some((&VERSION, halves)) = bytes.split_first().filter(|(_, halves)| halves.len() % 2 == 0) else {
         return Err(VectorError::Damaged.into());

@@ -1,7 +1,8 @@
 //! Compares the parts of an open store with each other: segments of the log, records, views and followers.
 //!
-//! The log is the truth: everything else must be what its transactions give. The store may be read and written meanwhile.
-//! What differs is looked at again while no transaction runs, because it may only have changed in between.
+//! The log is the source of truth: everything else must follow from its transactions. The store may be read and written
+//! meanwhile. Differences are checked again while no transaction runs, because they may only be due to changes in
+//! between.
 
 mod followers;
 mod records;
@@ -12,14 +13,14 @@ use super::{Store, atomic_file};
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 
-/// Maximum number of differences that a message lists.
+/// Maximum number of differences listed in a message.
 const MAX_LISTED: usize = 20;
-/// Records from one look at the callbacks to the next.
+/// Number of records between two calls of the callbacks.
 const SLICE: u64 = 256;
 
-/// What a verification calls while it works.
+/// Callbacks of a verification.
 pub struct VerifyCallbacks<'a> {
-    /// Called with what is read, how much of it was read, and how much there is, if that is known.
+    /// Called with the name of the part being read, how much of it was read, and its total if known.
     pub progress: &'a dyn Fn(&str, u64, Option<u64>),
     /// Called often. An error ends the verification.
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
@@ -34,16 +35,16 @@ pub enum StorePart {
     Records,
     /// Names, links and numbers of the notes.
     View,
-    /// An index.
+    /// An index, such as that of text or of vectors.
     Index,
 }
 
-/// Something that is damaged or differs from the log.
+/// A part of the store that is damaged or differs from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyDiagnostic {
-    /// What is damaged.
+    /// The damaged part.
     pub part: StorePart,
-    /// Its file or folder.
+    /// The file or folder of the part.
     pub path: PathBuf,
     /// What is wrong, as a sentence for people.
     pub message: String,
@@ -54,7 +55,7 @@ impl Store {
     /// nothing. Records that the engine holds in memory are not read from the disk again.
     ///
     /// # Errors
-    /// What the callbacks return, and `read_only` when the store is damaged already.
+    /// Errors that a callback returns, and `read_only` if the store was already opened as damaged.
     pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<VerifyDiagnostic>> {
         if let Some(damage) = self.damage() {
             return Err(
@@ -63,7 +64,7 @@ impl Store {
         }
         let verifier = Verifier { store: self, callbacks };
         let mut findings = verifier.segments()?;
-        // Everything else is compared with the log.
+        // Everything else is compared with the log, so the log must be intact.
         if findings.is_empty() {
             findings.extend(verifier.views()?);
             findings.extend(verifier.records()?);
@@ -73,14 +74,14 @@ impl Store {
     }
 }
 
-/// A verification.
+/// A verification in progress.
 struct Verifier<'a> {
     store: &'a Store,
     callbacks: &'a VerifyCallbacks<'a>,
 }
 
 impl Verifier<'_> {
-    /// Reports the progress and asks whether to go on, once in a while.
+    /// Reports the progress and checks for cancellation, at intervals.
     fn step(&self, what: &str, done: u64, total: Option<u64>) -> Result<()> {
         if done % SLICE != 1 {
             return Ok(());
@@ -89,12 +90,13 @@ impl Verifier<'_> {
         (self.callbacks.check_cancelled)()
     }
 
-    /// Runs work while no transaction runs. It gets the number of the last one, which everything reflects.
+    /// Runs work while no transaction runs. `work` gets the number of the last transaction, which every part then
+    /// reflects.
     fn at_rest<T>(&self, work: impl FnOnce(u64) -> Result<T>) -> Result<T> {
         let writer = self.store.shared.writer.lock();
         let last = writer.try_borrow().ok().and_then(|writer| writer.last.clone());
         if let Some(last) = last {
-            // A transaction that was refused is in no part.
+            // If that transaction was rejected, no part has it.
             let _ = last.wait();
         }
         work(self.store.shared.log.last())
@@ -104,14 +106,14 @@ impl Verifier<'_> {
         VerifyDiagnostic { part, path: self.store.shared.directory.join(file), message: message.into() }
     }
 
-    /// A finding if a sealed file is damaged.
+    /// Returns a diagnostic if a file with a checksum is damaged.
     fn sealed(&self, part: StorePart, file: &str) -> Option<VerifyDiagnostic> {
         atomic_file::is_damaged(&self.store.shared.directory.join(file))
             .then(|| self.finding(part, file, "its checksum does not match its content"))
     }
 }
 
-/// The first of several names, and how many others there are.
+/// The first of several names, and the number of the others.
 fn listed(names: &[String], all: usize) -> String {
     let shown: Vec<&str> = names.iter().take(MAX_LISTED).map(String::as_str).collect();
     match all.saturating_sub(shown.len()) {

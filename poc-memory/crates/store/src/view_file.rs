@@ -1,7 +1,7 @@
 //! Saves the views in the store's folder, so that an open need not read every record.
 //!
-//! The file contains the sequence number of its last transaction and the checksum of that record, by which
-//! a file of another log is detected. Views that do not match the log are rebuilt from the records.
+//! The file contains the sequence number of its last transaction and the checksum of that record, which reveals a file
+//! of another log. Views that do not match the log are rebuilt from the records.
 
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;
@@ -16,12 +16,12 @@ fn file(store: &Path) -> PathBuf {
     store.join("view")
 }
 
-/// A change of the meaning or the encoding of views needs another number.
+/// The number must change whenever the meaning or the encoding of views changes.
 fn fingerprint() -> Fingerprint {
     Fingerprint::of("view 7")
 }
 
-/// Precedes the views: the tenant, the last transaction and the length in bytes of each.
+/// Precedes the views. For each view it has the tenant, the last transaction and the length in bytes.
 type TableOfContents = Vec<(Tenant, u64, u64)>;
 
 /// Saved views, the last transaction they contain, and the checksum of its record.
@@ -31,13 +31,13 @@ pub(super) struct SavedViews {
     checksum: u32,
 }
 
-/// The views saved in a store's folder; `None` when the file is missing or damaged.
+/// Reads the views saved in a store's folder; `None` if the file is missing or damaged.
 pub(super) fn read(store: &Path) -> Option<SavedViews> {
     let (seq, bytes) = atomic_file::read(&file(store), fingerprint())?;
     decode(&bytes, seq)
 }
 
-/// The views in the payload of the file, whose last transaction is `seq`.
+/// Decodes the views in the payload of the file, whose last transaction is `seq`.
 pub(super) fn decode(bytes: &[u8], seq: u64) -> Option<SavedViews> {
     let (checksum, bytes) = bytes.split_first_chunk()?;
     let (contents, mut bytes) = postcard::take_from_bytes::<TableOfContents>(bytes).ok()?;
@@ -50,32 +50,32 @@ pub(super) fn decode(bytes: &[u8], seq: u64) -> Option<SavedViews> {
     bytes.is_empty().then_some(SavedViews { views, seq, checksum: u32::from_le_bytes(*checksum) })
 }
 
-/// The number of the last transaction in the views saved in a store's folder, by the header of the file, which is
-/// not checked; 0 when there is none.
+/// The number of the last transaction in the views saved in a store's folder, according to the unverified header of the
+/// file; 0 if there is none.
 pub(super) fn claimed_seq(store: &Path) -> u64 {
     atomic_file::claimed_seq(&file(store), fingerprint()).unwrap_or(0)
 }
 
 impl SavedViews {
-    /// The last transaction in it.
+    /// The number of the last transaction in the views.
     pub(super) fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The views, and the last transaction in them.
+    /// The views, and the number of the last transaction in them.
     pub(super) fn into_parts(self) -> (Views, u64) {
         (self.views, self.seq)
     }
 
-    /// Brings the views to the end of a damaged log, from whatever intact records it has.
+    /// Brings the views up to the end of a damaged log, using all intact records.
     pub(super) fn salvage(self, log: &Log) -> Result<Views> {
         let mut views = self.views;
         catch_up::saved_views(&mut views, self.seq, log)?;
         Ok(views)
     }
 
-    /// Brings the views to the end of the log; returns them and the number of changes applied. `None` when
-    /// they are of another log or ahead of this one, or the log cannot be read.
+    /// Brings the views up to the end of the log. Returns them and the number of changes applied; `None` if they belong
+    /// to another log or are ahead of this one, or if the log cannot be read.
     pub(super) fn catch_up(self, log: &Log) -> Option<(Views, usize)> {
         let SavedViews { mut views, seq, checksum } = self;
         let found = log.read(seq).ok().flatten();
@@ -86,7 +86,7 @@ impl SavedViews {
     }
 }
 
-/// Saves views that contain everything up to transaction `seq`, which the log must hold.
+/// Saves views that contain everything up to transaction `seq`, which the log must have.
 pub(super) fn write(store: &Path, seq: u64, views: &Views, log: &Log) -> Result<()> {
     let Some((_, checksum)) = log.read(seq)? else {
         return Err(LogError::Missing(seq).into());

@@ -6,10 +6,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long the record engine may go without a heartbeat.
+/// Default for the maximum time between two heartbeats of the record engine.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What kept work on another thread from a result.
+/// Why work on another thread gave no result.
 #[derive(Debug, thiserror::Error)]
 enum WatchdogError {
     #[error("no progress for {} s", .0.as_secs_f32())]
@@ -28,7 +28,7 @@ impl From<WatchdogError> for Error {
     }
 }
 
-/// By which watched work shows that it makes progress.
+/// Lets watched work show that it makes progress.
 pub(super) struct Heartbeat<T>(SyncSender<Option<Result<T>>>);
 
 impl<T> Heartbeat<T> {
@@ -39,8 +39,8 @@ impl<T> Heartbeat<T> {
     }
 }
 
-/// Runs `work` on a thread of its own and gives up when it sends no heartbeat for `patience`. A panic and a
-/// hang become errors. A hanging thread is abandoned.
+/// Runs `work` on a separate thread and gives up if it sends no heartbeat for `patience`. Both a panic and a hang
+/// become errors. A hanging thread is abandoned.
 pub(super) fn run_watched<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
@@ -48,7 +48,7 @@ pub(super) fn run_watched<T: Send + 'static>(
     run_watched_with(patience, |receiver| receiver.recv_timeout(patience), work)
 }
 
-/// The same with the wait for the next sign of life as an argument.
+/// Like [`run_watched`], with the function that waits for the next message as an argument.
 fn run_watched_with<T: Send + 'static>(
     patience: Duration,
     mut wait: impl FnMut(&Receiver<Option<Result<T>>>) -> Waited<T>,
@@ -58,7 +58,7 @@ fn run_watched_with<T: Send + 'static>(
     spawn("store-open", move || {
         let heartbeat = Heartbeat(sender);
         let result = catch_panic(|| work(&heartbeat));
-        // Nobody listens after the guard has given up.
+        // After a timeout, nobody receives the result.
         let _ = heartbeat.0.send(Some(result));
     })?;
     loop {
@@ -73,10 +73,10 @@ fn run_watched_with<T: Send + 'static>(
     }
 }
 
-/// The outcome of one wait: a sign of life, the result of the work, or neither in time.
+/// The outcome of one wait: a heartbeat, the result of the work, or a timeout.
 type Waited<T> = std::result::Result<Option<Result<T>>, RecvTimeoutError>;
 
-/// Runs `work` on a thread of its own.
+/// Runs `work` on a separate thread.
 pub(super) fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -85,7 +85,7 @@ pub(super) fn spawn<T: Send + 'static>(
     Ok(spawned.map_err(|source| WatchdogError::Spawn { name: name.to_owned(), source })?)
 }
 
-/// Runs `work`; a panic is its error.
+/// Runs `work` and turns a panic into an error.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|panic| Err(WatchdogError::Panic(panic_message(&*panic).to_owned()).into()))
@@ -114,7 +114,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct TestClock {
         now: Arc<AtomicU64>,
-        /// Signs of life that the guard has received.
+        /// The number of heartbeats that the watchdog has received.
         received: Arc<AtomicU64>,
     }
 
@@ -129,7 +129,7 @@ mod tests {
             }
         }
 
-        /// Waits as [`Receiver::recv_timeout`] does, but by this clock.
+        /// Waits like [`Receiver::recv_timeout`], but by this clock.
         fn recv_timeout<T>(&self, receiver: &Receiver<Option<Result<T>>>, patience: Duration) -> Waited<T> {
             let started = self.now.load(Ordering::SeqCst);
             loop {
@@ -165,7 +165,7 @@ mod tests {
         let works = clock.clone();
         let result: Result<()> =
             run_watched_with_clock(Duration::from_millis(10), &clock, move |heartbeat| {
-                // The wait that starts after this beat sees the whole time pass.
+                // For the wait that starts after this beat, the whole time passes.
                 heartbeat.beat();
                 works.wait_until_received(1);
                 works.advance(5);

@@ -1,5 +1,5 @@
-//! The path of a write, up to its acknowledgement: builds a transaction under the writer lock, queues it for the committer,
-//! and waits until it is durable.
+//! The path of a write up to its acknowledgement: builds a transaction under the writer lock, queues it for the
+//! committer, and waits until it is durable.
 
 use super::commit::outcome::{Outcome, OutcomeSender, Rejection};
 use super::log;
@@ -14,20 +14,21 @@ use poc_graph::{Tuple, View};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// How often a transaction is built on a head that another writer of the shared log then moves. A writer that loses
-/// gets a lease on the head long before.
+/// Maximum number of times that a transaction is rebuilt because another writer of the shared log moved the head. A
+/// writer that keeps losing gets a lease on the head long before.
 const MAX_ATTEMPTS: usize = 100;
 
 /// The result of a committed transaction.
 #[derive(Debug)]
 pub struct Commit<T> {
-    /// Its sequence number; when it wrote nothing, that of the last transaction built before it.
+    /// The sequence number. If the transaction wrote nothing, this is the number of the last transaction built before
+    /// it.
     pub seq: u64,
-    /// What the closure returned.
+    /// The value that the closure returned.
     pub value: T,
 }
 
-/// A transaction that was built, and its outcome unless it is known to be durable.
+/// A transaction that was built, and its outcome; `None` if it is already known to be durable.
 struct BuiltTransaction {
     seq: u64,
     outcome: Option<Arc<Outcome>>,
@@ -36,22 +37,22 @@ struct BuiltTransaction {
 impl Store {
     /// Builds one transaction and waits until it is durable and visible to readers.
     ///
-    /// The closure sees every transaction built before it; when it fails, nothing is written. Closures
-    /// run one at a time, so do slow work before the call.
+    /// The closure sees every transaction built before it. If it fails, nothing is written. Closures run one at a time,
+    /// so slow work should be done before the call.
     ///
-    /// The closure is called again, on the newer state, when another writer of the shared log was faster. It therefore
-    /// changes nothing outside of the transaction, which its type ensures: what it finds out, it returns.
+    /// If another writer of the shared log was faster, the closure is called again on the newer state. It must
+    /// therefore not change anything outside the transaction, which its type ensures; it can only return what it finds.
     ///
     /// # Errors
-    /// Whatever the closure returns. `read_only` when the disk fails the write, or when the store is damaged; nothing is
-    /// written then. `unavailable` when the shared log does not answer. `internal` when it is called inside the closure
-    /// of another transaction of the same store.
+    /// Any error that the closure returns. `read_only` if the disk fails the write or the store is damaged; nothing is
+    /// written then. `unavailable` if the shared log does not respond. `internal` if it is called inside the closure of
+    /// another transaction of the same store.
     pub fn transact<T>(
         &self,
         cause: Cause,
         build: impl Fn(&mut Transaction) -> Result<T>,
     ) -> Result<Commit<T>> {
-        // What the closure returned the last time it was called. Only this is compiled again for each closure.
+        // The value of the last call. Only this closure is compiled again for each caller.
         let returned = Cell::new(None);
         let seq = self.commit(&cause, &|tx| {
             returned.set(Some(build(tx)?));
@@ -61,11 +62,12 @@ impl Store {
         Ok(Commit { seq, value })
     }
 
-    /// Builds a transaction until no other writer was faster, and waits until it is durable. Returns its sequence number.
+    /// Builds a transaction, repeatedly if another writer is faster, and waits until it is durable. Returns its
+    /// sequence number.
     fn commit(&self, cause: &Cause, build: &dyn Fn(&mut Transaction) -> Result<()>) -> Result<u64> {
         for _ in 0..MAX_ATTEMPTS {
             let built = self.build(cause.clone(), build)?;
-            // Even when nothing was written, because the closure may have read data that is not durable yet.
+            // This waits even if nothing was written, because the closure may have read data that is not durable yet.
             match built.outcome.map_or(Ok(()), |outcome| outcome.wait()) {
                 Ok(()) => return Ok(built.seq),
                 Err(Rejection::Outdated) => {}
@@ -124,7 +126,7 @@ impl Store {
         writer.seq = seq;
         let (sender, outcome) = OutcomeSender::new();
         writer.last = Some(outcome.clone());
-        // The writer lock is held, so that transactions reach the log in order.
+        // The writer lock is held here, so that transactions reach the log in order.
         commits.submit(PendingTransaction { txn, record, checksum, deltas, view, outcome: sender });
         Ok(BuiltTransaction { seq, outcome: Some(outcome) })
     }

@@ -1,4 +1,4 @@
-//! The state of the writers.
+//! The state that transactions are built on.
 
 use super::commit::outcome::Outcome;
 use super::overlay::Overlay;
@@ -7,20 +7,21 @@ use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The state of the writers, which the committer takes back to what is durable when the disk fails.
+/// The shared state of all writers. The committer resets it to the durable state when the disk
+/// fails.
 pub(super) type Writer = Arc<ReentrantMutex<RefCell<WriterState>>>;
 
-/// The state as of the last transaction that was built, durable or not.
+/// The state after the last transaction that was built, whether it is durable or not.
 pub(super) struct WriterState {
     pub(super) seq: u64,
     pub(super) views: Views,
     pub(super) overlay: Overlay,
-    /// The outcome of that transaction; `None` when it is durable.
+    /// The outcome of that transaction; `None` if it is durable.
     pub(super) last: Option<Arc<Outcome>>,
 }
 
 impl WriterState {
-    /// The state after transaction `seq`, which is durable, to be shared.
+    /// Creates the shared state after the durable transaction `seq`.
     pub(super) fn shared(seq: u64, views: Views) -> Writer {
         let state = WriterState { seq, views, overlay: Overlay::default(), last: None };
         Arc::new(ReentrantMutex::new(RefCell::new(state)))

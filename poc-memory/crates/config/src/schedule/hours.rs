@@ -1,7 +1,7 @@
-//! Slots of cron rules that count hours: every instant at which the wall clock shows one of their times.
+//! Slots of cron rules that count hours: all instants at which the wall clock shows one of their times.
 //!
-//! Between two changes of the offset from UTC, local times and instants advance together. A search that meets a change
-//! goes on from there with the other offset.
+//! Between two changes of the offset from UTC, local times and instants advance together. At a change, a search
+//! continues with the new offset.
 
 use super::zone;
 use chrono::{DateTime, NaiveDateTime};
@@ -9,7 +9,8 @@ use chrono_tz::Tz;
 use croner::Cron;
 use poc_graph::time::Timestamp;
 
-/// Maximum number of changes that a search meets. Rules fire at least every few years, and a year has two changes.
+/// Maximum number of offset changes that a search passes. Rules fire at least every few years, and a year has two
+/// changes.
 const MAX_CHANGES: usize = 1000;
 
 /// The first slot after an instant.
@@ -40,7 +41,7 @@ pub(super) fn latest(cron: &Cron, now: Timestamp, zone: Tz) -> Option<Timestamp>
     None
 }
 
-/// The local time at an instant, in whole seconds, with an offset in milliseconds.
+/// The local time at an instant, in whole seconds, for an offset from UTC in milliseconds.
 fn local(at: Timestamp, offset: i64) -> Option<NaiveDateTime> {
     let seconds = at.0.checked_add(offset)?.div_euclid(1000);
     DateTime::from_timestamp(seconds, 0).map(|at| at.naive_utc())

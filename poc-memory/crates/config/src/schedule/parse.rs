@@ -6,7 +6,7 @@ use croner::parser::{CronParser, Seconds, Year};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 
-/// An example of each form.
+/// An example of each form of schedule.
 const EXAMPLES: [&str; 13] = [
     "on-demand",
     "on-change",
@@ -23,30 +23,30 @@ const EXAMPLES: [&str; 13] = [
     "every 6h",
 ];
 
-/// An example of a cron rule, for everything else.
+/// An example of a cron rule, suggested for schedules that no other form can express.
 const CRON: &str = "cron 0 3 * * 1-5";
 
 const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 const MINUTES_OF_DAY: u32 = 24 * 60;
 
-/// Days that every month has.
+/// The number of days that every month has.
 const DAYS_OF_MONTH: u32 = 28;
 
-/// Default window of `daily`, `weekly` and `monthly`, in minutes of the day.
+/// Default time window of `daily`, `weekly` and `monthly`, in minutes since midnight.
 const QUIET_HOURS: (u32, u32) = (2 * 60, 5 * 60);
 
 impl Schedule {
-    /// Parses `on-demand`, `on-change`, `hourly`, `daily`, `weekly`, `monthly`, `daily at 03:30`,
-    /// `daily between 01:00 and 05:00`, `weekly on monday`, `monthly on 15`, `monthly on last` (each
-    /// with `at` or `between` too), `every 6h` and `cron 0 3 * * 1-5`.
+    /// Parses `on-demand`, `on-change`, `hourly`, `daily`, `weekly`, `monthly`, `daily at 03:30`, `daily between 01:00
+    /// and 05:00`, `weekly on monday`, `monthly on 15`, `monthly on last` (the last three also with `at` or `between`),
+    /// `every 6h` and `cron 0 3 * * 1-5`.
     ///
-    /// Unspecified parts follow from a hash of the agent's name, so that agents do not all start together: the
-    /// minute of `hourly`, a minute between 02:00 and 05:00 for `daily`, `weekly` and `monthly`, the minute
-    /// within `between`, the day of `weekly`, and the day of `monthly` from 1 to 28.
+    /// Unspecified parts are derived from a hash of the agent's name, so that agents do not all start together: the
+    /// minute of `hourly`, a minute between 02:00 and 05:00 for `daily`, `weekly` and `monthly`, the minute within
+    /// `between`, the day of `weekly`, and the day of `monthly` from 1 to 28.
     ///
     /// # Errors
-    /// `invalid_config` with the valid forms.
+    /// `invalid_config`, with the valid forms as a hint.
     pub fn parse(text: &str, agent: &str) -> Result<Schedule> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
@@ -76,14 +76,14 @@ impl Schedule {
             }
             ["every", period] => every(text, period),
             ["cron", fields @ ..] if fields.len() == 5 => {
-                // The library leaves out what is empty, and looks for the slots of an empty field without end.
+                // The library ignores empty list items, and searches forever for the slots of an empty field.
                 if let Some(field) = fields.iter().find(|field| field.split(',').any(str::is_empty)) {
                     return Err(Error::config(format!(
                         "`{field}` in `{text}` has a comma with nothing beside it"
                     ))
                     .hint("write numbers on both sides of a comma: `cron 0,30 3 * * *`"));
                 }
-                // The library accepts other characters, and takes seconds to find that such a field has no slot.
+                // The library accepts other characters, and then takes seconds to find that such a field has no slot.
                 let is_foreign = |char: &char| !(char.is_ascii_alphanumeric() || "*/,-#?+".contains(*char));
                 if let Some(foreign) = fields.iter().flat_map(|field| field.chars()).find(is_foreign) {
                     return Err(Error::config(format!(
@@ -112,7 +112,7 @@ impl Schedule {
         EXAMPLES.into_iter().chain([CRON])
     }
 
-    /// A regular expression that every schedule matches. A cron rule that matches may still be invalid.
+    /// A regular expression that matches every schedule. A cron rule that matches may still be invalid.
     pub fn pattern() -> String {
         let clock = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
         let time = format!(r"(\s+at\s+{clock}|\s+between\s+{clock}\s+and\s+{clock})?");
@@ -133,12 +133,12 @@ fn unknown(text: &str) -> Error {
     Error::config(format!("`{text}` is not a schedule")).hint(format!("write {forms} or `{CRON}`"))
 }
 
-/// The cron expression of a minute of the day on some days: day of month, month and day of week.
+/// The cron expression for a minute of the day on some days, given as day of month, month and day of week.
 fn days(minute: u32, days: &str) -> String {
     format!("{} {} {days}", minute % 60, minute / 60)
 }
 
-/// The minute of the day of `at T`, `between T and T` or nothing.
+/// The minute of the day for `at T`, `between T and T` or no words.
 fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
     let (from, until) = match words {
         [] => QUIET_HOURS,
@@ -154,7 +154,7 @@ fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
     }
 }
 
-/// `03:30` as minutes since midnight.
+/// Parses `03:30` as minutes since midnight.
 fn minute_of_day(text: &str) -> Result<u32> {
     let number = |digits: &str, below: u32| -> Option<u32> {
         let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -176,7 +176,7 @@ fn day_of_week(text: &str, day: &str) -> Result<usize> {
     })
 }
 
-/// A day that every month has, as cron writes it.
+/// A day that every month has, in cron syntax.
 fn day_of_month(text: &str, day: &str) -> Result<String> {
     if day == "last" {
         return Ok("L".to_owned());
@@ -221,7 +221,7 @@ fn calendar(text: &str, expression: &str) -> Result<Schedule> {
     Ok(Schedule::Calendar { text: text.into(), cron: Box::new(cron), is_hourly: false })
 }
 
-/// A number below `below` that is derived from an agent's name and never changes.
+/// A stable number below `below`, derived from an agent's name and a purpose.
 fn pick(agent: &str, purpose: &str, below: u32) -> u32 {
     super::pick(&[agent, purpose], u64::from(below)) as u32
 }

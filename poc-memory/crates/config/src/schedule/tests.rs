@@ -123,7 +123,7 @@ fn a_skipped_local_time_maps_to_the_first_instant_after_the_gap() {
     insta::assert_snapshot!(slots("daily at 02:15", Tz::Australia__Lord_Howe, "2026-10-02T18:00:00Z", 3), @"Sun 04 02:30:00 +11:00, Mon 05 02:15:00 +11:00, Tue 06 02:15:00 +11:00");
     insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2027-02-28T12:00:00Z", 2), @"Sun 28 03:00:00 +02:00, Wed 28 02:30:00 +02:00");
     insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2024-02-29T12:00:00Z", 2), @"Sun 31 03:00:00 +02:00, Tue 30 02:30:00 +02:00");
-    // Several skipped times of one rule are one slot.
+    // Several skipped times of one rule give one slot.
     insta::assert_snapshot!(slots("cron */20 2 * * *", Tz::Europe__Berlin, "2026-03-28T12:00:00Z", 2), @"Sun 29 03:00:00 +02:00, Mon 30 02:00:00 +02:00");
 }
 
@@ -146,13 +146,14 @@ fn cron_rules_in_hours_count_hours_as_hourly_does() {
     insta::assert_snapshot!(slots("cron 0 */2 * * *", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:00:00 +02:00, Sun 25 02:00:00 +01:00, Sun 25 04:00:00 +01:00, Sun 25 06:00:00 +01:00");
     // Lord Howe Island repeats half an hour.
     insta::assert_snapshot!(slots("cron 45 * * * *", Tz::Australia__Lord_Howe, "2026-04-04T14:00:00Z", 3), @"Sun 05 01:45:00 +11:00, Sun 05 01:45:00 +10:30, Sun 05 02:45:00 +10:30");
-    // As far apart as those of `hourly`, at every change of a year.
+    // Slots are as far apart as those of `hourly`, also around New Year.
     for zone in ZONES {
         let (cron, mut now) = (schedule("cron 17 * * * *"), at("2026-01-01T00:00:00Z"));
         for _ in 0..365 * 24 {
             let next = cron.next_after(now, zone).unwrap();
             let gap = next.0 - now.0;
-            // A clock that is set by half an hour shows minute 17 half an hour earlier or later.
+            // When a clock is set by half an hour, it shows minute 17 half an hour earlier or later
+            // than usual.
             let by_half = zone == Tz::Australia__Lord_Howe && [1, 3].contains(&(2 * gap / Span::HOUR.0));
             assert!(gap == Span::HOUR.0 || by_half || now == at("2026-01-01T00:00:00Z"), "{gap} at {next}");
             now = next;

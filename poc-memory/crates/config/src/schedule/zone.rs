@@ -4,7 +4,7 @@ use chrono::{MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Ti
 use chrono_tz::Tz;
 use poc_graph::time::Timestamp;
 
-/// The machine's time zone: `TZ` if it is an IANA name, else the system setting, else UTC.
+/// The time zone of this machine: `TZ` if it is an IANA name, else the system setting, else UTC.
 pub fn local_zone() -> Tz {
     let named = |name: String| name.trim_start_matches(':').parse::<Tz>().ok();
     std::env::var("TZ")
@@ -14,7 +14,7 @@ pub fn local_zone() -> Tz {
         .unwrap_or(Tz::UTC)
 }
 
-/// Start and end of the day that contains an instant.
+/// Start and end of the local day that contains an instant.
 pub fn day(at: Timestamp, zone: Tz) -> Option<(Timestamp, Timestamp)> {
     let date = shown(at, zone)?.date();
     let midnight = |date: NaiveDate| instant(date.and_time(NaiveTime::MIN), zone);
@@ -26,7 +26,7 @@ pub(super) fn wall_clock(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     shown(at, zone)?.with_nanosecond(0)
 }
 
-/// The instant of a local time: the first of two, or the end of the gap for a skipped time.
+/// The instant of a local time: the first of two if the time is repeated, or the end of the gap if it is skipped.
 pub(super) fn instant(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     match zone.from_local_datetime(&local) {
         MappedLocalTime::Single(at) | MappedLocalTime::Ambiguous(at, _) => {
@@ -36,9 +36,9 @@ pub(super) fn instant(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     }
 }
 
-/// The instant at which the clock skips `local`: the first one with a later local time.
+/// The first instant after the gap in which the clock skips `local`.
 fn after_gap(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
-    // Offsets from UTC and skipped times together are always shorter.
+    // An offset from UTC and a gap together are always shorter than this.
     let reach = TimeDelta::hours(40);
     let mut before = local.checked_sub_signed(reach)?.and_utc().timestamp_millis();
     let mut after = local.checked_add_signed(reach)?.and_utc().timestamp_millis();
@@ -58,11 +58,11 @@ pub(super) fn offset(at: Timestamp, zone: Tz) -> Option<i64> {
     Some(shown(at, zone)?.and_utc().timestamp_millis() - at.0)
 }
 
-/// Milliseconds. Two instants with the same offset that are at most this far apart have no change between them, because
-/// zones keep an offset for weeks. The shortest such period is the month of Ramadan in Morocco.
+/// Two instants with the same offset that are at most this far apart, in milliseconds, have no change between them,
+/// because zones keep an offset for weeks. The shortest such period is the month of Ramadan in Morocco.
 const STEP: i64 = 14 * 86_400_000;
 
-/// The first instant after `from`, up to `until`, with another offset than at `from`.
+/// The first instant after `from`, up to `until`, whose offset differs from that at `from`.
 pub(super) fn first_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option<Option<Timestamp>> {
     let before = offset(from, zone)?;
     let mut low = from.0;
@@ -91,7 +91,8 @@ pub(super) fn last_change(from: Timestamp, until: Timestamp, zone: Tz) -> Option
     Some(None)
 }
 
-/// The first instant after `low` whose offset is not `before`. The offset is `before` at `low` and another one at `high`.
+/// The first instant after `low` whose offset is not `before`. The offset must be `before` at `low` and another at
+/// `high`.
 fn change_between(mut low: i64, mut high: i64, before: i64, zone: Tz) -> Option<Timestamp> {
     while high - low > 1 {
         let middle = low + (high - low) / 2;

@@ -1,8 +1,7 @@
 //! Byte offsets of the characters of TOML strings, which have four kinds of quotes and may contain escapes.
 
-/// Byte offset in `file` of the character with index `number` of the string whose opening quote is at
-/// `start`. For values that are not strings, `start` itself; beyond the last character, the end of the
-/// string.
+/// Byte offset in `file` of the character with index `number` in the string whose opening quote is at `start`. For
+/// values that are not strings this is `start`; beyond the last character it is the end of the string.
 pub(super) fn byte_offset(file: &str, start: usize, number: usize) -> usize {
     let raw = file.get(start..).unwrap_or("");
     let quotes = [("\"\"\"", true, true), ("'''", false, true), ("\"", true, false), ("'", false, false)];
@@ -42,12 +41,12 @@ pub(super) fn byte_offset(file: &str, start: usize, number: usize) -> usize {
     }
 }
 
-/// Length of the line break that begins here; 0 if there is none.
+/// Length in bytes of the line break that begins here; 0 if there is none.
 fn line_break(text: &str) -> usize {
     if text.starts_with("\r\n") { 2 } else { usize::from(text.starts_with('\n')) }
 }
 
-/// Length of a backslash at the end of a line and the whitespace after it, none of which is part of the string.
+/// Length in bytes of a line continuation: a backslash at the end of a line and the following white space.
 fn folded(text: &str) -> Option<usize> {
     let behind = text.strip_prefix('\\')?;
     let line = behind.trim_start_matches([' ', '\t']);
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The text of the only string of a file, and the offsets of its characters.
+    /// The value of the only string in a file, and the offsets of its characters.
     fn places(literal: &str) -> (String, Vec<usize>) {
         let file = format!("x = {literal}");
         let table: toml::Table = toml::from_str(&file).unwrap();

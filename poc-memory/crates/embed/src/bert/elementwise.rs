@@ -1,23 +1,23 @@
-//! Elementwise operations of the network in 32-bit floats, compiled for several SIMD instruction sets. Their
-//! absolute or relative error is at most 10⁻⁶.
+//! Elementwise operations of the network on 32-bit floats, compiled for several SIMD instruction sets. Their absolute
+//! or relative error is at most 10⁻⁶.
 
 use multiversion::multiversion;
 
 /// The number of independent partial sums, which can be computed in parallel.
 const LANES: usize = 16;
 
-/// √½, the factor of the argument of the error function in GELU.
+/// √½, the factor in the argument of GELU's error function.
 const ROOT_HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
 
-/// √(2/π), a constant of the GELU approximation.
+/// √(2/π), a constant of the `tanh` approximation of GELU.
 const ROOT_TWO_BY_PI: f32 = 0.797_884_6;
 
-/// `eˣ` with a relative error of at most 3 · 10⁻⁷; 0 below −87. Computed as `2ⁿ · eʳ` with |r| ≤ ½ ln 2: the
-/// series gives `eʳ`, and the exponent bits give `2ⁿ`.
+/// `eˣ` with a relative error of at most 3 · 10⁻⁷; 0 for x below −87. It is computed as `2ⁿ · eʳ` with |r| ≤ ½ ln 2,
+/// where a series gives `eʳ` and the exponent bits give `2ⁿ`.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.3, 88.0);
-    // Adding this constant rounds to an integer.
+    // Adding 1.5 · 2²³ rounds a float to an integer, which ends up in its lowest bits.
     const ROUND: f32 = 12_582_912.0;
     let n = x * std::f32::consts::LOG2_E + ROUND;
     let bits = n.to_bits();
@@ -30,12 +30,12 @@ fn exp(x: f32) -> f32 {
     let series = series * r + 1.0 / 6.0;
     let series = series * r + 0.5;
     let series = series * r * r + r + 1.0;
-    // The lowest bits hold the integer.
+    // The lowest bits hold the integer n.
     let scale = f32::from_bits(bits.wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23);
     series * scale
 }
 
-/// The error function within 10⁻⁶ (Abramowitz and Stegun 1964, 7.1.26).
+/// The error function with an error of at most 10⁻⁶ (Abramowitz and Stegun 1964, 7.1.26).
 #[inline(always)]
 fn erf(x: f32) -> f32 {
     let a = x.abs();

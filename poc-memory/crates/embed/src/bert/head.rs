@@ -1,10 +1,10 @@
-//! The head of a cross-encoder: a `tanh` layer on the first token (the pooler), and a linear layer with one
+//! The head of a cross-encoder: a `tanh` layer on the first token (the pooler), followed by a linear layer with one
 //! output.
 
 use candle_core::{Result, bail};
 use candle_nn::VarBuilder;
 
-/// The weights.
+/// The weights of the head.
 pub(crate) struct Head {
     // One row per output.
     pooler: Vec<f32>,
@@ -14,7 +14,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Loads the pooler from the encoder's prefix and the linear layer from `classifier`.
+    /// Loads the pooler from under the encoder's prefix, and the linear layer from `classifier`.
     pub(super) fn load(model: &VarBuilder<'_>, encoder: &VarBuilder<'_>, width: usize) -> Result<Head> {
         let classifier = model.get_unchecked("classifier.weight")?;
         if classifier.dims() != [1, width] {
@@ -33,7 +33,7 @@ impl Head {
         })
     }
 
-    /// The sigmoid of the output for the last hidden state of the first token, 0–1.
+    /// The output for the last hidden state of the first token, mapped to 0–1 by the sigmoid.
     pub(super) fn likelihood(&self, state: &[f32]) -> f64 {
         let rows = self.pooler.chunks_exact(self.pooler_bias.len().max(1));
         let pooled =

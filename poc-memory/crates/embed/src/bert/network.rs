@@ -1,24 +1,24 @@
 //! The network of the BERT family: the encoder of Vaswani et al. (2017) in the variant of Devlin et al. (2019).
 //!
-//! The texts of a batch are concatenated without padding. Each dense layer is one matrix product over all
-//! tokens. Attention is computed per text, so no mask is needed. Query, key and value are one product, and
-//! the attention scale is folded into the weights.
+//! The texts of a batch are concatenated without padding, and each dense layer is one matrix product over all tokens.
+//! Attention is computed per text, so no mask is needed. Query, key and value are computed by one product, and the
+//! attention scale is folded into the weights.
 
 use super::elementwise::{self, Norm};
 use candle_core::{CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{Config, HiddenAct};
 
-/// The input of the network.
+/// One input of the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenSequence<'a> {
-    /// The tokens, special tokens included.
+    /// The token ids, including special tokens.
     pub(super) ids: &'a [u32],
-    /// The start of the second text; the number of tokens if there is only one text.
+    /// The position at which the second text starts; the number of tokens if there is only one text.
     pub(super) second: usize,
 }
 
-/// The weights.
+/// The weights of the network.
 pub(super) struct Network {
     words: Vec<f32>,
     positions: Vec<f32>,
@@ -30,7 +30,7 @@ pub(super) struct Network {
 
 struct Layer {
     heads: usize,
-    // Query, key and value side by side.
+    // The weights of query, key and value side by side.
     qkv: Linear,
     attention_output: Linear,
     attention_norm: Norm,
@@ -40,7 +40,7 @@ struct Layer {
     output_norm: Norm,
 }
 
-/// The weight and bias of a dense layer. The next step adds the bias.
+/// The weight and bias of a dense layer. The following operation adds the bias.
 struct Linear {
     // One row per input.
     weight: Tensor,
@@ -63,7 +63,7 @@ impl Linear {
 
 impl Norm {
     fn load(weights: &VarBuilder<'_>, width: usize, epsilon: f64) -> Result<Norm> {
-        // Models from TensorFlow use the older names.
+        // Models from TensorFlow use these older names.
         let names = if weights.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
         let [scale, shift] = names.map(|name| weights.get(width, name)?.to_vec1());
         Ok(Norm { scale: scale?, shift: shift?, epsilon: epsilon as f32 })
@@ -90,7 +90,7 @@ impl Network {
         })
     }
 
-    /// The last hidden states of all texts in order, one row per token.
+    /// The last hidden states of all texts in order, with one row per token.
     pub(super) fn states(&self, texts: &[TokenSequence<'_>]) -> Result<Vec<f32>> {
         let rows = self.embedded(texts)?;
         if rows.is_empty() {
@@ -178,7 +178,7 @@ impl Layer {
         Ok(done)
     }
 
-    /// The attention output of each token over the tokens of its text.
+    /// The attention output of each token, over the tokens of its text.
     fn context(&self, states: &Tensor, lengths: &[usize]) -> Result<Tensor> {
         let (count, width) = states.dims2()?;
         let qkv = self.qkv.product(states)?;
@@ -188,7 +188,7 @@ impl Layer {
         let mut start = 0;
         for &length in lengths {
             let text = qkv.narrow(0, start, length)?;
-            // A view by head, without a copy.
+            // A view of one head, without a copy.
             let part = |number| text.narrow(1, number, 1)?.squeeze(1)?.transpose(0, 1);
             let weights = part(0)?.matmul(&part(1)?.t()?)?;
             weights.inplace_op1(&InPlace(|rows: &mut [f32]| elementwise::softmax(rows, length)))?;
@@ -199,7 +199,7 @@ impl Layer {
     }
 }
 
-/// Changes the values of a tensor in place.
+/// An operation that changes the values of a tensor in place.
 struct InPlace<F>(F);
 
 impl<F: Fn(&mut [f32])> InplaceOp1 for InPlace<F> {
@@ -213,7 +213,7 @@ impl<F: Fn(&mut [f32])> InplaceOp1 for InPlace<F> {
     }
 }
 
-/// Changes the values of a tensor in place, given those of another.
+/// An operation that changes the values of a tensor in place, using those of another tensor.
 struct InPlaceWith<F>(F);
 
 impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for InPlaceWith<F> {

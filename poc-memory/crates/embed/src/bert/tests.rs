@@ -8,7 +8,7 @@ use candle_core::Tensor;
 use poc_rank::cosine::cosine;
 use std::collections::HashMap;
 
-/// Texts and the first values of their vectors from sentence-transformers 6.2.
+/// Texts and the first values of their vectors, computed by sentence-transformers 6.2.
 const REFERENCE: &[(&str, [f32; 5])] = &[
     (
         "A B-tree splits a leaf page when an insert does not fit.",
@@ -30,7 +30,7 @@ const TOKENS: &[&str] = &[
     "stone",
 ];
 
-/// A model with random weights in a folder, and the weights.
+/// A model with random weights in a folder.
 pub(crate) struct Tiny {
     pub(crate) folder: tempfile::TempDir,
     weights: HashMap<String, Vec<f64>>,
@@ -258,7 +258,7 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
     let path = tiny.folder.path().join("tiny.table");
     std::fs::write(&path, &made.bytes).unwrap();
     let table = StaticEmbedder::open(&path).unwrap();
-    // With all axes and no weights the table holds the rotated states of the model, so angles are preserved.
+    // With all axes and no weights, the table holds the rotated states of the model, so angles are preserved.
     let state = |token: u32| -> Vec<f32> {
         tiny.states(&[2, token, 3])[1].iter().map(|&value| value as f32).collect()
     };

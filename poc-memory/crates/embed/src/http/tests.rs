@@ -100,7 +100,7 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
         error_of(|_| (200, r#"{"data": [{"index": 0, "embedding": [1, 2, 3]}]}"#.into())),
         error_of(|_| (302, "elsewhere".into())),
     ];
-    // The key is where the text is cut.
+    // The key is at the position where the text is truncated.
     let cut = error_of(|_| (401, format!("{}secret-7", "x".repeat(MAX_EXCERPT - 3))));
     assert!(cut.ends_with("xx…") && !cut.contains("sec"), "{cut}");
     insta::assert_snapshot!(all.join("\n"), @r"
@@ -145,7 +145,7 @@ fn calls_beyond_the_limit_are_refused_while_a_server_hangs() {
         insta::assert_snapshot!(error.line().replace(&url, "URL/"), @"`URL/embeddings` is busy: all of the 1 permitted requests are running, and none succeeded in time; try again later, or raise `embedder.concurrency`");
         answer_request(&mut connection, &lengths);
         first.join().unwrap().unwrap();
-        // The permit is free again.
+        // The permit has been released.
         let second = scope.spawn(|| embedder.embed_one("abc"));
         answer_request(&mut connections.recv().unwrap(), &lengths);
         second.join().unwrap().unwrap();

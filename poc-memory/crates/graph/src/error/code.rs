@@ -1,4 +1,4 @@
-//! The codes of errors, and the statuses that follow from them.
+//! Error codes, and the exit and HTTP statuses that they map to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,15 +13,16 @@ pub enum Code {
     InvalidConfig,
     /// The requested item does not exist.
     NotFound,
-    /// The request contradicts the stored data: a taken key, or a node that was changed in between.
+    /// The request contradicts the stored data: the key is taken, or the node was changed in the
+    /// meantime.
     Conflict,
-    /// Another process holds the store.
+    /// Another process has locked the store.
     Locked,
     /// A service that the request needs is not running, not reachable or busy.
     Unavailable,
-    /// The request was refused by a permit or a budget.
+    /// A permit or a budget refused the request.
     Rejected,
-    /// The tenant has a key that the tenant schema does not know.
+    /// The tenant has a key that the tenant schema does not define.
     TenantUnknownKey,
     /// The tenant has a value that its key does not permit.
     TenantEnumMismatch,
@@ -33,7 +34,7 @@ pub enum Code {
     TenantOneOfNoMatch,
     /// The schema requires exactly one of several sets of keys, and the tenant has more than one.
     TenantOneOfMultipleMatch,
-    /// The store accepts no writes since the disk failed one.
+    /// The store accepts no writes because an earlier write to the disk failed.
     ReadOnly,
     /// Stored data is damaged: a checksum does not match, a part is missing, or a record cannot be decoded.
     Damaged,
@@ -64,17 +65,17 @@ impl Code {
         }
     }
 
-    /// Whether the request itself is wrong, and another one would be right.
+    /// Whether the request itself is wrong, so that repeating it unchanged cannot succeed.
     pub fn is_invalid(self) -> bool {
         self.statuses().1 == 400
     }
 
-    /// The exit status of a process that fails with this code.
+    /// The exit status of a process that fails with this error.
     pub fn exit(self) -> Exit {
         self.statuses().0
     }
 
-    /// The HTTP status (RFC 9110) of an answer with this code.
+    /// The HTTP status (RFC 9110) of a response with this error.
     pub fn status(self) -> u16 {
         self.statuses().1
     }

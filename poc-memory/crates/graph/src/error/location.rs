@@ -4,59 +4,58 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where in the input something is wrong. Every part is optional. Lines and columns count from 1, and columns
-/// count characters.
+/// Where in the input an error is. Every field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorLocation {
-    /// Dotted path of the offending field of a request.
+    /// Dotted path of the invalid field of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What was given there.
+    /// The value given there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub got: Option<String>,
-    /// What would be right there, as a JSON Schema.
+    /// The values allowed there, as a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub expected: Option<serde_json::Value>,
     /// The file, as the caller named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Line, from 1.
+    /// Line number, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Column in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The version that the note has, if the request expects another one; 0 if there is no note.
+    /// The current version of the note, if the request expects another one; 0 if there is no such note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// The invalid pipelines, with the position of every problem.
+    /// The invalid pipelines, with the positions of all errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pipelines: Vec<PipelineDiagnostics>,
 }
 
-/// A pipeline with its problems.
+/// A pipeline with its errors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineDiagnostics {
-    /// Its text.
+    /// The text of the pipeline.
     pub text: String,
-    /// Its name, if it is a saved pipeline.
+    /// The name of the saved pipeline; `None` for a pipeline given in the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
-    /// The problems, in the order of the text.
+    /// The errors, in the order of their positions.
     pub problems: Vec<Diagnostic>,
 }
 
-/// One thing that is wrong in a text.
+/// An error at a position in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
-    /// Where it begins, in characters from 0.
+    /// The position of its first character, counted in characters from 0.
     pub offset: usize,
-    /// How many characters it covers; 0 where something is missing.
+    /// The number of characters it covers; 0 where something is missing.
     pub length: usize,
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

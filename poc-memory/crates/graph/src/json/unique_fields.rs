@@ -1,18 +1,18 @@
-//! Values in which no object repeats a field. `serde_json::Value` keeps the last of two equal fields, so that a reply of a
-//! model with two lists of links, or a request with two limits, would silently lose the first.
+//! JSON objects without repeated fields. `serde_json::Value` silently keeps the last of two equal fields, so a model's
+//! reply with two lists of links, or a request with two limits, would lose the first one.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
 
-/// A JSON value whose objects have each field once. It decodes from every format that describes itself.
+/// A JSON value in which no object repeats a field. It can be decoded from every self-describing format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UniqueFields(pub Value);
 
 /// The text before and after the name in the error for a field that occurs twice.
 const REPEATED: [&str; 2] = ["the field `", "` occurs twice"];
 
-/// The field that occurs twice, if this is why [`UniqueFields`] could not be decoded.
+/// The name of the repeated field if that is why decoding [`UniqueFields`] failed.
 pub fn repeated_field(error: &serde_json::Error) -> Option<String> {
     let text = error.to_string();
     let [before, after] = REPEATED;

@@ -6,12 +6,12 @@ use crate::View;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// One end of an edge: the node at the other end and the strength, in eight bytes.
+/// An edge as seen from one end, in eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct HalfEdge {
-    /// The other node.
+    /// The node at the other end.
     pub(super) ix: Ix,
-    /// Strength in 0–1, above 0.
+    /// The strength: above 0, at most 1.
     pub(super) strength: f32,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Adjacency {
 }
 
 impl Adjacency {
-    /// The merged edges between live nodes with at least this strength and above 0, by index.
+    /// The merged edges between live nodes, by node index. Edges weaker than `min`, or of strength 0, are left out.
     pub(super) fn of(view: &View, min: f64) -> Self {
         let slots = view.slots();
         let mut starts = Vec::with_capacity(slots as usize + 1);
@@ -61,8 +61,8 @@ impl Adjacency {
         Adjacency { starts, ends }
     }
 
-    /// The edges among some nodes, numbered by their position in the list. All edges of these nodes must lead
-    /// to others of them. `places` is a reusable buffer with a number for every node.
+    /// The edges among some nodes, renumbered by their position in the list. No edge of these nodes may lead outside
+    /// the list. `places` is a reusable buffer with one entry per node.
     pub(super) fn part(&self, nodes: &[Ix], places: &mut Vec<u32>) -> Self {
         places.resize(self.starts.len(), 0);
         for (place, &ix) in nodes.iter().enumerate() {

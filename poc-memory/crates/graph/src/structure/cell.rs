@@ -1,5 +1,4 @@
-//! Storage of derived structure: one cell for each state of the graph, and the latest value computed for any
-//! state.
+//! Storage for derived structure: one cell per state of the graph, and the latest value computed for any state.
 
 use super::policy::{GraphStatus, Plan, StructureOptions, plan};
 use super::saved::{SavedStructure, StructureLoader};
@@ -15,7 +14,7 @@ use std::time::Instant;
 /// The derived structure of one state of the graph, shared by all views of that state.
 #[derive(Debug, Default)]
 pub(crate) struct StructureCell {
-    /// The number of changes that led to this state.
+    /// The number of graph changes that led to this state.
     generation: i64,
     pub(super) communities: DerivedValue<Communities>,
     pub(super) embedding: DerivedValue<Embedding>,
@@ -38,7 +37,7 @@ impl fmt::Debug for LazyLoader {
 }
 
 impl StructureCell {
-    /// Replaces the cell before the graph changes; other views keep the old one.
+    /// Replaces the cell before the graph changes. Other views keep the old cell.
     pub(crate) fn renew(this: &mut Arc<StructureCell>) {
         let generation = this.generation + 1;
         match Arc::get_mut(this) {
@@ -74,7 +73,7 @@ impl StructureCell {
         let _ = self.saved.recall.set(recall);
     }
 
-    /// Loads the saved structure on the first call and passes it to `take`.
+    /// Loads the saved structure on the first call and passes it to `take`; later calls do nothing.
     pub(super) fn load_saved(&self, take: impl FnOnce(SavedStructure)) {
         self.saved.asked.get_or_init(|| {
             if let Some(saved) = self.saved.recall.get().and_then(|recall| recall()) {
@@ -90,7 +89,7 @@ impl StructureCell {
             && self.health.here.get().is_none()
     }
 
-    /// The number of changes that led to this state.
+    /// The number of graph changes that led to this state.
     pub(super) fn generation(&self) -> i64 {
         self.generation
     }
@@ -108,7 +107,7 @@ struct Versioned<T> {
 pub(super) struct DerivedValue<T> {
     here: OnceLock<Arc<T>>,
     latest: Arc<ArcSwapOption<Versioned<T>>>,
-    /// Held by whoever computes the value.
+    /// Held while a value is computed, so that concurrent callers compute it once.
     turn: Mutex<()>,
 }
 
@@ -144,8 +143,8 @@ impl<T> DerivedValue<T> {
         latest.as_ref().map(|latest| (latest.value.clone(), generation.abs_diff(latest.generation)))
     }
 
-    /// The value, reused or computed as [`plan`] decides. `None` when it would have to be computed for a large
-    /// graph and `must` is false.
+    /// The value, reused or computed as [`plan`] decides. `None` if it would have to be computed for a large graph and
+    /// `must` is false.
     pub(super) fn get(
         &self,
         generation: i64,
@@ -165,8 +164,8 @@ impl<T> DerivedValue<T> {
         }
     }
 
-    /// The value for exactly this state, computed if necessary. Concurrent callers wait for a single
-    /// computation. If the caller is interrupted, the value is a part that nobody else gets.
+    /// The value for exactly this state, computed if necessary. Concurrent callers wait for a single computation. A
+    /// cancelled computation returns an incomplete value to its own caller only; it is not stored.
     pub(super) fn fresh(&self, generation: i64, compute: impl FnOnce() -> T) -> (Arc<T>, StructureSource) {
         let found = || self.here.get().map(|value| (value.clone(), StructureSource::Fresh));
         if let Some(found) = found() {
@@ -185,7 +184,7 @@ impl<T> DerivedValue<T> {
         (value, StructureSource::Computed(started.elapsed()))
     }
 
-    /// Stores a value that was computed for the generation `then`.
+    /// Stores a value that was computed for the state `then`.
     pub(super) fn put(&self, generation: i64, then: i64, value: Arc<T>) {
         if then == generation {
             let _ = self.here.set(value.clone());

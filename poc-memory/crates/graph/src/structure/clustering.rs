@@ -1,7 +1,7 @@
 //! The local clustering coefficient.
 
-/// Local clustering coefficient (Watts and Strogatz 1998), 0–1: the share of a node's pairs of
-/// neighbours that have an edge between them; 0 below two neighbours.
+/// Local clustering coefficient (Watts and Strogatz 1998), 0–1: the fraction of pairs of a node's
+/// neighbours that are adjacent. It is 0 for nodes with fewer than two neighbours.
 #[inline]
 pub fn clustering(degree: u32, triangles: u32) -> f64 {
     let degree = f64::from(degree);

@@ -9,7 +9,7 @@ use crate::NodeId;
 use crate::View;
 use rustc_hash::FxHashMap;
 
-/// Which community each live node belongs to.
+/// The community of each live node.
 #[derive(Clone, Debug, Default)]
 pub struct Communities {
     parts: Partition,
@@ -19,26 +19,27 @@ impl Communities {
     /// Edges weaker than this are ignored.
     pub const MIN_STRENGTH: f64 = 0.3;
 
-    /// The greatest share of edges that may have changed for communities to be continued rather than computed anew.
+    /// Maximum share of changed edges, 0–1, up to which communities are continued rather than computed from scratch.
     pub(super) const CONTINUED: f64 = 0.2;
 
-    /// The seed of the random choices. Any other gives communities of nearly the same modularity.
+    /// The seed of the random choices. It is arbitrary: other seeds give nearly the same modularity.
     const SEED: u64 = 0x1E1D_E4A1;
 
-    /// The communities that the Leiden algorithm finds (Traag, Waltman and van Eck 2019), with modularity as the
-    /// objective. It uses the edges of at least [`Communities::MIN_STRENGTH`] between live nodes, and their
-    /// strengths as weights. Every community is connected.
+    /// Finds communities with the Leiden algorithm (Traag, Waltman and van Eck 2019), with modularity as the objective.
+    /// It uses the edges of at least [`Communities::MIN_STRENGTH`] between live nodes, weighted by strength. Every
+    /// community is connected.
     ///
-    /// Random choices follow from the ids of the nodes and a fixed seed, so that the result depends only on the
-    /// graph.
+    /// Random choices follow from the node ids and a fixed seed, so the result depends only on the graph.
     ///
-    /// Community 0 is the largest; ties by the smallest id among the members.
+    /// Communities are numbered by size: 0 is the largest. Equally large communities are ordered by their smallest node
+    /// id.
     pub fn compute(view: &View) -> Self {
         Self::starting_from(view, |_| None)
     }
 
-    /// Like [`Communities::compute`], but starts with the communities of an earlier state of the same view, so that
-    /// communities that still hold together stay as they are. Nodes created since start alone.
+    /// Like [`Communities::compute`], but starts from the communities of an earlier state of the same view, so that
+    /// communities that are still well connected stay as they are. Nodes created since start as communities of their
+    /// own.
     pub fn continued(view: &View, earlier: &Communities) -> Self {
         Self::starting_from(view, |ix| earlier.of(ix))
     }
@@ -62,23 +63,23 @@ impl Communities {
         Communities { parts }
     }
 
-    /// From community numbers by node, `u32::MAX` for none.
+    /// Creates communities from a community number per node; `u32::MAX` means none.
     pub(super) fn numbered(numbers: Vec<u32>) -> Self {
         Communities { parts: Partition::numbered(numbers) }
     }
 
-    /// The community of a node; `None` when it was not live.
+    /// The community of a node; `None` if the node was not live.
     #[inline]
     pub fn of(&self, ix: Ix) -> Option<u32> {
         self.parts.number(ix)
     }
 
-    /// How many there are.
+    /// The number of communities.
     pub fn count(&self) -> usize {
         self.parts.len()
     }
 
-    /// The members of a community, ascending.
+    /// The members of a community, by ascending index.
     pub fn members(&self, community: u32) -> &[Ix] {
         self.parts.members(community)
     }
@@ -178,7 +179,7 @@ mod tests {
             now.is_some() && members.all(|&ix| after.of(ix) == now)
         });
         assert_eq!(stayed.count(), before.count());
-        // Started from single nodes, the same graph has communities of nearly the same number.
+        // Starting from single nodes gives nearly the same number of communities.
         let anew = Communities::compute(&view);
         assert!(anew.count().abs_diff(after.count()) <= 2, "{} {}", anew.count(), after.count());
     }

@@ -1,22 +1,21 @@
-//! The spectral embedding: coordinates for every node, such that nodes joined by many and strong paths are close
-//! together.
+//! The spectral embedding: coordinates for every node that place nodes joined by many strong paths close together.
 //!
-//! Each connected component is embedded by itself. With A its strengths, D their sums by node and
-//! vol the sum of D, let `v_j` be the eigenvectors of the normalised Laplacian I − D^-1/2 A D^-1/2
-//! with eigenvalues `λ_j`, ascending, the zero eigenvalue left out. Coordinate j of node i is
+//! Each connected component is embedded separately. Let A be its matrix of strengths, D the diagonal matrix of their
+//! sums by node, and vol the sum of D. Let `v_j` be the eigenvectors of the normalised Laplacian I − D^-1/2 A D^-1/2
+//! with eigenvalues `λ_j` in ascending order, without the eigenvalue zero. Coordinate j of node i is
 //!
 //! ```text
 //! √vol · v_j(i) / (√λ_j · √d_i)
 //! ```
 //!
-//! so that with all eigenvectors the distance of two nodes is the square root of their commute
-//! time, the mean number of steps a random walk takes from one to the other and back (Lovász 1993,
-//! "Random walks on graphs: a survey", theorem 3.1; as an embedding Qiu and Hancock 2007); the
-//! commute time is vol times the effective resistance between the two. With the first few
-//! eigenvectors it is the best such approximation from below.
+//! With all eigenvectors, the distance of two nodes is the square root of their commute time: the mean number of steps
+//! that a random walk takes from one to the other and back (Lovász 1993, "Random walks on graphs: a survey", theorem
+//! 3.1; as an embedding, Qiu and Hancock 2007). The commute time is vol times the effective resistance between the two
+//! nodes. With only the first eigenvectors, the distance is the best approximation from below with that many
+//! dimensions.
 //!
-//! Example: the path 0 — 1 — 2 with edges of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
-//! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
+//! Example: the path 0 — 1 — 2 with edges of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0 to 1 is 1 and from
+//! 0 to 2 is 2, so the distances are √4 = 2 and √8.
 
 mod block;
 mod dense;
@@ -53,12 +52,12 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Embeds every component in at most `dimensions` dimensions, with two exceptions.
+    /// Embeds every component in at most `dimensions` dimensions, with two exceptions:
     ///
-    /// A component of up to 64 nodes keeps all its eigenvectors. Of an eigenvalue that occurs
-    /// several times either all eigenvectors are kept or none, because a subset of them would be
-    /// arbitrary; when the smallest eigenvalue alone occurs more than `dimensions` times, all of
-    /// them are kept in components of up to 320 nodes, and in larger ones as many as `dimensions`.
+    /// - A component of up to 64 nodes keeps all its eigenvectors.
+    /// - A multiple eigenvalue keeps all of its eigenvectors or none, because a subset of them would be arbitrary. If
+    ///   the smallest eigenvalue alone occurs more than `dimensions` times, a component of up to 320 nodes keeps all of
+    ///   its eigenvectors, and a larger one keeps `dimensions` of them.
     pub fn compute(view: &View, dimensions: usize) -> Embedding {
         let adjacency = Adjacency::of(view, 0.0);
         let components = Partition::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
@@ -80,8 +79,8 @@ impl Embedding {
         Embedding { components, places, spaces, starts, coordinates }
     }
 
-    /// From component numbers by node (`u32::MAX` for none), the spaces of the components, and the coordinates of
-    /// each node in the space of its component.
+    /// Creates an embedding from a component number per node (`u32::MAX` means none), the spaces of the components, and
+    /// the coordinates of each node in the space of its component.
     pub(super) fn numbered<'a>(
         numbers: Vec<u32>,
         spaces: Vec<Space>,
@@ -107,7 +106,7 @@ impl Embedding {
         self.spaces.len()
     }
 
-    /// The component of a node; `None` when it was not live or had no edges.
+    /// The component of a node; `None` if the node was not live or had no edges.
     pub fn component(&self, ix: Ix) -> Option<u32> {
         self.components.number(ix)
     }
@@ -117,7 +116,7 @@ impl Embedding {
         self.components.members(component)
     }
 
-    /// The eigenvalues behind the coordinates of a component, ascending: above 0, at most 2.
+    /// The eigenvalues that the coordinates of a component belong to, ascending: above 0, at most 2.
     pub fn eigenvalues(&self, component: u32) -> &[f64] {
         self.spaces.get(component as usize).map_or(&[], |space| &space.eigenvalues)
     }
@@ -146,7 +145,7 @@ impl Embedding {
         self.spaces.get(component as usize).cloned().unwrap_or(unknown)
     }
 
-    /// The distance of two nodes; `None` across components and where there are no coordinates.
+    /// The distance of two nodes; `None` if they are in different components or one has no coordinates.
     pub fn distance(&self, a: Ix, b: Ix) -> Option<f64> {
         let component = self.component(a).filter(|_| self.component(a) == self.component(b))?;
         let (a, b) = (self.row(component, a)?, self.row(component, b)?);
@@ -154,14 +153,14 @@ impl Embedding {
     }
 }
 
-/// The Euclidean distance of two points.
+/// The Euclidean distance between two points.
 pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
     let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
     a.iter().zip(b).map(square).sum::<f64>().sqrt()
 }
 
-/// Writes the coordinates of the nodes of one component, each of which has an edge, node by node. Returns the
-/// space they are in. `random` returns a pseudo-random number for every node, for a given turn.
+/// Appends the coordinates of the nodes of one component, node by node. Every node must have an edge. Returns the space
+/// of the component. `random` returns a pseudo-random number for every node, for a given turn.
 pub(super) fn write_coordinates(
     links: Adjacency,
     random: &dyn Fn(u64) -> Vec<f64>,
@@ -174,8 +173,8 @@ pub(super) fn write_coordinates(
     Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }
 }
 
-/// Writes the coordinates of a component, node by node. The sign of an eigenvector is arbitrary; it is chosen to
-/// point in the direction of `random`.
+/// Appends the coordinates of a component, node by node. The sign of an eigenvector is arbitrary; it is chosen so that
+/// the eigenvector points in the direction of `random`.
 fn write(walk: &Walk, random: &[f64], pairs: &[Eigenpair], coordinates: &mut Vec<f32>) {
     let scales: Vec<f64> = pairs
         .iter()

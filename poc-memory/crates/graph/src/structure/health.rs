@@ -13,32 +13,33 @@ use crate::Ix;
 use crate::View;
 use serde::{Deserialize, Serialize};
 
-/// Figures about the graph. `None` where a figure has no meaning: no edges, or too few nodes.
+/// Health figures of the graph. A figure is `None` if it is undefined: without edges or with too few nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// Connected components, including nodes without edges.
+    /// The number of connected components. A node without edges is a component.
     pub components: usize,
-    /// Nodes of the largest component.
+    /// The number of nodes in the largest component.
     pub largest: usize,
-    /// Nodes without edges.
+    /// The number of nodes without edges.
     pub isolated: usize,
     /// Mean local clustering coefficient of all nodes, 0–1.
     pub clustering: Option<f64>,
-    /// Mean number of edges on the shortest path between two nodes of the largest component.
+    /// Mean number of edges on the shortest path between two nodes of the largest component; estimated from a sample in
+    /// large components.
     pub path_length: Option<f64>,
-    /// Small-world σ of the largest component (Humphries and Gurney 2008): how many times as
-    /// clustered it is as a random graph with as many nodes and edges, divided by how many times as
-    /// long its paths are. Above 1 it is a small world.
+    /// Small-world coefficient σ of the largest component (Humphries and Gurney 2008): its clustering relative to a
+    /// random graph of the same size, divided by its mean path length relative to that graph. Above 1 the component is
+    /// a small world.
     pub small_world: Option<f64>,
-    /// Gini coefficient of the degrees, 0 (all alike) to 1 (one hub has all edges).
+    /// Gini coefficient of the degrees: 0 if all are equal, 1 if one hub has all edges.
     pub gini: Option<f64>,
     /// The power law fitted to the tail of the degree distribution.
     pub power_law: Option<PowerLaw>,
 }
 
 impl Health {
-    /// Computes the figures of a view. Shortest paths start from a bounded sample of nodes, spread evenly
-    /// over the component. Components of up to [`paths::EXACT`] nodes are computed exactly.
+    /// Computes the figures of a view. Path lengths are exact for components of up to [`paths::EXACT`] nodes; larger
+    /// components are searched from an evenly spread sample of nodes.
     pub(super) fn compute(view: &View) -> Health {
         let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
         let mut degrees: Vec<u32> = live.iter().map(|&ix| view.degree(ix)).collect();

@@ -19,12 +19,12 @@ use crate::NodeId;
 use crate::View;
 use std::cmp::Reverse;
 
-/// Start coordinates that differ by less than this share of the axis are ordered pseudo-randomly by
-/// id. Their last digits change with every edge and would make the order unstable.
+/// Start coordinates that differ by less than this share of the axis are ordered pseudo-randomly by id. Their exact
+/// order changes with every edge and would make the layout unstable.
 const BLUR: f64 = 1e-3;
 
-/// Positions of nodes, in the order the nodes were given. Adjacent nodes are about 1 apart if nothing
-/// else pushes them. The centre of the largest component is at 0.
+/// Positions of nodes, in the order in which the nodes were given. The unit of length is the distance of two adjacent
+/// nodes without other forces. The centre of the largest component is the origin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// Positions in two dimensions.
@@ -34,20 +34,20 @@ pub struct Layout {
 }
 
 impl View {
-    /// Lays out the subgraph of these nodes; each node is given once. The result depends neither on the
-    /// rest of the graph nor on the order of the nodes.
+    /// Lays out the subgraph of these nodes, which must be distinct. The result depends neither on the rest of the
+    /// graph nor on the order of the nodes.
     pub fn layout(&self, nodes: &[Ix]) -> Layout {
         let (parts, back) = self.components_of(nodes);
         Layout { plane: arranged(&parts, &back), space: arranged(&parts, &back) }
     }
 
-    /// Like [`View::layout`], in two dimensions alone, which takes less than half the time. `space` is empty.
+    /// Like [`View::layout`], but only in two dimensions, which takes less than half the time. `space` is empty.
     pub fn plane_layout(&self, nodes: &[Ix]) -> Layout {
         let (parts, back) = self.components_of(nodes);
         Layout { plane: arranged(&parts, &back), space: Vec::new() }
     }
 
-    /// The components of the subgraph of these nodes, and the place of each node among the given ones by id.
+    /// The components of the subgraph of these nodes, and the position of each given node in the order by id.
     fn components_of(&self, nodes: &[Ix]) -> (Vec<Part>, Vec<usize>) {
         let mut order: Vec<(Option<NodeId>, usize)> =
             nodes.iter().enumerate().map(|(place, &ix)| (self.id(ix), place)).collect();
@@ -133,7 +133,7 @@ fn arranged<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
     places
 }
 
-/// Lays out one component around 0; returns the positions and the radius.
+/// Lays out one component around the origin; returns the positions and the radius.
 fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
     let count = part.members.len();
     let mut places = vec![[0.0; D]; count];

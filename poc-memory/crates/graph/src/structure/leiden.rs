@@ -2,9 +2,9 @@
 //! communities") with modularity as its objective.
 //!
 //! A level moves nodes between communities while modularity grows ([`local_moving`]), splits every community into
-//! well-connected parts ([`refinement`]) and merges each part into one node. The next level continues with the
-//! smaller network, whose nodes start in the communities they were split from. Levels end when every community is
-//! a single node. From there, a further pass starts with the communities of the one before.
+//! well-connected parts ([`refinement`]) and merges each part into one node. The next level continues with the smaller
+//! network, whose nodes start in the communities they were split from. A pass ends when every community is a single
+//! node. The next pass starts from the communities of the previous one.
 
 mod local_moving;
 mod network;
@@ -22,11 +22,11 @@ use refinement::refine;
 /// The minimum increase in modularity that a pass must bring for another one to follow.
 const MIN_GAIN: f64 = 1e-4;
 
-/// The greatest number of passes. Most graphs need two or three; more gain less than a hundredth.
+/// Maximum number of passes. Most graphs need two or three; further passes gain less than a hundredth.
 const MAX_PASSES: usize = 4;
 
-/// The community of every node, starting from the communities in `start`, one for each node and smaller than
-/// their number. Modularity is never lower than that of `start`. All random choices follow from `seed`.
+/// The community of every node. `start` has the initial community of each node; its labels must be below the number of
+/// nodes. Modularity never decreases from `start`. All random choices follow from `seed`.
 pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
     let random = SeededRng::new(seed);
     let mut communities = start.to_vec();
@@ -83,8 +83,7 @@ fn pass(network: &Network, communities: &mut [u32], random: &SeededRng) {
     }
 }
 
-/// Renumbers labels, which are smaller than their number, in the order of their first use. Returns how many there
-/// are.
+/// Renumbers labels in the order of their first use and returns how many there are. Labels must be below their number.
 fn number_consecutively(labels: &mut [u32]) -> usize {
     let mut numbers = vec![u32::MAX; labels.len()];
     let mut count = 0;

@@ -4,21 +4,21 @@
 //! from the center divided by the median distance of the members, so 1 is typical. Only nodes of communities
 //! with at least three members and a median above 0 have a score.
 //!
-//! Example: the path 0 — 1 — 2 as one community, its edges of strength 1. The squared distances are the
-//! commute times 4, 4 and (from 0 to 2) 8, so the squared distances from the mean are 20/9, 8/9 and
-//! 20/9: the ends score 1, the node between them √(8/20).
+//! Example: the path 0 — 1 — 2 as one community, with edges of strength 1. The squared distances are the commute times:
+//! 4, 4 and, from 0 to 2, 8. The squared distances from the mean are therefore 20/9, 8/9 and 20/9. The ends score 1,
+//! and the middle node scores √(8/20).
 
 use super::communities::Communities;
 use super::embedding::{Embedding, distance};
 use crate::Ix;
 
-/// The minimum number of members of a community with scores.
+/// Communities with fewer members have no scores.
 const MIN_MEMBERS: usize = 3;
 
 /// The scores of all nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Outliers {
-    // NaN where there is none.
+    // By node; NaN if it has no score.
     scores: Vec<f32>,
 }
 
@@ -29,7 +29,7 @@ impl Outliers {
         for number in 0..communities.count() as u32 {
             let members = communities.members(number);
             if members.len() < MIN_MEMBERS {
-                // The following communities are not larger.
+                // Communities are sorted by size, so all following ones are too small as well.
                 break;
             }
             let center = center(embedding, members);
@@ -45,12 +45,12 @@ impl Outliers {
         Outliers { scores }
     }
 
-    /// From scores by node, NaN for none.
+    /// Creates outlier scores from a score per node; NaN means none.
     pub(super) fn scored(scores: Vec<f32>) -> Outliers {
         Outliers { scores }
     }
 
-    /// The score of a node, 0 or more; `None` when it has none.
+    /// The score of a node: 0 at the centre, 1 is typical, without upper bound. `None` if it has no score.
     #[inline]
     pub fn of(&self, ix: Ix) -> Option<f64> {
         self.scores.get(ix as usize).filter(|score| !score.is_nan()).map(|&score| f64::from(score))
@@ -101,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// It equals a direct implementation of the definition.
+        /// The scores equal a direct implementation of the definition.
         #[test]
         fn it_is_its_definition(links in proptest::collection::vec((0u64..14, 0u64..14, 0.3f64..1.0), 0..40)) {
             let links: Vec<_> = links.into_iter().filter(|(a, b, _)| a != b).collect();

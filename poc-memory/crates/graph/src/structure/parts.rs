@@ -10,20 +10,20 @@ use std::ops::Range;
 /// The number of nodes outside every part.
 const NONE: u32 = u32::MAX;
 
-/// Numbered parts. Part 0 is the largest; among equals the one with the smallest id comes first.
+/// Numbered parts, largest first. Equally large parts are ordered by their smallest id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partition {
     // By node.
     numbers: Vec<u32>,
-    // All members, part by part, ascending within one.
+    // All members, part by part, in ascending order within a part.
     members: Vec<Ix>,
     // The start of each part in `members`, and the end of the last.
     starts: Vec<usize>,
 }
 
 impl Partition {
-    /// Partitions the nodes that `belongs` accepts: adjacent nodes that `joined` accepts are in the same part.
-    /// Uses a breadth-first search from every node.
+    /// Partitions the nodes that `belongs` accepts. Two adjacent nodes are in the same part if `joined` accepts them.
+    /// Uses breadth-first search.
     pub(super) fn of(
         view: &View,
         adjacency: &Adjacency,
@@ -65,11 +65,11 @@ impl Partition {
         Partition::numbered(numbers)
     }
 
-    /// From part numbers by node, `u32::MAX` for none.
+    /// Creates a partition from a part number per node; `u32::MAX` means none.
     pub(super) fn numbered(numbers: Vec<u32>) -> Self {
         let member_of = || numbers.iter().filter(|number| **number != NONE);
         let count = member_of().max().map_or(0, |last| *last as usize + 1);
-        // First the end of each part in `members`, then its next free position.
+        // This first holds the end of each part in `members`, then its next free position.
         let mut starts = vec![0; count + 1];
         for number in member_of() {
             if let Some(size) = starts.get_mut(*number as usize + 1) {
@@ -94,7 +94,7 @@ impl Partition {
         Partition { numbers, members, starts }
     }
 
-    /// How many there are.
+    /// The number of parts.
     pub(super) fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
@@ -104,7 +104,7 @@ impl Partition {
         self.numbers.len()
     }
 
-    /// The part of a node, if it belongs to any.
+    /// The part of a node; `None` if it is in no part.
     #[inline]
     pub(super) fn number(&self, ix: Ix) -> Option<u32> {
         self.numbers.get(ix as usize).copied().filter(|&number| number != NONE)
@@ -123,7 +123,7 @@ impl Partition {
         self.members.get(self.range(part)).unwrap_or(&[])
     }
 
-    /// The sizes of all parts, greatest first.
+    /// The sizes of all parts, largest first.
     pub(super) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
         (0..self.len() as u32).map(|part| self.range(part).len())
     }

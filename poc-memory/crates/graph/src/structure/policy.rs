@@ -1,38 +1,37 @@
 //! Decides whether a derived value is reused or computed.
 
-/// The settings of derived structure.
+/// The settings for derived structure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StructureOptions {
-    /// Dimensions of the spectral embedding.
+    /// Maximum number of dimensions of the spectral embedding; small components may have more.
     pub dimensions: usize,
-    /// Graphs of up to this many live nodes and edges together always get results for exactly their state.
+    /// Size up to which results are always computed for the exact state of the graph: live nodes plus edges.
     pub exact_below: usize,
-    /// For larger graphs, an earlier result is reused while at most this share of the edges, 0–1, has changed
-    /// since.
+    /// In larger graphs, an earlier result is reused while at most this share of the edges, 0–1, has changed since.
     pub max_drift: f64,
 }
 
 /// The size of the graph and the age of the latest result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct GraphStatus {
-    /// Live nodes.
+    /// The number of live nodes.
     pub(super) nodes: usize,
-    /// Edges.
+    /// The number of edges.
     pub(super) edges: usize,
-    /// Changes of the graph since the latest result; `None` without a result.
+    /// The number of graph changes since the latest result; `None` without a result.
     pub(super) changes: Option<u64>,
 }
 
-/// What to do.
+/// How to obtain a derived value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// The latest result is for exactly this graph.
+    /// Use the latest result, which is for exactly this graph.
     Fresh,
-    /// Reuse the latest result, which is this many changes old.
+    /// Reuse the latest result, which is this many graph changes old.
     Reuse(u64),
-    /// Compute it for a small graph.
+    /// Compute it; the graph is small, so this is fast.
     Compute,
-    /// Compute it for a large graph.
+    /// Compute it; the graph is large, so this takes noticeable time.
     ComputeLarge,
 }
 
@@ -73,8 +72,7 @@ mod tests {
     }
 
     proptest! {
-        /// More changes never make an old result reusable that was not; small graphs never reuse an old
-        /// result.
+        /// Further changes never make an old result reusable again, and small graphs never reuse an old result.
         #[test]
         fn more_drift_never_allows_reuse(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {
             let at = |changes| plan(GraphStatus { nodes, edges, changes: Some(changes) }, &OPTIONS);

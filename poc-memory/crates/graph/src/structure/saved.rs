@@ -1,8 +1,8 @@
 //! The serializable form of derived structure, saved beside the log.
 //!
-//! Nodes are identified by id, because their indexes change when the store is reopened. The number of changes
-//! since is found by comparing the graphs themselves. This also works for a graph that has lost its latest
-//! changes and for an unrelated graph.
+//! Nodes are identified by id, because their indexes change when the store is reopened. The number of changes since is
+//! found by comparing the graphs themselves. This also works if the log has lost its latest transactions, and for an
+//! unrelated graph.
 
 use super::id_hash::{hash_ids, mixed};
 use super::source::StructureSource;
@@ -19,21 +19,21 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedStructure {
     graph: GraphFingerprint,
-    // By node: the number of its community and its component, u32::MAX for none.
+    // Community number and component number by node; `u32::MAX` means none.
     communities: Vec<u32>,
     components: Vec<u32>,
     spaces: Vec<Space>,
-    // Node by node: as many as its component has eigenvalues.
+    // Coordinates node by node, one per eigenvalue of the node's component.
     coordinates: Vec<f32>,
-    // By node, NaN for none.
+    // Outlier scores by node; NaN means none.
     outliers: Vec<f32>,
     health: Health,
 }
 
-/// A fingerprint of a graph that allows to count the differences from another one.
+/// A fingerprint of a graph, used to count the differences from another graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct GraphFingerprint {
-    /// The live nodes, ascending.
+    /// The ids of the live nodes, ascending.
     nodes: Vec<NodeId>,
     /// Hashes of the merged edges, ascending and delta-encoded: about two bytes each in a large graph.
     ties: Vec<u32>,
@@ -53,7 +53,7 @@ pub(super) struct RestoredStructure {
     pub(super) embedding: Embedding,
     pub(super) outliers: Outliers,
     pub(super) health: Health,
-    /// Changes of the graph since it was computed.
+    /// The number of graph changes since the structure was computed.
     pub(super) changes: u64,
 }
 
@@ -85,7 +85,7 @@ impl SavedStructure {
         })
     }
 
-    /// Converts to the node indexes of a view. `None` when the values are inconsistent.
+    /// Converts to the node indexes of a view; `None` if the values are inconsistent.
     pub(super) fn restore(self, view: &View) -> Option<RestoredStructure> {
         let parts = self.graph.nodes.len();
         if [self.communities.len(), self.components.len(), self.outliers.len()] != [parts; 3] {
@@ -109,7 +109,7 @@ impl SavedStructure {
             }
             let (row, behind) = rest.split_at_checked(dimensions)?;
             rest = behind;
-            // Skips nodes that were deleted since.
+            // Nodes deleted since then are skipped.
             let Some(ix) = view.find(id) else { continue };
             *communities.get_mut(ix as usize)? = *community;
             *components.get_mut(ix as usize)? = *component;
@@ -166,7 +166,7 @@ fn running_sum(gaps: &[u32]) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Counts the elements that are only in the first and only in the second of two ascending lists.
+/// Counts the elements that are only in the first list and only in the second. Both lists must be ascending.
 fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> (u64, u64) {
     let (mut first, mut second) = (first.peekable(), second.peekable());
     let (mut alone, mut other_alone) = (0, 0);
@@ -188,7 +188,7 @@ fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item 
     }
 }
 
-/// Loads the saved structure; `None` when there is none.
+/// Loads the saved structure; returns `None` if there is none.
 pub(super) type StructureLoader = Box<dyn Fn() -> Option<SavedStructure> + Send + Sync>;
 
 impl View {

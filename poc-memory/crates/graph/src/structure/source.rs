@@ -6,16 +6,16 @@ use std::time::Duration;
 /// How a derived value was obtained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StructureSource {
-    /// It had already been computed for exactly this graph.
+    /// The value had already been computed for exactly this graph.
     Fresh,
-    /// It had been computed for the graph as it was this many changes ago.
+    /// An earlier value was reused; the graph has changed this many times since.
     Reused(u64),
-    /// It was computed by this call, which took this long.
+    /// This call computed the value, which took this long.
     Computed(Duration),
 }
 
 impl StructureSource {
-    /// The name, without figures.
+    /// The name of the variant, without its number.
     pub fn name(self) -> &'static str {
         match self {
             StructureSource::Fresh => "fresh",

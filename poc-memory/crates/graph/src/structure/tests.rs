@@ -30,7 +30,7 @@ fn a_small_graph_is_answered_exactly() {
     let before = view.clone();
     link(&mut view, 0, 4);
     assert!(computed(view.embedding(&EXACT).1));
-    // The old view keeps what holds for it.
+    // The old view still has its own results.
     assert_eq!(before.embedding(&EXACT).1, StructureSource::Fresh);
     assert_eq!(view.embedding(&EXACT).1, StructureSource::Fresh);
     let far = |view: &View| view.embedding(&EXACT).0.distance(0, 4).unwrap();
@@ -40,7 +40,7 @@ fn a_small_graph_is_answered_exactly() {
 #[test]
 fn a_large_graph_reuses_results_until_it_has_drifted() {
     let mut view = ring();
-    // Nobody waits for scores and figures.
+    // Scores and figures are not computed on request in a large graph.
     assert!(view.outliers(&LARGE).is_none() && view.health(&LARGE).is_none());
     assert!(computed(view.communities(&LARGE).1));
     assert_eq!(view.drift(), None);
@@ -90,7 +90,7 @@ fn concurrent_requests_share_one_computation() {
     assert_eq!(sources.into_iter().filter(|source| computed(*source)).count(), 1);
 }
 
-/// A view that was left behind does not take the place of a later one.
+/// A result for an older view does not replace that of a newer one.
 #[test]
 fn the_latest_result_is_reused() {
     let mut view = ring();
@@ -122,7 +122,7 @@ fn a_fork_has_its_own_results() {
     assert_ne!(far(&view), far(&other));
 }
 
-/// A view of the same store as it is when it is opened again: other indexes, no cell.
+/// A view of the same store as after reopening: different indexes and an empty cell.
 fn reopened(edges: &[(u64, u64)]) -> View {
     let mut view = View::new();
     let nodes = (0..8).rev().map(|number| Delta::Node(Arc::new(testing::node(number))));
@@ -164,7 +164,7 @@ fn around() -> Vec<(u64, u64)> {
     (0..8).map(|a| (a, (a + 1) % 8)).collect()
 }
 
-/// What becomes of what was saved of the ring in a store with these edges.
+/// How the structure saved for the ring is used in a store with these edges.
 fn restored(edges: &[(u64, u64)]) -> StructureSource {
     let (view, saved) = (reopened(edges), saved());
     view.set_structure_loader(move || Some(saved.clone()));
@@ -176,13 +176,13 @@ fn restored_structure_is_as_old_as_the_changes_since() {
     let ring = around();
     assert_eq!(restored(&ring), StructureSource::Fresh);
     assert_eq!(restored(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), StructureSource::Reused(2));
-    // As after a log that has lost its end.
+    // This simulates a log that has lost its last transaction.
     assert_eq!(restored(&ring[1..]), StructureSource::Reused(1));
-    // One for another.
+    // One edge was replaced by another.
     assert_eq!(restored(&[&ring[1..], &[(0, 4)]].concat()), StructureSource::Reused(1));
-    // Without most of its edges nothing that was computed for the graph serves.
+    // With most of its edges missing, the saved structure is not reused.
     assert!(computed(restored(&ring[..3])));
-    // Another strength is a change; so are a note that is gone, and one that came.
+    // A changed strength counts as a change, and so do a deleted note and a new one.
     let saved = saved();
     let after = |delta| {
         let (mut view, saved) = (reopened(&around()), saved.clone());
@@ -244,7 +244,7 @@ fn an_interrupted_computation_ends_early_and_is_not_kept() {
         (view.communities(&LARGE).0.count(), view.layout(&nodes))
     });
     assert!(view.ages().iter().all(|(_, age)| age.is_none()), "{:?}", view.ages());
-    // What is computed later is whole.
+    // Later computations are complete.
     let whole = view.fork();
     assert_eq!(view.embedding(&LARGE).0.component_count(), 1);
     assert_eq!(view.communities(&LARGE).0.count(), whole.communities(&LARGE).0.count());

@@ -1,18 +1,18 @@
-//! Files that the program writes from its own tables, held fresh by tests.
+//! Generated files in the repository, kept up to date by tests.
 //!
-//! With `POC_MEMORY_BLESS=1` in the environment they are written instead of compared.
+//! If the environment has `POC_MEMORY_BLESS=1`, the files are written instead of compared.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Asserts that a file of the repository, named from its root, is `wanted`.
+/// Asserts that a file of the repository, given by its path from the root, has the content `wanted`.
 #[track_caller]
 pub fn assert_file(name: &str, wanted: &str) {
     assert_part(name, wanted, |found| 0..found.len());
 }
 
-/// Asserts that the part of a file from the line `start` to the line `end`, or to the end of the file, is
-/// `wanted`. `wanted` begins with the line `start`.
+/// Asserts that a section of a file is `wanted`. The section starts with the line `start`, which `wanted` includes, and
+/// ends before the line `end` or at the end of the file.
 #[track_caller]
 pub fn assert_section(name: &str, wanted: &str, start: &str, end: Option<&str>) {
     assert_part(name, wanted, |found| {

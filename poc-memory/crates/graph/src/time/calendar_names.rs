@@ -22,7 +22,8 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "december",
 ];
 
-/// Whether a lower-case word is the name of a weekday or month, singular or plural (`fridays`).
+/// Whether a lower-case word is the English name of a weekday or month, singular or plural
+/// (`fridays`).
 pub fn is_day_or_month(word: &str) -> bool {
     DAYS_AND_MONTHS.contains(&word.strip_suffix('s').unwrap_or(word))
 }

@@ -3,7 +3,7 @@
 use super::Timestamp;
 use chrono::{NaiveDate, NaiveDateTime};
 
-/// Formats with a time. `%B` reads names of months in full and abbreviated.
+/// Formats with a time of day. `%B` parses both full and abbreviated names of months.
 const WITH_TIME: [&str; 10] = [
     "%I:%M %p on %d %B %Y",
     "%H:%M on %d %B %Y",
@@ -17,15 +17,15 @@ const WITH_TIME: [&str; 10] = [
     "%d.%m.%Y %H:%M:%S",
 ];
 
-/// Formats of a day.
+/// Formats without a time of day.
 const DAYS: [&str; 4] = ["%d %B %Y", "%B %d %Y", "%Y/%m/%d", "%d.%m.%Y"];
 
 const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
 impl Timestamp {
-    /// Reads a date as people write it in English, such as `1:10 pm on 27 March, 2023`, `May 8th, 2009` or
-    /// `27.3.2023`, in UTC. Numbers with slashes are read only if the year comes first, because the order of the
-    /// others differs between countries.
+    /// Parses a date as people write it in English, such as `1:10 pm on 27 March, 2023`, `May 8th, 2009` or
+    /// `27.3.2023`, in UTC. Numbers separated by slashes are accepted only if the year comes first, because the order
+    /// of day and month differs between countries.
     pub fn parse_written(text: &str) -> Option<Timestamp> {
         let words: Vec<String> = text.replace(',', " ").split_whitespace().map(plain).collect();
         let is_weekday = |word: &String| {

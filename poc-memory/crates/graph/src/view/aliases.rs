@@ -1,20 +1,20 @@
 //! Former keys of nodes.
 //!
-//! Few nodes have any, so a former key takes an entry of its own instead of a column.
+//! Few nodes have aliases, so aliases are stored in a table instead of a column.
 
 use super::Ix;
 use super::lookup::{Lookup, hash_any_case, lowercase_chars};
 use crate::Column;
 use crate::lists::{Lists, Texts};
 
-/// The aliases of all nodes. A name that no node has any more stays numbered until the view is built again.
+/// The aliases of all nodes. A name that is no longer used keeps its number until the view is rebuilt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aliases {
     names: Texts,
     by_name: Lookup,
-    // The node that has the alias with this number.
+    // The node that has the alias, by the alias's number.
     owners: Column<Option<Ix>>,
-    // The numbers of the aliases of each node, oldest first. Later nodes have none.
+    // The numbers of the aliases of each node, oldest first. Nodes beyond the end have none.
     of: Lists<Vec<u32>>,
 }
 
@@ -40,7 +40,8 @@ impl Aliases {
         numbers.iter().map(|&number| self.name(number))
     }
 
-    /// Replaces the aliases of a node. An alias that another node got earlier in the transaction stays there.
+    /// Replaces the aliases of a node. An alias that another node got earlier in the same transaction is not taken from
+    /// it.
     pub(super) fn set<'a>(&mut self, ix: Ix, aliases: impl IntoIterator<Item = &'a str>) {
         let before = self.of.get(ix as usize).unwrap_or_default().to_vec();
         for &number in &before {

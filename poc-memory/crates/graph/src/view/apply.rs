@@ -1,4 +1,4 @@
-//! Applying the deltas of a transaction to a view.
+//! Applies the deltas of a transaction to a view.
 
 mod edges;
 
@@ -15,8 +15,8 @@ use edges::drop_half;
 use std::sync::Arc;
 
 impl View {
-    /// Applies the changes of one transaction. Nodes are applied first, so that an edge may come before its
-    /// nodes. An edge or activity without its node is ignored.
+    /// Applies the changes of one transaction. Nodes are applied first, so an edge may precede its nodes. An edge or
+    /// activity whose node does not exist is ignored.
     pub fn apply(&mut self, seq: u64, deltas: &[Delta]) {
         self.seq = seq;
         for delta in deltas {

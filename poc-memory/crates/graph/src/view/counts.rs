@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 /// The counts of a view. A copy costs a few hundred bytes and one pointer per 65,536 keywords.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    // By the number of the type.
+    // By type number.
     types: Vec<u32>,
-    // By the place in `State::ALL`, in `EdgeKind::ALL`.
+    // By position in `State::ALL` and `EdgeKind::ALL`.
     states: [u32; State::ALL.len()],
     kinds: [u32; EdgeKind::ALL.len()],
-    // Live nodes by the number of the keyword.
+    // The number of live nodes by keyword number.
     keywords: Column<u32>,
     used_keywords: usize,
-    // Live nodes that some requests cannot see: quarantined ones and those with an expiry.
+    // The number of live nodes that some requests cannot see: quarantined ones and those with an expiry.
     hideable: u32,
 }
 
@@ -80,40 +80,40 @@ impl View {
         self.counts.hideable > 0
     }
 
-    /// How many nodes of each type there are, in any state; types no node has are left out.
+    /// The number of nodes of each type, in any state. Types without nodes are omitted.
     pub fn nodes_by_type(&self) -> BTreeMap<&str, u64> {
         let counts = (0..).zip(&self.counts.types).filter(|(_, count)| **count > 0);
         counts.map(|(number, count)| (self.type_names.name(number), u64::from(*count))).collect()
     }
 
-    /// How many nodes are in each state; states no node is in are left out.
+    /// The number of nodes in each state. States without nodes are omitted.
     pub fn nodes_by_state(&self) -> BTreeMap<State, u64> {
         filled(State::ALL, &self.counts.states)
     }
 
-    /// How many edges of each kind there are; kinds no edge is of are left out.
+    /// The number of edges of each kind. Kinds without edges are omitted.
     pub fn edges_by_kind(&self) -> BTreeMap<EdgeKind, u64> {
         filled(EdgeKind::ALL, &self.counts.kinds)
     }
 
-    /// How many different keywords live nodes have.
+    /// The number of distinct keywords of live nodes.
     pub fn keyword_count(&self) -> usize {
         self.counts.used_keywords
     }
 
-    /// How many live nodes have a keyword.
+    /// The number of live nodes with a keyword.
     pub fn keyword_uses(&self, number: u32) -> u32 {
         self.counts.keywords.get(number as usize).copied().unwrap_or(0)
     }
 
-    /// The keywords of live nodes, with the number of live nodes that have each.
+    /// The keywords of live nodes, each with its number of live nodes.
     pub fn used_keywords(&self) -> impl Iterator<Item = (&str, u32)> {
         let counts = (0..).zip(self.counts.keywords.iter()).filter(|(_, count)| **count > 0);
         counts.map(|(number, count)| (self.keyword_name(number), *count))
     }
 
-    /// The edges at a node that are not part of the graph: `supersedes`, `contradicts`, and edges of the node
-    /// with itself, which occur once.
+    /// The edges at a node that are not part of the graph: `supersedes`, `contradicts`, and edges from the node to
+    /// itself, which are listed once.
     pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {
         self.other_edges.get(ix as usize).unwrap_or_default()
     }
@@ -128,8 +128,8 @@ impl View {
         self.derivations(ix).filter(|edge| edge.is_incoming()).map(Neighbor::target)
     }
 
-    /// Whether a note is a question that was confirmed for other notes. It only leads to them: search, recall and
-    /// agents do not treat it as a note.
+    /// Whether a note is a question that a user confirmed as answered by other notes. Such a question only points to
+    /// its answers: search, recall and agents do not treat it as a note.
     pub fn is_confirmed_question(&self, ix: Ix) -> bool {
         self.type_name(ix) == NodeType::QUESTION && self.sources(ix).next().is_some()
     }

@@ -1,10 +1,10 @@
-//! What a view has about a node, as a text, so that views can be compared.
+//! A textual description of everything a view knows about a node, for comparing views.
 
 use super::{Ix, View};
 
 impl View {
-    /// Everything that the view has about a node, its edges and its visits. The text does not depend on the indexes of
-    /// nodes nor on the order of changes: views of the same records give the same one.
+    /// Everything that the view knows about a node, its edges and its visits, as text. The text depends neither on node
+    /// indexes nor on the order of changes: two views of the same records give the same text.
     pub fn describe(&self, ix: Ix) -> String {
         let words: Vec<&str> = self.keywords(ix).iter().map(|&word| self.keyword_name(word)).collect();
         let mut edges: Vec<_> = self

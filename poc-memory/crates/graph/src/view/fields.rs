@@ -1,4 +1,4 @@
-//! The single-valued fields of a node, as one struct for updates and for the saved form.
+//! The single-valued fields of a node as one struct, for updates and for the saved form.
 
 use super::{Ix, View};
 use crate::Activity;
@@ -8,7 +8,7 @@ use crate::Trust;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The fields of a node's record that a view keeps; type and provenance by number.
+/// The fields of a node's record that a view stores. Type and provenance are interned numbers.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Fields<'a> {
     pub(super) key: &'a str,
@@ -43,7 +43,7 @@ impl View {
         self.versions.set(at, fields.version, 0);
     }
 
-    /// What [`View::set_fields`] sets.
+    /// The fields that [`View::set_fields`] sets.
     pub(super) fn fields(&self, ix: Ix) -> Fields<'_> {
         Fields {
             key: self.key(ix),
@@ -61,7 +61,7 @@ impl View {
         }
     }
 
-    /// The node's activity, except its access count and when it was last judged, which a view does not keep.
+    /// The node's activity, except the access count and the time of the last feedback, which a view does not store.
     pub(super) fn activity(&self, ix: Ix) -> Activity {
         Activity {
             weight: self.stored_weight(ix),

@@ -1,7 +1,8 @@
 //! The live nodes with each keyword, updated incrementally with every change.
 //!
-//! The nodes of a keyword are in a chain of small blocks, because a write copies 64 blocks if they are shared: a
-//! keyword on every node must not make a new view expensive. A node costs about five bytes, a block eight more.
+//! The nodes of a keyword form a chain of small blocks. A write copies 64 blocks if they are shared, so small blocks
+//! keep a new view cheap even if every node has the keyword. A node takes about five bytes, and a block takes eight
+//! more.
 
 use super::{Ix, View};
 use crate::Column;
@@ -12,20 +13,20 @@ const BLOCK: usize = 32;
 /// Marks the end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// The nodes of each keyword, in the order in which the keyword was added to them.
+/// The nodes of each keyword, in the order in which they got the keyword.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeywordNodes {
-    /// The newest block of each keyword, by its number.
+    /// The newest block of each keyword, by keyword number.
     newest: Column<u32>,
     blocks: Lists<Vec<Ix>>,
-    /// The next older block of each block; of a free block, the next free one.
+    /// The next older block of each block. For a free block, the next free one.
     older: Column<u32>,
-    /// One more than the first free block, or 0.
+    /// The first free block plus 1, or 0 if there is none.
     free: u32,
 }
 
 impl KeywordNodes {
-    /// The nodes that have keywords, from their keywords by index.
+    /// Builds the lists from the keywords of each node.
     pub(super) fn of<'a>(keywords: impl Iterator<Item = (Ix, &'a [u32])> + Clone) -> KeywordNodes {
         let mut starts: Vec<usize> = vec![0];
         for &word in keywords.clone().flat_map(|(_, words)| words) {
@@ -63,7 +64,7 @@ impl KeywordNodes {
         made
     }
 
-    /// The nodes with a keyword, the one that got it last first.
+    /// The nodes with a keyword, most recently added first.
     fn newest_first(&self, word: u32) -> impl Iterator<Item = Ix> {
         self.chain(word).flat_map(|block| self.block(block).iter().rev().copied())
     }
@@ -107,7 +108,7 @@ impl KeywordNodes {
             }
             self.release(block);
         } else if older != NONE && self.block(older).len() + nodes.len() <= BLOCK / 2 {
-            // Without this, chains of almost empty blocks would remain where nodes come and go.
+            // Without merging, chains of almost empty blocks would build up where nodes are added and removed often.
             let joined = [self.block(older), &nodes].concat();
             self.blocks.set(block as usize, &joined);
             self.older.set(block as usize, self.next_older(older), NONE);
@@ -123,7 +124,7 @@ impl KeywordNodes {
         self.free = block + 1;
     }
 
-    /// The blocks of a keyword, the newest first.
+    /// The blocks of a keyword, newest first.
     fn chain(&self, word: u32) -> impl Iterator<Item = u32> {
         let first = self.newest_block(word);
         std::iter::successors(Some(first), |&block| Some(self.next_older(block)))
@@ -144,13 +145,13 @@ impl KeywordNodes {
 }
 
 impl View {
-    /// The live nodes with a keyword, the one that got it last first. In a view that was read back, nodes that were
-    /// in it are ordered by id.
+    /// The live nodes with a keyword, most recently added first. After a view is decoded from its saved form, its nodes
+    /// are ordered by id instead.
     pub fn nodes_with_keyword(&self, number: u32) -> impl Iterator<Item = Ix> {
         self.keyword_nodes.newest_first(number)
     }
 
-    /// Updates the lists of the keywords that a node no longer has and those that are new.
+    /// Updates the lists for the keywords that a node lost and gained.
     pub(super) fn list_keywords(&mut self, ix: Ix, before: &[u32], after: &[u32]) {
         for &word in before.iter().filter(|word| !after.contains(word)) {
             self.keyword_nodes.remove(word, ix);
@@ -160,7 +161,7 @@ impl View {
         }
     }
 
-    /// The keywords by which a node is listed: none if it is not live.
+    /// The keywords under which a node is listed: none if the node is not live.
     pub(super) fn listed_keywords(&self, ix: Ix) -> &[u32] {
         if self.is_live(ix) { self.keywords(ix) } else { &[] }
     }
@@ -196,7 +197,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Equals lists that are kept by hand; earlier copies keep theirs.
+        /// The lists equal a simple model, and earlier clones are not affected by later writes.
         #[test]
         fn it_equals_a_list_of_each_keyword(steps in proptest::collection::vec((0u32..3, 0u32..150, 0u8..8), 0..900)) {
             let mut nodes = KeywordNodes::default();
@@ -220,7 +221,7 @@ mod tests {
             copies.iter().for_each(|(nodes, model)| check(nodes, model));
         }
 
-        /// Built at once, it equals a view to which the nodes were added one by one.
+        /// Lists built at once equal those of a view to which the nodes were added one by one.
         #[test]
         fn the_lists_of_a_view_equal_a_scan(
             steps in proptest::collection::vec((0u64..12, 0u8..9, proptest::collection::vec(0u8..4, 0..4)), 0..60),

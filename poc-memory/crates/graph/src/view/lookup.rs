@@ -1,8 +1,8 @@
-//! Hash tables from a value to its number, where the values themselves are stored in a column.
+//! Hash tables from a value to its number. The values themselves are stored in a column.
 //!
-//! Only the numbers are kept, in small hash tables that copies share until one of them is written to: about
-//! eight bytes an entry. The tables are split one at a time as they fill (linear hashing, Litwin 1980), so no
-//! insertion has to rehash everything.
+//! A table stores only the numbers, at about eight bytes an entry, and clones share it until one of them writes to it.
+//! As the tables fill, they are split one at a time (linear hashing, Litwin 1980), so no insertion has to rehash
+//! everything.
 
 use super::Ix;
 use crate::pages::Pages;
@@ -10,17 +10,17 @@ use hashbrown::HashTable;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Entries a table holds on average before the next one is split.
+/// Average number of entries per table at which the next table is split.
 const FULL: usize = 512;
 
-/// Numbers by the hash of their value.
+/// Numbers, found by the hash of their value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lookup {
     tables: Pages<HashTable<Ix>>,
     len: usize,
 }
 
-/// The hash of a value. Its low bits choose the slot within a table, its high bits the table.
+/// The hash of a value. The low bits choose the slot within a table, and the high bits choose the table.
 pub(super) fn hash(value: impl Hash) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     value.hash(&mut hasher);
@@ -49,12 +49,12 @@ pub(super) fn lowercase_chars(name: &str) -> impl Iterator<Item = char> {
 }
 
 impl Lookup {
-    /// The number that `is` accepts among those with this hash.
+    /// The number with this hash that `is` accepts.
     pub(super) fn find(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Option<Ix> {
         self.tables.get(self.table(hash))?.find(hash, |&ix| is(ix)).copied()
     }
 
-    /// All numbers that `is` accepts among those with this hash, ascending.
+    /// All numbers with this hash that `is` accepts, ascending.
     pub(super) fn find_all(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Vec<Ix> {
         let table = self.tables.get(self.table(hash)).into_iter();
         let mut found: Vec<Ix> = table.flat_map(|table| table.iter_hash(hash)).copied().collect();
@@ -78,7 +78,7 @@ impl Lookup {
         }
     }
 
-    /// Removes a number; does nothing when it is not in the table under this hash.
+    /// Removes a number. Does nothing if the table does not have it under this hash.
     pub(super) fn remove(&mut self, hash: u64, ix: Ix) {
         if self.find(hash, |other| other == ix).is_none() {
             return;
@@ -90,7 +90,7 @@ impl Lookup {
         }
     }
 
-    /// The table of a hash. Tables that were already split in the current round use one more bit.
+    /// The index of the table for a hash. Tables already split in the current round use one more bit.
     fn table(&self, hash: u64) -> usize {
         let tables = self.tables.len();
         let mask = tables.next_power_of_two() - 1;
@@ -98,7 +98,7 @@ impl Lookup {
         if table < tables { table } else { table & (mask >> 1) }
     }
 
-    /// Adds a table and moves its entries there: half of the entries of one other table.
+    /// Adds a table and moves half of the entries of one existing table into it.
     fn split(&mut self, hash_of: &impl Fn(Ix) -> u64) {
         let added = self.tables.len();
         self.tables.push(Arc::default());

@@ -3,7 +3,7 @@
 use super::lookup::{Lookup, hash};
 use crate::lists::Texts;
 
-/// Texts numbered in the order they were first seen.
+/// Texts, numbered in the order in which they were first seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     names: Texts,
@@ -11,12 +11,12 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The number of a text, if it was interned.
+    /// The number of a text; `None` if it was never interned.
     pub(super) fn number(&self, name: &str) -> Option<u32> {
         self.numbers.find(hash(name), |number| self.name(number) == name)
     }
 
-    /// The text with a number; empty if there is none.
+    /// The text with a number; empty for an unknown number.
     pub(super) fn name(&self, number: u32) -> &str {
         self.names.get(number as usize).unwrap_or_default()
     }
@@ -26,7 +26,7 @@ impl Names {
         (0..).zip(self.names.iter())
     }
 
-    /// The number of a text; new texts get the next number.
+    /// The number of a text. A new text gets the next number.
     pub(super) fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.number(name) {
             return number;

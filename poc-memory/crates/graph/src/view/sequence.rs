@@ -5,8 +5,8 @@ use crate::EdgeKind;
 use std::collections::BTreeSet;
 
 impl View {
-    /// The live nodes directly before and after a node in a sequence, by index: those with `structural` edges
-    /// in both directions. At most two, unless the node is part of several sequences.
+    /// The live nodes directly before and after a node in a sequence, by index. Their `structural` edges to the node go
+    /// in both directions. There are at most two, unless the node is part of several sequences.
     pub fn sequence_neighbors(&self, ix: Ix) -> impl Iterator<Item = Ix> {
         self.edges(ix).chunk_by(|a, b| a.target() == b.target()).filter_map(move |run| {
             let mut both = [false; 2];
@@ -19,8 +19,8 @@ impl View {
         })
     }
 
-    /// Identifies the session of a node by the least index of the nodes reachable along sequences: the same
-    /// for all notes of a session, and its own index for a node outside any sequence.
+    /// An identifier of the node's session: the smallest index of all nodes reachable along sequences. It is the same
+    /// for all notes of a session. A node outside any sequence has its own index.
     pub fn session(&self, ix: Ix) -> Ix {
         let (mut seen, mut next) = (BTreeSet::from([ix]), vec![ix]);
         while let Some(at) = next.pop() {

@@ -1,7 +1,7 @@
-//! The serialized form of a view: nodes by id without gaps, and no unused names.
+//! The serialized form of a view. Nodes are sorted by id and renumbered without gaps, and unused names are dropped.
 //!
-//! It leaves out what is quick to recompute (look-up tables, counts, the nodes of each keyword). It has no checksum;
-//! the caller must verify the integrity of the bytes.
+//! Everything that is quick to recompute is left out: look-up tables, counts and the nodes of each keyword. The format
+//! has no checksum; the caller must verify the integrity of the bytes.
 
 use super::fields::Fields;
 use super::names::Names;
@@ -107,8 +107,7 @@ impl View {
         Ok(bytes)
     }
 
-    /// Restores the view of transaction `seq` from the bytes of [`View::encode`]; `None` when they are
-    /// inconsistent.
+    /// Restores the view after transaction `seq` from the bytes of [`View::encode`]; `None` if they are inconsistent.
     pub fn decode(bytes: &[u8], seq: u64) -> Option<View> {
         let mut view = View::new();
         view.seq = seq;
@@ -171,7 +170,7 @@ impl View {
     }
 }
 
-/// Fills an empty table; `None` for a duplicate name.
+/// Fills an empty table; `None` if a name is repeated.
 fn fill(table: &mut Names, names: &[&str]) -> Option<()> {
     (0..).zip(names).all(|(number, name)| table.intern(name) == number).then_some(())
 }
@@ -241,7 +240,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// A view with a history: nodes out of id order, some deleted again.
+    /// A view with a history: nodes were added out of id order, and some were deleted.
     fn view(order: &[u64], edges: &[(u64, u64, usize)], gone: &[u64], seen: &[u64]) -> View {
         let mut view = View::new();
         for &number in order {
@@ -269,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// A decoded view equals the original, by id and without gaps.
+        /// A decoded view equals the original, with its nodes sorted by id and without gaps.
         #[test]
         fn what_is_saved_is_read_back(
             order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),

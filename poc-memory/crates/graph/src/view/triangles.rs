@@ -1,4 +1,4 @@
-//! Degrees and triangles of a whole graph at once.
+//! Counts the degrees and triangles of a whole graph at once.
 
 use super::{Ix, View};
 use crate::Column;
@@ -10,11 +10,11 @@ use std::cmp::Ordering;
 impl View {
     /// Recounts degrees and triangles from the adjacency.
     ///
-    /// Algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008): each edge between live nodes
-    /// is directed from the end of lower degree to the end of higher degree. No node then has more than √(2m)
+    /// Uses the algorithm *forward* (Schank and Wagner 2005; *compact-forward* in Latapy 2008). Each edge between live
+    /// nodes is directed from the end of lower degree to the end of higher degree. No node then has more than √(2m)
     /// outgoing edges, where m is the number of edges. Every triangle of live nodes is found once, as an edge whose
-    /// ends have a common successor. The triangles of a node that is not live are counted afterwards: each is an edge
-    /// between two of its live neighbours. Takes O(m^1.5) time.
+    /// ends have a common successor. The triangles of a node that is not live are counted afterwards, as the edges
+    /// between its live neighbours. Takes O(m^1.5) time.
     pub(super) fn count_degrees_and_triangles(&mut self) {
         for ix in 0..self.slots() {
             let degree = if self.state(ix).is_some() { self.merged_edges(ix).count() as u32 } else { 0 };
@@ -42,7 +42,7 @@ impl View {
         }
     }
 
-    /// For every live node, its live neighbours of higher degree; among equal degrees, those of higher index.
+    /// For every live node, its live neighbours of higher degree. Equal degrees are ordered by index.
     fn successors(&self) -> Lists<Vec<Ix>> {
         let rank = |ix: Ix| (self.degree(ix), ix);
         let mut starts = vec![0];
@@ -59,14 +59,14 @@ impl View {
     }
 }
 
-/// Adds to a count of a node.
+/// Adds `by` to a node's count.
 pub(super) fn bump(column: &mut Column<u32>, ix: Ix, by: i32) {
     if let Some(value) = column.get_mut(ix as usize) {
         *value = value.saturating_add_signed(by);
     }
 }
 
-/// Calls `each` with the common elements of two ascending lists.
+/// Calls `each` with the elements that two ascending lists have in common.
 pub(super) fn common(
     left: impl Iterator<Item = Ix>,
     right: impl Iterator<Item = Ix>,

@@ -5,7 +5,7 @@ use crate::id::NodeId;
 use crate::node::Trust;
 use crate::time::Timestamp;
 
-/// Which nodes a request may see, given the time of the request and whether it includes quarantined nodes.
+/// Which nodes a request may see. This depends on the time of the request and on whether it includes quarantined nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visibility {
     /// The time of the request. Nodes past `expires` are hidden, even before their state is updated.
@@ -15,12 +15,12 @@ pub struct Visibility {
 }
 
 impl Visibility {
-    /// The visibility of a person: quarantined nodes included.
+    /// The visibility for a person: includes quarantined nodes.
     pub fn of_person(now: Timestamp) -> Visibility {
         Visibility { now, quarantined: true }
     }
 
-    /// The default visibility of a model: quarantined nodes excluded.
+    /// The default visibility for a model: excludes quarantined nodes.
     pub fn of_model(now: Timestamp) -> Visibility {
         Visibility { now, quarantined: false }
     }

@@ -1,4 +1,4 @@
-//! A hash of what the mention index has of each note.
+//! Hashes of the mention index's data about each note.
 
 use super::packed;
 use super::postings::MentionPostings;
@@ -7,8 +7,8 @@ use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
 impl MentionPostings {
-    /// A hash of the names and the words of the body of each note. Words count as texts, because their numbers depend on
-    /// what was added before.
+    /// A hash of each note's names and of the words of its body. Words are hashed as text, because their numbers depend
+    /// on the order in which they were added.
     pub(super) fn digests(&self) -> NoteDigests {
         let vocabulary = self.vocabulary();
         let digest = |names: Vec<Vec<u32>>, body: Vec<packed::Word>| {

@@ -1,22 +1,23 @@
-//! The mention index: which notes mention which. A note mentions another if its body contains the title or the
-//! key of that note. Two notes share a name if both bodies contain it.
+//! The mention index: which notes mention which. A note mentions another note if its body contains the title or the key
+//! of that note. Two notes share a name if both bodies contain it.
 //!
-//! A body contains a title if it contains the words of the title in sequence, as whole words, folded but not
-//! stemmed, without `'s`, and the first of them starts with a capital in the body. A bracketed suffix of a
-//! title is ignored (`Mercury` names `Mercury (planet)`). A title must have at least four letters and at most
-//! sixteen words. Only titles that somebody chose count ([`poc_graph::Node::own_title`]).
+//! A body contains a title if it contains the words of the title in sequence, as whole words, folded but not stemmed,
+//! without `'s`, and the first of them starts with a capital in the body. A bracketed suffix of a title is ignored
+//! (`Mercury` names `Mercury (planet)`). A title must have at least four letters and at most sixteen words. Only titles
+//! that were chosen explicitly count ([`poc_graph::Node::own_title`]).
 //!
-//! A key of several parts (`retry-policy`, `INC-90037`) must occur exactly as it is, and so must a title that
-//! is an identifier (`store_open`); no capital is required. A key that is a single plain word is never
-//! mentioned, because such words are too common in texts. A former key of a note counts like its key.
+//! A key of several parts (`retry-policy`, `INC-90037`) must occur exactly as it is, and so must a title that is an
+//! identifier (`store_open`); no capital is required. A key that is a single plain word is never mentioned, because
+//! such words are too common in texts. A former key of a note counts like its key.
 //!
-//! Mentions are not stored. The index keeps the names as a trie of words, the words of each body as numbers,
-//! and the bodies that contain each word. Mentions are computed on demand: the notes that a note mentions by
-//! matching its body against the trie, and the notes that mention it by searching the bodies that contain all
-//! words of one of its names, common words excepted. So adding a name costs only its own words, however many
-//! bodies contain it, and nothing can get out of date.
+//! Mentions are not stored but computed on demand. The index keeps the names as a trie of words, the words of each body
+//! as numbers, and for each word the bodies that contain it. The notes that a note mentions are found by matching its
+//! body against the trie. The notes that mention it are found by searching the bodies that contain all words of one of
+//! its names, except common words. Adding a name therefore costs only its own words, however many bodies contain it,
+//! and no stored mention can become outdated.
 //!
-//! Two kinds of names are ignored: a name that consists of words in more than 2,048 bodies each, and a name
+//! Two kinds of names are ignored: a name whose words are each in more than 2,048 bodies, and a name that more than 64
+//! notes have.
 //! that more than 64 notes have.
 
 mod digest;
@@ -41,14 +42,14 @@ pub(crate) use snapshot::saved_again;
 use std::path::{Path, PathBuf};
 use words::FoldedWords;
 
-/// The mentions among live notes.
+/// The index of mentions among live notes.
 pub struct MentionIndex(SnapshottedIndex<MentionPostings>);
 
 impl MentionIndex {
-    /// The index with its snapshot in a directory. Nothing is read before [`Index::load`], and readers wait for
+    /// Creates the index with its snapshot in a directory. Nothing is read before [`Index::load`], and readers wait for
     /// [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
-        // Increment the revision of the words when their segmentation or folding changes.
+        // The revision of the words must be incremented when their segmentation or folding changes.
         MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 3, words 3")))
     }
 
@@ -57,43 +58,43 @@ impl MentionIndex {
         MentionIndex(self.0.fork())
     }
 
-    /// The notes that a note mentions, ordered by id. Empty if the note is not in the index.
+    /// The notes that a note mentions, sorted by id. Empty if the note is not in the index.
     pub fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {
         self.0.read().mentioned_by(id)
     }
 
-    /// The notes that mention a note, ordered by id. Empty if the note is not in the index.
+    /// The notes that mention a note, sorted by id. Empty if the note is not in the index.
     pub fn mentioning(&self, id: NodeId) -> Vec<NodeId> {
         self.0.read().mentioning(id)
     }
 
-    /// For each of the given notes, in order: the other notes that share a name with it, each once, with the
-    /// number of bodies that contain the rarest of these names.
+    /// For each of the given notes, in order: the other notes that share a name with it, each once, with the number of
+    /// bodies that contain the rarest of the shared names.
     ///
-    /// A name is a word with at least three letters or digits, except stop words, days and months. At least
-    /// three times as many bodies must have it with a capital or as an identifier as have it only without.
-    /// Capitals in headings and at the start of a sentence do not count, and neither do parts of identifiers.
-    /// Names that occur in more than `max` bodies, in any spelling, or in `text` are ignored.
+    /// A name is a word with at least three letters or digits, except stop words, days and months. At least three times
+    /// as many bodies must contain it with a capital or as an identifier as contain it only without. Capitals in
+    /// headings and at the start of a sentence do not count, and neither do parts of identifiers. Names that occur in
+    /// more than `max` bodies, in any spelling, or in `text` are ignored.
     pub fn sharing_names(&self, ids: &[NodeId], max: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&FoldedWords::of(text));
         ids.iter().map(|id| postings.sharing_names(*id, max, &excluded)).collect()
     }
 
-    /// The names that two notes share in the sense of [`MentionIndex::sharing_names`], folded, rarest first.
+    /// The names that two notes share as defined for [`MentionIndex::sharing_names`], folded, rarest first.
     pub fn names_between(&self, notes: [NodeId; 2], max: usize, text: &str) -> Vec<String> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&FoldedWords::of(text));
         postings.names_between(notes, max, &excluded).into_iter().map(str::to_owned).collect()
     }
 
-    /// The words of a text that are names judging by their capital, folded.
+    /// The words of a text that are names judging by their capital letter, folded.
     pub fn capitalized_names(text: &str) -> Vec<String> {
         let words = FoldedWords::words(text);
         words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
     }
 
-    /// The words of a text that say what it is about, folded: names by their capital, and words with a digit.
+    /// The words of a text that indicate its subject, folded: names by their capital letter, and words with a digit.
     pub fn names_and_numbers(text: &str) -> Vec<String> {
         let words = FoldedWords::words(text);
         let mut found: Vec<String> = MentionIndex::capitalized_names(text);
@@ -113,7 +114,7 @@ impl MentionIndex {
             .collect()
     }
 
-    /// The notes that a text mentions, ordered by id.
+    /// The notes that a text mentions, sorted by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
         self.0.read().in_text(&FoldedWords::of(text))
     }

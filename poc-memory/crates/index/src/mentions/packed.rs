@@ -1,5 +1,5 @@
-//! Encodes the words of a note as LEB128 numbers. Words that were added early, which are the common ones, take
-//! one or two bytes.
+//! Encodes the words of a note as LEB128 numbers. Words that were added early, which are usually common, take one or
+//! two bytes.
 
 use super::words::Spelling;
 

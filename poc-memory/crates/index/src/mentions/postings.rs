@@ -68,7 +68,7 @@ impl MentionPostings {
         words.iter().map(|(word, spelling)| (self.vocabulary.get_or_insert(word), spelling)).collect()
     }
 
-    /// Like [`MentionPostings::put`], for words that have numbers already.
+    /// Like [`MentionPostings::put`], for words that already have numbers.
     pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[Word]) {
         let mut words = Vec::new();
         let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
@@ -96,7 +96,7 @@ impl MentionPostings {
         self.by_id.insert(id, slot);
     }
 
-    /// Removes a note, if it is in the index.
+    /// Removes a note if it is in the index.
     pub(super) fn remove(&mut self, id: NodeId) {
         let Some(slot) = self.by_id.remove(&id) else { return };
         let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
@@ -115,7 +115,7 @@ impl MentionPostings {
         }
     }
 
-    /// All notes with their names and bodies, ordered by slot.
+    /// All notes with their names and bodies, sorted by slot.
     pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<Word>)> {
         self.notes.iter().flatten().map(|note| (note.id, note.names(), note.body().collect()))
     }
@@ -153,7 +153,7 @@ impl MentionPostings {
         self.notes_named_in(&words)
     }
 
-    /// The notes that have a name in the text, ordered by id.
+    /// The notes whose name occurs in the text, sorted by id.
     fn notes_named_in(&self, text: &[Word]) -> Vec<NodeId> {
         let mut found = Vec::new();
         for start in 0..text.len() {
@@ -221,8 +221,8 @@ impl MentionPostings {
         names.into_iter().map(|(_, name)| self.vocabulary.word(name)).collect()
     }
 
-    /// The names in a body that link it to others, with the number of bodies that contain them, rarest first. They
-    /// are distinctive, occur in at most `max` bodies and are not `excluded`.
+    /// The distinctive names in a body that occur in at most `max` bodies and are not `excluded`, with the number of
+    /// bodies that contain each, rarest first.
     fn linking_names(&self, slot: u32, max: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
         let words = self.note(slot).into_iter().flat_map(Note::body);
         let links = |&(count, number): &(usize, u32)| {
@@ -274,7 +274,7 @@ impl MentionPostings {
     }
 }
 
-/// Whether a name is distinctive enough to link notes. `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date and
+/// Whether a name is distinctive enough to relate notes. `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date and
 /// `SEV1` are not.
 pub(super) fn is_distinctive(name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));

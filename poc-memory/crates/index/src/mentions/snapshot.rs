@@ -1,4 +1,4 @@
-//! The saved form of the mention index: its words and notes. Words that no note contains any more are left out.
+//! The saved form of the mention index: its words and notes. Words that no note contains any more are omitted.
 
 use super::packed;
 use super::postings::MentionPostings;

@@ -1,4 +1,4 @@
-//! After any history, mentions agree with a comparison of all texts.
+//! After any history, the index agrees with a comparison of all texts.
 
 use super::postings::MAX_OWNERS;
 use super::vocabulary::COMMON;
@@ -316,8 +316,8 @@ fn damaged_snapshots_are_not_loaded() {
     assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));
 }
 
-/// Prints the memory use of an index of many notes: `cargo test -p poc-memory --release --lib mentions::tests::cost --
-/// --ignored --nocapture`, with `POC_MEMORY_NOTES` for another number than 9,000.
+/// Prints the memory use of an index of many notes. Run it with `cargo test -p poc-index --release --lib
+/// mentions::tests::cost -- --ignored --nocapture`. `POC_MEMORY_NOTES` changes the number of notes from 9,000.
 #[test]
 #[ignore = "a measurement"]
 fn cost() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One transaction on a note with a number, or a restart.
+/// A transaction on a note, given by its number, or a restart.
 #[derive(Clone, Debug)]
 pub(crate) enum HistoryStep {
     /// Stores a note with a title and a body.
@@ -36,8 +36,8 @@ pub(crate) fn history(
     prop::collection::vec(step, 0..30)
 }
 
-/// Applies a history to the index that `open` opens, each transaction twice, because the second time must change
-/// nothing. Returns the index and the live notes by number.
+/// Applies a history to the index that `open` opens, with each transaction applied twice, because the second time must
+/// have no effect. Returns the index and the live notes by number.
 pub(crate) fn apply_history<I: Index>(
     steps: Vec<HistoryStep>,
     note: &dyn Fn(u64, &str, &str) -> Node,

@@ -1,4 +1,4 @@
-//! A hash of what the text index has of each note.
+//! Hashes of the text index's data about each note.
 
 use super::postings::Postings;
 use poc_store::NoteDigests;
@@ -12,8 +12,8 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 impl Postings {
-    /// The sum of the hashes of its terms, its lengths and the digest of its words, for each note. It does not depend on
-    /// the order in which notes and terms were added.
+    /// For each note, the sum of the hashes of its terms, its lengths and its word sketch. It does not depend on the
+    /// order in which notes and terms were added.
     pub(super) fn digests(&self) -> NoteDigests {
         let documents = self.documents();
         let mut sums: Vec<u64> = Vec::new();

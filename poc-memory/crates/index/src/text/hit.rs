@@ -1,4 +1,4 @@
-//! The field and the result of a search of the text index.
+//! The fields of the text index, and the hits of its searches.
 
 use poc_graph::NodeId;
 
@@ -14,7 +14,7 @@ pub enum TextField {
 /// A node that matches a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextHit {
-    /// The node.
+    /// The id of the node.
     pub id: NodeId,
     /// The BM25 score, above 0.
     pub score: f64,

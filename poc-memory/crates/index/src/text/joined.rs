@@ -1,23 +1,23 @@
-//! The BM25 score of several notes read as one text.
+//! The BM25 scores of several notes read as one text.
 
 use super::postings::{Parameters, Postings, Scope, Term, weighted};
 use poc_graph::NodeId;
 use poc_rank::bm25;
 use rustc_hash::FxHashMap;
 
-/// Scores groups of notes for a query as if the notes of a group were one text. The statistics are those of the
-/// index: a group of `n` notes is compared with `n` notes of average length.
+/// Scores groups of notes for a query as if each group were one text. The statistics are those of the index: a group of
+/// `n` notes is compared with `n` notes of average length.
 pub struct JoinedScores<'a> {
     postings: &'a Postings,
     parameters: Parameters,
     // The terms of the query that occur in the index, with their inverse document frequencies.
     terms: Vec<(f64, &'a Term)>,
     average_length: f64,
-    // A note is read once, although it may be in several groups.
+    // The frequencies of each note are cached, because a note may be in several groups.
     notes: FxHashMap<NodeId, TermFrequencies>,
 }
 
-/// The occurrences of the query's terms in a note, in the order of the terms, and its length in terms.
+/// The frequencies of the query's terms in a note, in the order of the terms, and the length of the note in terms.
 struct TermFrequencies {
     counts: Vec<f64>,
     length: f64,
@@ -84,8 +84,8 @@ mod tests {
     }
 
     proptest! {
-        /// One note scores as in the index, and several score as BM25 of their texts together, compared with as
-        /// many notes of average length.
+        /// A single note scores as in the index. Several notes score as BM25 of their concatenated texts, compared with
+        /// as many notes of average length.
         #[test]
         fn joined_notes_score_as_one_text(bodies in proptest::collection::vec(text(), 1..12), from in any::<prop::sample::Index>(), count in 1usize..5) {
             let config = poc_config::Config::defaults().unwrap().text;

@@ -38,11 +38,11 @@ pub struct TextIndex {
 }
 
 impl TextIndex {
-    /// Opens the saved snapshot in a directory if it is valid and matches the settings. Otherwise the index
-    /// starts empty ([`Index::applied`] is 0) and must be rebuilt.
+    /// Opens the saved snapshot in a directory if it is valid and matches the settings. Otherwise the index starts
+    /// empty ([`Index::applied`] is 0) and must be rebuilt.
     ///
     /// # Errors
-    /// `invalid_config` when a setting is out of range.
+    /// `invalid_config` if a setting is out of range.
     pub fn open(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let index = TextIndex::closed(directory, config)?;
         index.load();
@@ -50,15 +50,14 @@ impl TextIndex {
         Ok(index)
     }
 
-    /// Like [`TextIndex::open`], but nothing is read before [`Index::load`], and readers wait for
-    /// [`Index::release`].
+    /// Like [`TextIndex::open`], but nothing is read before [`Index::load`], and readers wait for [`Index::release`].
     ///
     /// # Errors
-    /// `invalid_config` when a setting is out of range or the language is unknown.
+    /// `invalid_config` if a setting is out of range or the language is unknown.
     pub fn closed(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
-        // Increment the revision of the tokens when the tokenizer changes, because it then gives other terms.
+        // The revision of the tokens must be incremented when the tokenizer changes, because it then gives other terms.
         let fingerprint = Fingerprint::of(&format!("text index 3, tokens 2, {}", config.language));
         Ok(TextIndex { content: SnapshottedIndex::closed(directory, fingerprint), tokenizer, parameters })
     }
@@ -68,14 +67,14 @@ impl TextIndex {
         self.with(self.content.fork())
     }
 
-    /// The same tokenizer and parameters with other content.
+    /// Creates an index with the same tokenizer and parameters but other content.
     fn with(&self, content: SnapshottedIndex<Postings>) -> TextIndex {
         TextIndex { content, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
     }
 
-    /// The best nodes with any term of the query in one field among those that `keep` accepts, best first, ties
-    /// by id. Stop words (`what did she`) are ignored unless the query has no other words. `keep` is called only
-    /// for nodes with a sufficient score.
+    /// The best nodes that contain any term of the query in one field and that `keep` accepts, best first. Equal scores
+    /// are ordered by id. Stop words (`what did she`) are ignored unless the query has no other words. `keep` is only
+    /// called for nodes with a sufficient score.
     pub fn search(
         &self,
         query: &str,
@@ -92,7 +91,7 @@ impl TextIndex {
         self.find(query, Scope::Both, limit, &|_| true)
     }
 
-    /// The terms that a text is indexed under, in order, with repetitions.
+    /// The terms that a text is indexed by, in order and with repetitions.
     pub fn tokens(&self, text: &str) -> Vec<String> {
         self.tokenizer.terms(text)
     }
@@ -102,12 +101,12 @@ impl TextIndex {
         self.tokenizer.query(query)
     }
 
-    /// The number of live notes with a term in title or body.
+    /// The number of live notes with a term in their title or body.
     pub fn frequency(&self, term: &str) -> usize {
         self.content.read().frequency(term)
     }
 
-    /// The digest of the words of a live note; `None` if the index does not contain it.
+    /// The word sketch of a live note; `None` if the note is not in the index.
     pub fn word_sketch(&self, id: NodeId) -> Option<WordSketch> {
         self.content.read().sketch(id)
     }
@@ -174,7 +173,7 @@ impl Index for TextIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        // A title taken from the beginning of the text is not indexed, because its terms would count twice.
+        // A title derived from the beginning of the body is not indexed, because its terms would count twice.
         let terms = |node: &Node| {
             let title = node.own_title().unwrap_or_default();
             let sketch = WordProfile::of(&node.text()).sketch();

@@ -117,7 +117,7 @@ impl Postings {
         }
     }
 
-    /// Removes a node, if it is in the index.
+    /// Removes a node if it is in the index.
     pub(super) fn remove(&mut self, id: NodeId) {
         let Some(number) = self.by_id.remove(&id) else { return };
         let Some(document) = self.documents.get_mut(number as usize).and_then(Option::take) else { return };
@@ -139,7 +139,8 @@ impl Postings {
         }
     }
 
-    /// The best documents that contain any of the terms and that `keep` accepts, best first, ties by id.
+    /// The best documents that contain any of the terms and that `keep` accepts, best first. Equal scores are ordered
+    /// by id.
     pub(super) fn search(
         &self,
         terms: &[String],
@@ -151,7 +152,7 @@ impl Postings {
         self.best(&self.scores(terms, scope, parameters), limit, keep)
     }
 
-    /// The best of the scored documents that `keep` accepts, best first, ties by id.
+    /// The best of the scored documents that `keep` accepts, best first. Equal scores are ordered by id.
     pub(super) fn best(
         &self,
         scores: &Scores,
@@ -160,7 +161,7 @@ impl Postings {
     ) -> Vec<Ranked<()>> {
         let mut top: Top<Ranked<()>> = Top::new(limit);
         for (number, score) in scores.each() {
-            // Rejects most documents cheaply.
+            // This comparison rejects most documents cheaply.
             if top.floor().is_some_and(|floor| score < floor.score) {
                 continue;
             }
@@ -225,7 +226,7 @@ impl Postings {
         wanted.filter_map(|(number, score)| Some((self.document(number)?.id, score)))
     }
 
-    /// The score of a node; 0 if it contains none of the terms.
+    /// The score of a node; 0 if the node contains none of the terms.
     pub(super) fn score(&self, scores: &Scores, id: NodeId) -> f64 {
         let document = self.by_id.get(&id);
         document.and_then(|&number| scores.by_document.get(number as usize)).copied().unwrap_or(0.0)
@@ -261,7 +262,7 @@ impl Postings {
         })
     }
 
-    /// The digest of the words of a node.
+    /// The word sketch of a node; `None` if the node is not in the index.
     pub(super) fn sketch(&self, id: NodeId) -> Option<WordSketch> {
         Some(self.document(*self.by_id.get(&id)?)?.sketch)
     }
@@ -297,7 +298,7 @@ impl Postings {
         }
     }
 
-    /// Adds a new term with its postings; `None` if the postings are not of existing documents in ascending
+    /// Adds a new term with its postings; `None` unless the postings belong to existing documents and are in ascending
     /// order.
     pub(super) fn add_term(&mut self, name: &str, postings: Vec<Posting>) -> Option<()> {
         if postings.is_empty() || self.numbers.contains_key(name) {

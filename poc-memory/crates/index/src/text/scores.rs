@@ -12,11 +12,11 @@ use poc_rank::standard_score::Moments;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
-/// The maximum number of URLs in a query that are replaced by the names in them. Each costs a pass over it.
+/// The maximum number of URLs in a query that are replaced by the names in them. Each one costs a pass over the query.
 const MAX_URLS: usize = 8;
 
-/// The terms and names of a query. It holds a read lock on the index: do not keep it for long, and do not read
-/// the index otherwise in the meantime.
+/// The terms and names of a query. It holds a read lock on the index: keep it only briefly, and do not read the index
+/// in any other way meanwhile.
 pub struct QueryTerms<'a> {
     postings: ReadGuard<'a, Postings>,
     tokenizer: &'a Tokenizer,
@@ -43,21 +43,21 @@ impl<'a> QueryTerms<'a> {
         let mut query = Cow::Borrowed(query);
         let names = tokenizer.names(&query).into_iter().filter(|name| !is_indexed(name));
         let pages = names.filter_map(|name| Some((names_in_url(&name.spelling)?, name.spelling)));
-        // The URL of a ticket that occurs in no note is replaced by the name of the ticket.
+        // If the URL of a ticket occurs in no note, it is replaced by the name of the ticket.
         for (names, url) in pages.take(MAX_URLS) {
             query = query.replace(&url, &names).into();
         }
         QueryTerms { terms: tokenizer.query(&query), names: tokenizer.names(&query), postings, tokenizer }
     }
 
-    /// The notes that contain a name of the query (`INC-90037`, `store_open`, `src/main.rs`) as a whole. A note is
-    /// repeated for each of the names.
+    /// The notes that contain a whole name of the query (`INC-90037`, `store_open`, `src/main.rs`). A note is returned
+    /// once per name that it contains.
     pub fn nodes_with_names(&self) -> impl Iterator<Item = NodeId> {
         self.names.iter().flat_map(|name| self.postings.nodes_with_term(&name.whole))
     }
 
-    /// The names of the query, folded, that occur as a whole in none of the notes accepted by `is_visible`, and
-    /// that `is_key` does not accept in their original spelling.
+    /// The folded names of the query that no note accepted by `is_visible` contains as a whole, and whose original
+    /// spelling is not accepted by `is_key`.
     pub fn missing_names(
         &self,
         is_visible: &dyn Fn(NodeId) -> bool,
@@ -69,7 +69,7 @@ impl<'a> QueryTerms<'a> {
         self.names.iter().filter(move |name| !is_indexed(name)).map(|name| name.whole.as_str())
     }
 
-    /// Whether a word occurs in a note accepted by `is_visible`, or in `also`, a text outside the index.
+    /// Whether a word occurs in a note accepted by `is_visible`, or in `also`, which is a text outside the index.
     pub fn is_indexed(&self, word: &str, also: &str, is_visible: &dyn Fn(NodeId) -> bool) -> bool {
         let also = self.tokenizer.terms(also);
         let is_indexed =
@@ -83,8 +83,8 @@ impl<'a> QueryTerms<'a> {
         !self.terms.is_empty() && self.terms.iter().all(|term| other.contains(term))
     }
 
-    /// The share of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]), 0–1: in its
-    /// title, its text or `key`, which is not part of the index. The notes in `except` do not count in the IDF, as if
+    /// The share, 0–1, of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]) in its
+    /// title, its text or `key`, which is not part of the index. The notes in `except` are left out of the IDF as if
     /// they did not exist.
     pub fn coverage(&self, id: NodeId, key: &str, except: &[NodeId]) -> f64 {
         let (postings, key) = (&self.postings, self.tokenizer.terms(key));
@@ -119,7 +119,7 @@ impl<'a> TextScores<'a> {
         self.terms.postings.scored(&self.scores, is_wanted).map(|(id, score)| TextHit { id, score })
     }
 
-    /// The `k` best notes that `keep` accepts, best first, ties by id.
+    /// The `k` best notes that `keep` accepts, best first. Equal scores are ordered by id.
     pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
         let best = self.terms.postings.best(&self.scores, k, keep).into_iter();
         best.map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
@@ -138,7 +138,7 @@ impl<'a> TextScores<'a> {
         JoinedScores::of_terms(&self.terms.terms, &self.terms.postings, self.parameters)
     }
 
-    /// The score of a note; 0 if it contains no term.
+    /// The score of a note; 0 if the note contains no term of the query.
     pub fn of(&self, id: NodeId) -> f64 {
         self.terms.postings.score(&self.scores, id)
     }

@@ -1,5 +1,4 @@
-//! The saved form of the inverted index. It contains documents and postings, so that opening it need not
-//! read any note.
+//! The saved form of the inverted index. It contains documents and postings, so opening it need not read any note.
 
 use super::postings::{Lengths, Posting, Postings};
 use crate::error::IndexError;

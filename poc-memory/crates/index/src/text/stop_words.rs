@@ -1,5 +1,5 @@
-//! English stop words, which queries ignore: question words, pronouns, auxiliaries, articles and the most
-//! common prepositions. The list is deliberately short, because `not`, `new` or `over` may matter.
+//! English stop words, which queries ignore: question words, pronouns, auxiliaries, articles and the most common
+//! prepositions. The list is deliberately short, because words such as `not`, `new` or `over` may matter.
 
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-/// The default settings, read once: they are asked for in the innermost loop of a test.
+/// The default settings, read only once because the innermost loop of a test needs them.
 fn config() -> poc_config::TextConfig {
     static CONFIG: LazyLock<poc_config::TextConfig> =
         LazyLock::new(|| poc_config::Config::defaults().unwrap().text);
@@ -173,7 +173,7 @@ fn names_of_a_query_and_the_coverage_of_a_note() {
     drop(scores);
     // A word that occurs in no note lowers the coverage of all notes.
     assert!(index.query_terms("zebra in the harbour").coverage(notes[0].id, "", &[]) < 0.5);
-    // The key counts if it is given.
+    // The key counts if it is passed.
     assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "", &[]), 0.0);
     assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "zebra/2", &[]), 1.0);
     // A note that is left out counts as little as one that does not exist.

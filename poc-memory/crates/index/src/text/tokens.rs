@@ -43,14 +43,14 @@ pub(super) struct Tokenizer {
 
 /// A name in a query.
 pub(super) struct Name {
-    /// Its term as indexed.
+    /// The indexed term of the name.
     pub(super) whole: String,
-    /// Its spelling in the query.
+    /// The spelling in the query.
     pub(super) spelling: String,
 }
 
 impl Tokenizer {
-    /// The tokenizer for a Snowball language, or for `none`, which does not stem.
+    /// Creates a tokenizer for a Snowball language, or for `none`, which does not stem.
     pub(super) fn new(language: &str) -> Result<Self> {
         let stemmer = match LANGUAGES.iter().find(|(name, _)| *name == language) {
             Some((_, algorithm)) => Some(Stemmer::create(*algorithm)),
@@ -73,7 +73,7 @@ impl Tokenizer {
         terms
     }
 
-    /// The distinct terms of a query. Stop words (`what did she`) are left out unless there are no other words.
+    /// The distinct terms of a query. Stop words (`what did she`) are omitted unless there are no other words.
     pub(super) fn query(&self, text: &str) -> Vec<String> {
         let (mut content, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
         self.each(text, &mut |term, stop| {
@@ -154,8 +154,8 @@ pub(crate) fn names_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
     runs_at(text).filter(|(_, run)| is_name(run) && identifier(run).is_some())
 }
 
-/// The names in the path of a URL, such as a ticket number, separated by spaces; `None` if there are none or
-/// the text is not a URL.
+/// The names in the path of a URL, such as a ticket number, separated by spaces; `None` if there are none or the text
+/// is not a URL.
 pub(super) fn names_in_url(url: &str) -> Option<String> {
     let (_, page) = url.split_once("://")?;
     let names: Vec<&str> = page.split(['/', '?', '#', '=']).skip(1).flat_map(names).collect();
@@ -195,7 +195,7 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let at = text.len() - rest.len();
         let (run, tail) = rest.split_at_checked(end)?;
         rest = tail;
-        // Drops the `'s` of identifiers, as in `INC-301's owner`. For plain words the stemmer does that.
+        // The `'s` of identifiers is dropped here, as in `INC-301's owner`. For plain words the stemmer does that.
         let owner = without_possessive(run);
         Some((at, if owner.len() < run.len() && identifier(owner).is_some() { owner } else { run }))
     })
@@ -253,7 +253,7 @@ fn identifier(run: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Whether a run is obviously no identifier, as most words are: small ASCII letters, perhaps after a capital.
+/// Whether a run is obviously no identifier, like most words: lower-case ASCII letters, perhaps after a capital.
 fn is_plain(run: &str) -> bool {
     let small = run.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or(run);
     small.bytes().all(|byte| byte.is_ascii_lowercase())

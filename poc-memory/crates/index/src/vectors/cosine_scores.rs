@@ -11,19 +11,19 @@ use poc_rank::standard_score::Moments;
 use poc_rank::top_k::Ranked;
 use rustc_hash::FxHashSet;
 
-/// The number of notes sampled to estimate the moments of all cosines when the HNSW graph is used. The errors
-/// of mean and deviation are then a few hundredths of a deviation.
+/// The number of notes sampled to estimate the moments of all cosines when the HNSW graph is used. The standard errors
+/// of the estimated mean and deviation are then a few hundredths of a deviation.
 const SAMPLE: usize = 2048;
 
-/// The cosine of every live note's nearest part with a vector. It holds a read lock on the index, so do not
-/// keep it for long.
+/// The cosine of a vector with the nearest part of every live note. It holds a read lock on the index, so keep it only
+/// briefly.
 ///
-/// Below the threshold for HNSW all cosines are known and all results are exact. Above it, the cosine of a
-/// single note is computed on demand and is exact as well; [`CosineScores::best`] searches the graph, and
+/// Below the threshold for HNSW, all cosines are computed and all results are exact. Above it, the cosine of a single
+/// note is computed on demand and is exact as well; [`CosineScores::best`] searches the graph, and
 /// [`CosineScores::moments`] are estimated from 2,048 notes at equal intervals in the index.
 pub struct CosineScores<'a> {
     pub(super) state: RwLockReadGuard<'a, State>,
-    // `None` for the zero vector, which is near to nothing.
+    // `None` for the zero vector, which is not similar to anything.
     pub(super) query: Option<Code>,
     // `None` if the HNSW graph is used.
     all: Option<All>,
@@ -60,7 +60,7 @@ impl All {
 }
 
 impl<'a> CosineScores<'a> {
-    /// The cosines with an encoded vector.
+    /// Computes the cosines with an encoded vector.
     pub(super) fn of_query(query: Option<Code>, state: RwLockReadGuard<'a, State>) -> Self {
         let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
         let all = all.map(|query| All::of(&state.rows, query));
@@ -72,14 +72,14 @@ impl<'a> CosineScores<'a> {
         self.all.is_some() || self.query.is_none()
     }
 
-    /// The cosine of a live note's nearest part; `None` if the note has no vector.
+    /// The cosine of a live note's nearest part, −1 to 1; `None` if the note has no vector.
     pub fn of(&self, id: NodeId) -> Option<f64> {
         let Some(all) = &self.all else { return self.nearest_part(id).map(|hit| hit.cosine) };
         let place = self.state.rows.slot_of(id)?;
         all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
-    /// A live note's nearest part.
+    /// The nearest part of a live note; `None` if the note has no vector.
     pub fn nearest_part(&self, id: NodeId) -> Option<VectorHit> {
         let owner = self.state.rows.owner(id).filter(|owner| owner.live)?;
         self.nearest_part_of(owner).map(VectorHit::from)
@@ -98,8 +98,7 @@ impl<'a> CosineScores<'a> {
         best
     }
 
-    /// The moments of the cosines of all live notes except the `hidden` ones. A note without a vector counts
-    /// as 0.
+    /// The moments of the cosines of all live notes except the `hidden` ones. A note without a vector counts as 0.
     pub fn moments(&self, hidden: &FxHashSet<NodeId>) -> Moments {
         let mut sums = self.all.as_ref().map(|all| all.sums).unwrap_or_default();
         if self.all.is_some() {
@@ -121,7 +120,7 @@ impl<'a> CosineScores<'a> {
         sums.times(step)
     }
 
-    /// The `k` nearest notes that `keep` accepts, with their cosines, best first, ties by id.
+    /// The `k` nearest notes that `keep` accepts, with their cosines, best first. Equal cosines are ordered by id.
     pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<(NodeId, f64)> {
         let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
         let rows = &self.state.rows;

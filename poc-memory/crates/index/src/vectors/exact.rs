@@ -19,8 +19,8 @@ impl Filter<'_> {
     }
 }
 
-/// The `k` nodes with the highest of the given scores, one for each slot; ties by id. Scores that are not finite are
-/// left out. `keep` is called only for nodes that are near enough to be among them.
+/// The `k` nodes with the highest of the given scores, one score per slot. Equal scores are ordered by id. Scores that
+/// are not finite are skipped. `keep` is only called for nodes with a sufficient score.
 pub(super) fn best_scored(
     rows: &Rows,
     scores: &[f64],
@@ -29,7 +29,7 @@ pub(super) fn best_scored(
 ) -> Vec<Ranked<()>> {
     let mut top: Top<Ranked<()>> = Top::new(k);
     for (owner, &score) in rows.slots().iter().zip(scores) {
-        // Rejects most notes cheaply.
+        // This comparison rejects most notes cheaply.
         if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
             continue;
         }
@@ -42,7 +42,7 @@ pub(super) fn best_scored(
     top.into_sorted()
 }
 
-/// The `k` nearest nodes by their best part. Of equal parts the first one counts.
+/// The `k` nearest nodes by their best part. Of equally near parts, the first one counts.
 pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);
     quantized::dots(&query.values, rows.codes(), &mut dots);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The directory of the files and the fingerprint they must have.
+/// The directory of the files, and their expected fingerprint.
 #[derive(Debug)]
 pub(super) struct Files {
     directory: PathBuf,
@@ -33,9 +33,9 @@ struct Entry {
 
 #[derive(Serialize, Deserialize)]
 struct SavedRows {
-    // Id and whether the node is live, by slot.
+    // The id of each slot, and whether its node is live.
     places: Vec<Option<([u8; 16], bool)>>,
-    // Slot of the node and part, by row.
+    // The slot of the node and the part, by row.
     parts: Vec<(u32, u16)>,
     #[serde(with = "serde_bytes")]
     codes: Vec<u8>,
@@ -74,7 +74,7 @@ fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
     })
 }
 
-/// `None` when the bytes are no rows of vectors with so many dimensions.
+/// Decodes rows of vectors; `None` if the bytes are invalid or the vectors have another number of dimensions.
 fn decode_rows(bytes: &[u8], dimensions: usize) -> Option<Rows> {
     let saved: SavedRows = postcard::from_bytes(bytes).ok()?;
     let places = saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
@@ -141,7 +141,7 @@ impl Files {
         Some((rows, hnsw, applied))
     }
 
-    /// The files that are not as they were written. Files that a manifest of other settings lists are not looked at.
+    /// The files that are damaged. Files listed in a manifest of other settings are not checked.
     pub(super) fn damaged(&self) -> Vec<PathBuf> {
         if atomic_file::is_damaged(&self.manifest()) {
             return vec![self.manifest()];
@@ -154,7 +154,7 @@ impl Files {
             Some(damaged.map(|part| self.directory.join(&part.name)).collect::<Vec<_>>())
         };
         let found = damaged().unwrap_or_default();
-        // A checkpoint in between has replaced them.
+        // A checkpoint may have replaced the files during the check, so it is repeated once.
         if found.is_empty() { found } else { damaged().unwrap_or_default() }
     }
 

@@ -1,6 +1,6 @@
 //! The vectors of the HNSW graph, and the distance between two of them.
 //!
-//! Such a vector is a code, and behind it the four bytes of its inverse length. The distance then takes one dot product;
+//! Such a vector is a code followed by the four bytes of its inverse length. The distance then takes one dot product;
 //! usearch's own cosine takes three.
 
 use super::quantized::{self, Code};
@@ -8,28 +8,28 @@ use multiversion::multiversion;
 use std::fmt::Display;
 use usearch::{Index, VectorType};
 
-/// The number of values behind the code: the bytes of an `f32`.
+/// The number of values after the code: the bytes of an `f32`.
 const LENGTH_BYTES: usize = size_of::<f32>();
 
-/// The number of values of a vector of the graph.
+/// The number of values of a graph vector.
 pub(super) fn width(dimensions: usize) -> usize {
     dimensions + LENGTH_BYTES
 }
 
-/// The vector of a code.
+/// The graph vector of a code.
 pub(super) fn encode(values: &[i8], inverse: f32) -> Vec<i8> {
     let length = inverse.to_ne_bytes().map(u8::cast_signed);
     [values, &length].concat()
 }
 
 impl Code {
-    /// Its vector of the graph.
+    /// The graph vector of this code.
     pub(super) fn graph_vector(&self) -> Vec<i8> {
         encode(&self.values, self.inverse)
     }
 }
 
-/// 1 - the cosine of two vectors of the graph: 0 to 2.
+/// The distance of two graph vectors: 1 − cosine, 0–2.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 fn distance(a: &[i8], b: &[i8]) -> f32 {
     let (Some((a, a_length)), Some((b, b_length))) = (a.split_last_chunk(), b.split_last_chunk()) else {
@@ -43,19 +43,19 @@ fn inverse(bytes: &[i8; LENGTH_BYTES]) -> f32 {
     f32::from_ne_bytes(bytes.map(i8::cast_unsigned))
 }
 
-/// Makes [`distance`] the distance of a graph over vectors of this many dimensions. Without it, usearch compares without
-/// SIMD instructions; its own kernels for them take a tenth of a clean build.
+/// Makes [`distance`] the distance function of a graph over vectors of this many dimensions. Otherwise usearch would
+/// compare without SIMD instructions, because its own SIMD kernels, which take a tenth of a clean build, are disabled.
 ///
 /// # Errors
-/// usearch's own, when it refuses the distance.
+/// The error of usearch if it rejects the function.
 #[allow(unsafe_code, reason = "usearch passes the vectors that it compares as pointers")]
 pub(super) fn set_distance(graph: &mut Index, dimensions: usize) -> Result<(), impl Display> {
     let width = width(dimensions);
     i8::change_metric(
         graph,
         Box::new(move |a: *const i8, b: *const i8| {
-            // SAFETY: the graph was made for vectors of `width` values, it checks the width of every vector that is
-            // added or searched for, and it keeps both alive and unchanged while it compares them.
+            // SAFETY: the graph was created for vectors of `width` values. It checks the width of every vector that is
+            // added or searched for, and keeps both alive and unchanged while it compares them.
             let (a, b) =
                 unsafe { (std::slice::from_raw_parts(a, width), std::slice::from_raw_parts(b, width)) };
             distance(a, b)

@@ -3,12 +3,12 @@
 use poc_graph::NodeId;
 use poc_rank::top_k::Ranked;
 
-/// A node near a vector, with its nearest part.
+/// A node near the query vector, with its nearest part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VectorHit {
-    /// The node.
+    /// The id of the node.
     pub id: NodeId,
-    /// The nearest part: 0 is the title, passages start at 1.
+    /// The nearest part: 0 is the title, and passages start at 1.
     pub part: u16,
     /// The cosine of that part, −1 to 1.
     pub cosine: f64,

@@ -1,8 +1,8 @@
 //! The HNSW graph over the rows (Malkov and Yashunin 2018), by usearch.
 //!
-//! The graph may lag behind the rows. Rows that are not in it yet are pending and compared one by one; rows
-//! in it that have changed since are stale and ignored. Nothing is ever removed from the graph; when too
-//! much of it is stale, it is rebuilt.
+//! The graph may lag behind the rows. Rows that are not in it yet are pending and are compared one by one. Rows in it
+//! that have changed since are stale and are ignored. Nothing is ever removed from the graph; it is rebuilt when too
+//! much of it is stale.
 
 use super::graph_vector;
 use super::quantized::Code;
@@ -16,8 +16,8 @@ use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 /// The number of rows added in one step, which takes a few milliseconds.
 const STEP: usize = 16;
 
-/// After a change, twice as many rows as it affected are added, plus `MORE`. At most `MAX_AFFECTED` affected rows count.
-/// The graph catches up without delaying the writer for long.
+/// After a change, twice as many rows are added as it affected, plus `MORE`, where at most `MAX_AFFECTED` affected rows
+/// count. The graph then catches up without delaying the writer for long.
 const MORE: usize = 64;
 const MAX_AFFECTED: usize = 512;
 
@@ -50,7 +50,7 @@ pub(super) struct Options {
     pub(super) connectivity: usize,
     pub(super) expansion_add: usize,
     pub(super) expansion_search: usize,
-    /// The number of searchable rows from which on the graph is used.
+    /// The number of searchable rows from which the graph is used.
     pub(super) min_rows: usize,
 }
 
@@ -65,7 +65,7 @@ impl Options {
         }
     }
 
-    /// An empty graph.
+    /// Creates an empty graph.
     fn graph(&self) -> Result<Index> {
         let mut graph = self.graph_without_distance()?;
         self.set_distance(&mut graph)?;
@@ -76,8 +76,8 @@ impl Options {
         Index::new(&IndexOptions {
             dimensions: graph_vector::width(self.dimensions),
             metric: MetricKind::Cos,
-            // Uses the codes directly: half floats take twice the memory, and usearch's own quantization to bytes
-            // would lose precision.
+            // The graph uses the codes directly: half floats would take twice the memory, and usearch's own
+            // quantization to bytes would lose precision.
             quantization: ScalarKind::I8,
             connectivity: self.connectivity,
             expansion_add: self.expansion_add,
@@ -143,7 +143,7 @@ impl Hnsw {
     /// Adds some pending rows. Returns whether more are left.
     pub(super) fn advance(&mut self, rows: &Rows) -> Result<bool> {
         if rows.searchable() < self.options.min_rows {
-            // Well below the threshold the graph is not worth its memory.
+            // Far below the threshold, the graph is not worth its memory.
             if rows.searchable() < self.options.min_rows / 2 {
                 self.clear(rows);
             }
@@ -193,7 +193,7 @@ impl Hnsw {
         Ok(())
     }
 
-    /// About `count` rows near the code; `None` if the search fails.
+    /// About `count` rows near a code; `None` if the search fails.
     pub(super) fn search(&self, code: &Code, count: usize) -> Option<Vec<u32>> {
         let matches = self.graph.as_ref()?.search(&code.graph_vector(), count).ok()?;
         let row =
@@ -201,7 +201,7 @@ impl Hnsw {
         Some(matches.keys.iter().filter_map(row).collect())
     }
 
-    /// The rows of its keys and the encoded graph; `None` if there is no graph.
+    /// The row of each key, and the encoded graph; `None` if there is no graph.
     pub(super) fn encode(&self) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
         let Some(graph) = &self.graph else { return Ok(None) };
         let mut bytes = vec![0; graph.serialized_length()];
@@ -220,7 +220,7 @@ impl Hnsw {
             {
                 return None;
             }
-            // Loading a graph sets the distance that usearch has for its kind of values.
+            // Loading a graph resets the distance function to usearch's own.
             options.set_distance(&mut graph).ok()?;
             graph.change_expansion_add(options.expansion_add);
             graph.change_expansion_search(options.expansion_search);

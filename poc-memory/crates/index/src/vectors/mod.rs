@@ -1,4 +1,4 @@
-//! The vector index: an exact scan while it is small, HNSW when it is large.
+//! The vector index: an exact scan if it is small, and HNSW if it is large.
 
 mod cosine_scores;
 mod exact;
@@ -47,11 +47,11 @@ pub struct VectorIndex {
 }
 
 impl VectorIndex {
-    /// Opens the saved files in a directory if they are valid and match the embedder and the settings.
-    /// Otherwise the index starts empty and must be rebuilt.
+    /// Opens the saved files in a directory if they are valid and match the embedder and the settings. Otherwise the
+    /// index starts empty and must be rebuilt.
     ///
     /// # Errors
-    /// `invalid_config` when a setting is out of range.
+    /// `invalid_config` if a setting is out of range.
     pub fn open(
         directory: &Path,
         config: &poc_config::VectorsConfig,
@@ -64,11 +64,10 @@ impl VectorIndex {
         Ok(index)
     }
 
-    /// Like [`VectorIndex::open`], but nothing is read before [`Index::load`], and readers wait for
-    /// [`Index::release`].
+    /// Like [`VectorIndex::open`], but nothing is read before [`Index::load`], and readers wait for [`Index::release`].
     ///
     /// # Errors
-    /// `invalid_config` when a setting is out of range.
+    /// `invalid_config` if a setting is out of range.
     pub fn closed(
         directory: &Path,
         config: &poc_config::VectorsConfig,
@@ -107,12 +106,12 @@ impl VectorIndex {
         }
     }
 
-    /// The `k` nearest nodes that `keep` accepts, each with its best part, best first, ties by id. `keep` is
-    /// called only for nodes near enough to be among them, possibly more than once. The zero vector has no
-    /// nearest nodes.
+    /// The `k` nearest nodes that `keep` accepts, each with its best part, best first. Equal cosines are ordered by id.
+    /// `keep` is only called for nodes that are near enough, possibly more than once. The zero vector has no nearest
+    /// nodes.
     ///
     /// # Errors
-    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
+    /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     pub fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>> {
         self.find(vector, k, Filter { titles: false, keep })
     }
@@ -120,7 +119,7 @@ impl VectorIndex {
     /// Like [`VectorIndex::search`], but only over titles (part 0).
     ///
     /// # Errors
-    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
+    /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     pub fn search_titles(
         &self,
         vector: &[f32],
@@ -130,7 +129,7 @@ impl VectorIndex {
         self.find(vector, k, Filter { titles: true, keep })
     }
 
-    /// The unit vectors of a node in any state, ordered by part. Parts without content have none.
+    /// The unit vectors of a node in any state, sorted by part. Parts without content have no vector.
     pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
         let state = self.read();
         let rows = &state.rows;
@@ -143,9 +142,9 @@ impl VectorIndex {
         parts
     }
 
-    /// The similarity of the texts of two nodes in any state: the greatest cosine of any pair of their
-    /// passages. The title is used only for a node without passages, because short titles are similar without
-    /// meaning much. `None` if either node has no vector.
+    /// The similarity of the texts of two nodes in any state: the highest cosine of any pair of their passages, −1 to
+    /// 1. The title is only used for a node without passages, because short titles can be similar without any related
+    /// content. `None` if either node has no vector.
     pub fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.read();
         let rows = &state.rows;
@@ -158,10 +157,10 @@ impl VectorIndex {
             .max_by(f64::total_cmp)
     }
 
-    /// The cosines of all live notes with a vector.
+    /// The cosines of a vector with all live notes that have a vector.
     ///
     /// # Errors
-    /// `invalid_argument` when the vector has the wrong length or values that are not finite.
+    /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
     pub fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
         Ok(CosineScores::of_query(self.code(vector)?, self.read()))
     }
@@ -196,8 +195,8 @@ impl VectorIndex {
         state.hnsw.is_unfinished(&state.rows)
     }
 
-    /// Adds the missing rows to the HNSW graph until none is left or `stop` returns `true`. It works in small
-    /// steps, so that searches and changes can run in between. A row takes about 0.2 ms.
+    /// Adds the missing rows to the HNSW graph until none are left or `stop` returns `true`. It works in small steps,
+    /// so that searches and changes can run in between. Each row takes about 0.2 ms.
     pub fn finish(&self, stop: &dyn Fn() -> bool) {
         while !stop() && self.advance() {}
     }
@@ -273,9 +272,10 @@ impl Index for VectorIndex {
         state.applied = state.applied.max(seq);
         state.changes += 1;
         drop(state);
-        // Not during a rebuild, which would delay the open; searches scan until the graph is ready.
+        // The graph is not extended during a rebuild, which would delay the open; searches scan until the graph is
+        // ready.
         if seq > 0 {
-            // Enough steps to keep up with the changes. The rest is done in idle time.
+            // These steps suffice to keep up with the changes. The rest is done in idle time.
             for _ in 0..hnsw::steps(changed_rows) {
                 if !self.advance() {
                     break;

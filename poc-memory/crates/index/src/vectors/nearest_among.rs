@@ -7,12 +7,12 @@ use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
 
 impl CosineScores<'_> {
-    /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions
-    /// in `from` with the cosines, best first, ties by id. A note of `from` is represented by its passage that
-    /// is nearest to the query, and compared with all passages of the note of `to`. A note without passages is
-    /// represented by its title.
+    /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions in
+    /// `from` with the cosines, best first. Equal cosines are ordered by id. A note of `from` is represented by its
+    /// passage that is nearest to the query, and compared with all passages of the note of `to`. A note without
+    /// passages is represented by its title.
     ///
-    /// The cost is the number of notes in `from` times the number of passages in `to`.
+    /// The cost is proportional to the number of notes in `from` times the number of passages in `to`.
     pub fn nearest_among(
         &self,
         to: &[NodeId],

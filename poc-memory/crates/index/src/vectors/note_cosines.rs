@@ -12,15 +12,15 @@ use poc_graph::error::Result;
 use poc_rank::top_k::{Ranked, Top};
 use rustc_hash::FxHashMap;
 
-/// The number of rows that are compared with all queries before the next ones are read. The codes of so many fit
-/// into the first-level cache of a processor.
+/// The number of rows that are compared with all queries before the next rows are read. The codes of that many rows fit
+/// into a processor's first-level cache.
 const BLOCK: usize = 64;
 
-/// The cosines of live notes with some new notes: of two notes, that of their nearest parts. It holds a read lock
-/// on the index, so do not keep it for long.
+/// The cosines of live notes with some new notes. The cosine of two notes is that of their nearest parts. It holds a
+/// read lock on the index, so keep it only briefly.
 ///
-/// Below the threshold for HNSW all cosines are computed at once, and all results are exact. Above it, the cosine
-/// of a single note is computed on demand and is exact as well; [`NoteCosines::best`] searches the graph.
+/// Below the threshold for HNSW, all cosines are computed at once, and all results are exact. Above it, the cosine of a
+/// single note is computed on demand and is exact as well; [`NoteCosines::best`] searches the graph.
 pub struct NoteCosines<'a> {
     state: RwLockReadGuard<'a, State>,
     notes: Vec<NewNote>,
@@ -33,10 +33,10 @@ struct NewNote {
 }
 
 impl VectorIndex {
-    /// The cosines with new notes, given the vectors of each. Zero vectors are ignored.
+    /// Computes the cosines with new notes, given the vectors of each. Zero vectors are ignored.
     ///
     /// # Errors
-    /// `invalid_argument` when a vector has the wrong length or values that are not finite.
+    /// `invalid_argument` if a vector has the wrong length or contains values that are not finite.
     pub fn note_cosines(&self, notes: &[&[Vec<f32>]]) -> Result<NoteCosines<'_>> {
         let codes =
             |parts: &&[Vec<f32>]| parts.iter().filter_map(|part| self.code(part).transpose()).collect();
@@ -81,7 +81,7 @@ fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
 }
 
 impl NoteCosines<'_> {
-    /// Whether all cosines are known. Otherwise the graph is used.
+    /// Whether all cosines are known. If not, the graph is used.
     pub fn is_exact(&self) -> bool {
         !self.state.hnsw.is_ready(&self.state.rows)
     }
@@ -101,8 +101,8 @@ impl NoteCosines<'_> {
         all.get(slot as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
-    /// The `k` notes nearest to new note number `new` that `keep` accepts, each with its nearest part, best first,
-    /// ties by id. `keep` is called only for notes near enough to be among them.
+    /// The `k` notes nearest to new note number `new` that `keep` accepts, each with its nearest part, best first.
+    /// Equal cosines are ordered by id. `keep` is only called for notes that are near enough.
     pub fn best(&self, new: usize, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
         let Some(new) = self.notes.get(new).filter(|_| k > 0) else { return Vec::new() };
         let Some(all) = &new.all else { return self.best_by_graph(new, k, keep) };
@@ -127,7 +127,8 @@ impl NoteCosines<'_> {
         top.into_sorted().into_iter().map(VectorHit::from).collect()
     }
 
-    /// The part of a live note that is nearest to any part of a new one; of equal ones the first.
+    /// The part of a live note that is nearest to any part of a new note. Of equally near parts, the first one is
+    /// returned.
     fn nearest_part(&self, new: &NewNote, id: NodeId) -> Option<Ranked<u16>> {
         let rows = &self.state.rows;
         let owner = rows.owner(id).filter(|owner| owner.live)?;

@@ -9,25 +9,25 @@ const CHUNK: usize = 128;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Code {
     pub(super) values: Vec<i8>,
-    /// 1 / the Euclidean length of `values`.
+    /// The reciprocal of the Euclidean length of `values`.
     pub(super) inverse: f32,
 }
 
 impl Code {
-    /// Quantizes a vector; `None` if it has no direction: all zeros, or values that are not finite.
+    /// Quantizes a vector; `None` if it has no direction (all zeros, or values that are not finite).
     pub(super) fn of(vector: &[f32]) -> Option<Code> {
         let greatest = vector.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
         if !vector.iter().all(|value| value.is_finite()) || greatest == 0.0 {
             return None;
         }
-        // Divides first, because 127 / greatest may overflow.
+        // The division comes first, because 127 / greatest may overflow.
         let values: Vec<i8> = vector.iter().map(|value| (value / greatest * 127.0).round() as i8).collect();
         let inverse = inverse_length(&values);
         Some(Code { values, inverse })
     }
 }
 
-/// 1 / the Euclidean length. At least one value must not be 0.
+/// The reciprocal of the Euclidean length. At least one value must not be 0.
 pub(super) fn inverse_length(values: &[i8]) -> f32 {
     let square: i32 = values.iter().map(|&value| i32::from(value) * i32::from(value)).sum();
     1.0 / (square.max(1) as f32).sqrt()
@@ -58,15 +58,15 @@ pub(super) fn of_scaled(scaled: f64, inverse: f32) -> f64 {
 /// Appends to `dots` the dot product of `query` with each of the `rows`, which are contiguous.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
-    // Widened once instead of for every row, which takes a third of the time of a product.
+    // The query is widened once instead of for every row, which would take a third of the time of a product.
     let wide: Vec<i16> = query.iter().map(|&value| value.into()).collect();
     for row in rows.chunks_exact(query.len().max(1)) {
         dots.push(dot(&wide, row));
     }
 }
 
-/// The dot product of two codes. It is always inlined, so that it is compiled for the same processor features
-/// as its caller.
+/// The dot product of two codes. It is always inlined, so that it is compiled for the same processor features as its
+/// caller.
 #[inline(always)]
 pub(super) fn dot<T: Copy + Into<i32>>(a: &[T], b: &[i8]) -> i32 {
     // Sums of a fixed number of products compile to instructions that multiply and add pairs of values.

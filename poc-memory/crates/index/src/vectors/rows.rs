@@ -12,7 +12,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The metadata of one vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
-    /// The slot of its node; [`NONE`] if the row is empty.
+    /// The slot of the node; [`NONE`] if the row is empty.
     pub(super) node: u32,
     /// The next row of the same node.
     next: u32,
@@ -29,8 +29,8 @@ pub(super) struct Owner {
     first: u32,
 }
 
-/// The vectors of all nodes. Those of nodes that are not live or not known yet cannot be searched; they are
-/// kept because a node may become live again, and because a vector may arrive before its node.
+/// The vectors of all nodes. Vectors of nodes that are not live or not known yet cannot be searched. They are kept
+/// because a node may become live again, and because a vector may arrive before its node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     dimensions: usize,
@@ -129,7 +129,7 @@ impl Rows {
         self.owners.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
-    /// Sets the vector of a part. Returns its row if that changed anything.
+    /// Sets the vector of a part. Returns its row if anything changed.
     pub(super) fn put(&mut self, id: NodeId, part: u16, code: &Code) -> Option<u32> {
         let place = self.get_or_insert_slot(id);
         let owner = (*self.owners.get(place as usize)?)?;
@@ -178,7 +178,7 @@ impl Rows {
         rows
     }
 
-    /// Sets whether searches can find a node. Returns its rows if that changed anything.
+    /// Sets whether searches can find a node. Returns the node's rows if anything changed.
     pub(super) fn set_live(&mut self, id: NodeId, live: bool) -> Vec<u32> {
         if !live && !self.by_id.contains_key(&id) {
             return Vec::new();
@@ -199,7 +199,7 @@ impl Rows {
         rows
     }
 
-    /// The slot of a node. A node without one gets a new slot and is not live.
+    /// The slot of a node. A node without a slot gets a new one and is not live.
     fn get_or_insert_slot(&mut self, id: NodeId) -> u32 {
         if let Some(&place) = self.by_id.get(&id) {
             return place;

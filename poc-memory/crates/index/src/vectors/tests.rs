@@ -96,7 +96,7 @@ proptest! {
     // Few cases, because each one waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// With the graph from the first vector on, and without it.
+    /// Tests both with the graph in use from the first vector on, and without it.
     #[test]
     fn results_after_any_history_agree_with_the_remaining_vectors(
         steps in prop::collection::vec(step(), 0..40),
@@ -138,7 +138,7 @@ proptest! {
                 }
             };
             index.apply(seq, &deltas).unwrap();
-            // Applying a transaction again changes nothing.
+            // Applying a transaction again has no effect.
             index.apply(seq, &deltas).unwrap();
         }
         let query = random(&SeededRng::new(seed), DIMENSIONS);
@@ -405,7 +405,7 @@ fn damaged_files_are_not_loaded() {
             match damage % 3 {
                 0 => bytes[at] ^= 1 << (damage % 8),
                 1 => bytes.truncate(at),
-                // Four bytes in the header of usearch.
+                // Inverts four bytes in usearch's header.
                 _ => bytes[at % 64..].iter_mut().take(4).for_each(|byte| *byte = !*byte),
             }
             std::fs::write(&path, bytes).unwrap();

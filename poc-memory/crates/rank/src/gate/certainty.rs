@@ -1,36 +1,37 @@
-//! The gate `certainty`: one number decides. It combines the coverage of the question by the notes found with the
+//! The gate `certainty`, which decides by one number: the coverage of the question by a note found, plus the weighted
 //! cosine of the nearest note.
 //!
-//! Neither is enough alone: a note may contain every word of a question and be about something else, and a cosine
-//! cannot see a name that the store does not know. When a cross-encoder has scored the notes, its likelihood decides
-//! alone.
+//! Neither of them suffices alone. A note may contain every word of a question and be about something else, and a
+//! cosine does not reveal that the store lacks a name. If a cross-encoder has scored the notes, only its likelihood
+//! counts.
 
 use super::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How well a question and the notes found agree.
+/// How well the notes found match a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CertaintySignals {
-    /// The greatest share of the question, 0–1, that one of the notes found covers, by the weight of its words.
-    /// Words that no note has lower it.
+    /// The highest share of the question, 0–1, that one of the notes found covers. Words are weighted by rarity; words
+    /// that no note contains lower the share.
     pub coverage: f64,
-    /// The greatest cosine of the question with any note, −1 to 1.
+    /// The highest cosine of the question with any note, −1 to 1.
     pub cosine: f64,
-    /// The greatest likelihood, 0–1, that a note answers the question, if a cross-encoder has scored the notes.
+    /// The highest likelihood, 0–1, that a note answers the question; `None` if no cross-encoder has scored the notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likelihood: Option<f64>,
-    /// Coverage plus the weighted cosine; the likelihood instead, if there is one.
+    /// The value that is compared with the thresholds: the likelihood if there is one, otherwise the coverage plus the
+    /// weighted cosine.
     pub certainty: f64,
 }
 
 impl CertaintySignals {
-    /// Combines both: `certainty = coverage + weight · cosine`.
+    /// Combines coverage and cosine: `certainty = coverage + weight · cosine`.
     pub fn of(coverage: f64, cosine: f64, weight: f64) -> CertaintySignals {
         CertaintySignals { coverage, cosine, likelihood: None, certainty: coverage + weight * cosine }
     }
 
-    /// The same with the likelihood of a cross-encoder, which then is the certainty.
+    /// Replaces the certainty with the likelihood of a cross-encoder, if there is one.
     #[must_use]
     pub fn judged(self, likelihood: Option<f64>) -> CertaintySignals {
         CertaintySignals { likelihood, certainty: likelihood.unwrap_or(self.certainty), ..self }

@@ -1,13 +1,14 @@
-//! The gate `fused`: the weighted mean of the signals of a title decides. A gate of the GRAFT memory
+//! The gate `fused`, which decides by the weighted mean of the signals of a title. It comes from the GRAFT memory
 //! (`use_fused_gate`).
 //!
-//! `fused = Σ weightᵢ · signalᵢ / Σ weightᵢ` over `vec`, `lex` and `ce`. A signal without a value leaves both sums.
+//! `fused = Σ weightᵢ · signalᵢ / Σ weightᵢ` over `vec`, `lex` and `ce`. A signal without a value is left out of both
+//! sums.
 
 use super::{TitleSignals, Verdict};
 use poc_config::FusedConfig;
 
 impl TitleSignals {
-    /// The weighted mean, 0–1; 0 if no signal has a weight.
+    /// The weighted mean of the signals, 0–1; 0 if all weights are 0.
     pub fn weighted_mean(&self, gate: &FusedConfig) -> f64 {
         let signals =
             [(gate.vec_weight, Some(self.vec)), (gate.lex_weight, Some(self.lex)), (gate.ce_weight, self.ce)];

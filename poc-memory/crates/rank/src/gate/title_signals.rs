@@ -1,33 +1,34 @@
-//! How well a question and the title of a note agree: the signals of the gates `two-path` and `fused`.
+//! The signals of the gates `two-path` and `fused`: how well a question matches the title of a note.
 //!
-//! The merit orders candidates. Its weights are those of the GRAFT memory, whose gates these are: 2 for STRONG, 1 for
-//! WEAK, 0.45 for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals sum to at most
-//! 1, so no signal outweighs a verdict.
+//! The merit orders candidates. Its weights come from the GRAFT memory, like the gates: 2 for STRONG, 1 for WEAK, 0.45
+//! for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals add up to at most 1, so
+//! they never outweigh a verdict.
 
 use super::Verdict;
 use crate::jaccard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How well a question and a title agree. Each value is 0 to 1.
+/// How well a question matches a title. Each value is 0–1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TitleSignals {
-    /// Cosine of their vectors; 0 if it is negative.
+    /// The cosine of their vectors; negative cosines count as 0.
     pub vec: f64,
-    /// Jaccard similarity of their character trigrams.
+    /// The Jaccard similarity of their character trigrams.
     pub lex: f64,
-    /// Jaccard similarity of their words.
+    /// The Jaccard similarity of their words.
     pub jaccard: f64,
-    /// Likelihood that the note answers the question, if a cross-encoder has scored it.
+    /// The likelihood that the note answers the question; `None` if no cross-encoder has scored it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce: Option<f64>,
-    /// The weighted mean of the gate `fused`; only with that gate.
+    /// The weighted mean of the signals; `None` unless the gate is `fused`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fused: Option<f64>,
 }
 
 impl TitleSignals {
-    /// The signals of a question and a title, with the cosine of their vectors and the likelihood of a cross-encoder.
+    /// Computes the signals from a question and a title, the cosine of their vectors, and the likelihood of a
+    /// cross-encoder.
     pub fn of(question: &str, title: &str, cosine: f64, likelihood: Option<f64>) -> TitleSignals {
         TitleSignals {
             vec: cosine.clamp(0.0, 1.0),
@@ -38,7 +39,7 @@ impl TitleSignals {
         }
     }
 
-    /// What orders the candidates: the verdict first, then the signals.
+    /// The value by which candidates are ordered, 0–3: first by verdict, then by signals.
     pub fn merit(&self, verdict: Verdict) -> f64 {
         let passed = match verdict {
             Verdict::Strong => 2.0,

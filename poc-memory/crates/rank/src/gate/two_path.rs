@@ -1,9 +1,10 @@
-//! The gate `two-path`: STRONG by the spelling of a title or by its meaning. The default gate of the GRAFT memory.
+//! The gate `two-path`: a title is STRONG by its spelling or by its meaning. It is the default gate of the GRAFT
+//! memory.
 //!
-//! - Path of the spelling: `lex ≥ lex-strong-min-lex` and `vec ≥ lex-strong-min-vec`.
-//! - Path of the meaning: `vec ≥ sem-strong-min-vec` and `lex ≥ weak-min-lex + sem-margin`.
-//! - With a cross-encoder, STRONG also needs `ce ≥ strong-min-ce`.
-//! - WEAK: not STRONG, `vec ≥ weak-min-vec` and `lex ≥ weak-min-lex`.
+//! - Spelling path: `lex ≥ lex-strong-min-lex` and `vec ≥ lex-strong-min-vec`.
+//! - Meaning path: `vec ≥ sem-strong-min-vec` and `lex ≥ weak-min-lex + sem-margin`.
+//! - With a cross-encoder, STRONG also requires `ce ≥ strong-min-ce`.
+//! - WEAK: not STRONG, but `vec ≥ weak-min-vec` and `lex ≥ weak-min-lex`.
 
 use super::{TitleSignals, Verdict};
 use poc_config::TwoPathConfig;
@@ -30,7 +31,7 @@ impl TitleSignals {
         }
     }
 
-    /// The first path that leads to STRONG, whatever the cross-encoder says.
+    /// The first path that leads to STRONG, ignoring the cross-encoder.
     pub fn path(&self, gate: &TwoPathConfig) -> Option<GatePath> {
         if self.lex >= gate.lex_strong_min_lex && self.vec >= gate.lex_strong_min_vec {
             Some(GatePath::Spelling)
@@ -66,7 +67,7 @@ mod tests {
         check(0.70, 0.15, Some(GatePath::Spelling), Verdict::Strong);
         check(0.69, 0.15, None, Verdict::Miss);
         check(0.70, 0.149, None, Verdict::Miss);
-        // Nearer, and a margin above the least similarity of spelling.
+        // The meaning is closer, and the spelling is above its minimum by the margin.
         check(0.75, 0.065, Some(GatePath::Meaning), Verdict::Strong);
         check(0.75, 0.064, None, Verdict::Miss);
         check(0.749, 0.065, None, Verdict::Miss);

@@ -8,14 +8,14 @@ use poc_graph::error::Result;
 use poc_graph::time::Span;
 use std::fmt;
 
-/// The arguments of one stage in a pipeline. `Display` writes them as they follow the word of the stage.
+/// The arguments of one stage in a pipeline. `Display` writes them as they appear after the stage's word.
 #[derive(Clone, Debug)]
 pub(super) struct Arguments {
-    /// The word of the stage.
+    /// The word of the stage, such as `limit`.
     pub(super) word: &'static str,
     /// The parameters of the stage.
     pub(super) params: &'static [Param],
-    /// One value per parameter; `None` if it is not given.
+    /// One value per parameter; `None` if no value is given.
     pub(super) values: Vec<Option<Value>>,
 }
 

@@ -15,7 +15,7 @@ pub struct Pipeline {
     pub(super) used: BTreeSet<Arc<str>>,
 }
 
-/// Compares the stages and their arguments. How they were written does not matter.
+/// Compares the stages and their arguments, ignoring how they were written.
 impl PartialEq for Pipeline {
     fn eq(&self, other: &Self) -> bool {
         self.calls == other.calls
@@ -23,25 +23,25 @@ impl PartialEq for Pipeline {
 }
 
 impl Pipeline {
-    /// The names of the saved pipelines it uses, without the `@`.
+    /// The names of the saved pipelines that the pipeline uses, without the `@`.
     pub fn saved(&self) -> impl Iterator<Item = &str> {
         self.used.iter().map(|name| &**name)
     }
 
-    /// Whether it limits the number of nodes in its result. A limit in front of an algorithm does not: the
-    /// algorithm adds further nodes.
+    /// Whether the pipeline limits the number of nodes in its result. A limit before an algorithm does not count,
+    /// because the algorithm adds further nodes.
     pub fn has_limit(&self) -> bool {
         let mut last = self.calls.iter().rev().take_while(|call| call.def.kind() != Kind::Algorithm);
         last.any(|call| call.def.is_limit(&call.arguments))
     }
 
-    /// The text that its generator searches for, if it searches for one.
+    /// The text that the generator searches for; `None` if it does not search for a text.
     pub fn text(&self) -> Option<String> {
         let first = self.calls.first()?;
         first.arguments.text(first.def.text_param()?.name).ok()
     }
 
-    /// The field of its last `sort:`, as written.
+    /// The field of the last `sort:`, as written.
     pub fn sorted_by(&self) -> Option<String> {
         let sort = self.calls.iter().rev().find(|call| call.def.is_sort())?;
         sort.arguments.text("FIELD").ok()
@@ -63,11 +63,11 @@ impl fmt::Display for Pipeline {
 pub(super) struct Call {
     /// The definition of the stage.
     pub(super) def: &'static StageDef,
-    /// Whether it is negated with `!`.
+    /// Whether the stage is negated with `!`.
     pub(super) negated: bool,
-    /// The arguments.
+    /// The arguments of the stage.
     pub(super) arguments: Arguments,
-    /// The saved pipeline it comes from, if any.
+    /// The saved pipeline that the stage comes from, if any.
     pub(super) saved: Option<Arc<str>>,
 }
 

@@ -10,7 +10,7 @@ use super::value::{Relation, Value};
 use poc_graph::similar;
 use std::ops::Range;
 
-/// Returns one value per parameter, in the order of the definition; `None` where none is given. Diagnostics
+/// Returns one value per parameter, in the order of the definition; `None` for parameters without a value. Diagnostics
 /// are added to `problems`.
 pub(super) fn bind(
     stage: &RawStage,
@@ -40,7 +40,7 @@ impl Binder<'_> {
         }
         let before = self.problems.len();
         self.trailing();
-        // A stray word is probably the missing text, so only one of the two is reported.
+        // A stray word is probably the missing text, so only one of the two errors is reported.
         if self.problems.len() == before || self.def.text_param().is_none() {
             self.missing();
         }
@@ -52,7 +52,7 @@ impl Binder<'_> {
         self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{signature}`")));
     }
 
-    /// Adds a diagnostic with the corrected stage, if there is one, or else with its syntax.
+    /// Adds a diagnostic with the corrected stage if there is one, otherwise with the syntax of the stage.
     fn corrected(&mut self, span: Range<usize>, message: String, correction: Option<String>) {
         let right = correction.unwrap_or_else(|| self.def.signature());
         self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{right}`")));
@@ -74,7 +74,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The words after a stage without a `:`.
+    /// Handles the words after a stage that has no `:`.
     fn trailing(&mut self) {
         let words = &self.stage.trailing;
         let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
@@ -167,7 +167,7 @@ impl Binder<'_> {
         }
         match param.value_type.separator() {
             Some(separator) => {
-                // In a comparison only the sign may be separated by a space.
+                // In a comparison, only the sign may be followed by a space.
                 let count = match param.value_type {
                     ParamType::Text => argument.words.len(),
                     _ => 1 + usize::from(Relation::SIGNS.iter().any(|(sign, _)| *sign == first.text)),
@@ -185,7 +185,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Reports a duration in another notation, such as `7 days`; returns whether it is one.
+    /// Reports a duration in another notation, such as `7 days`. Returns whether the text is one.
     fn other_notation(&mut self, param: &Param, argument: &Argument) -> bool {
         let texts = argument.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let is_sign = |word: &Word| Relation::SIGNS.iter().any(|(sign, _)| *sign == word.text);

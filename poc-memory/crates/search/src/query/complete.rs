@@ -1,4 +1,4 @@
-//! Completion: what may follow at a place of a pipeline that is being typed, from the tables of the language.
+//! Completion: what may follow at a position of a pipeline that is being typed, from the tables of the language.
 
 use super::field::FIELDS;
 use super::lex::{self, Argument, RawStage, Word};
@@ -12,36 +12,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// One possible continuation.
+/// A possible completion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
-    /// The text that takes the place of what was typed.
+    /// The text that replaces what was typed.
     pub text: String,
-    /// `generator`, `filter`, `transform`, `algorithm`, `saved`, `parameter` or `value`.
+    /// The kind of completion: `generator`, `filter`, `transform`, `algorithm`, `saved`, `parameter` or `value`.
     pub kind: String,
-    /// What it means, in one sentence or phrase.
+    /// A description in one sentence or phrase.
     pub about: String,
 }
 
-/// What may follow at a place.
+/// The possible completions at a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completions {
-    /// Byte offset of the part that a completion replaces.
+    /// The byte offset of the part that a completion replaces.
     pub offset: usize,
-    /// Its length in bytes.
+    /// The length of that part in bytes.
     pub length: usize,
-    /// In the order of the tables.
+    /// The completions, in the order of the tables of the language.
     pub items: Vec<Completion>,
-    /// Syntax of the stage at this place.
+    /// The syntax of the stage at this position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// What is expected here: a whole number, a duration.
+    /// A description of the expected value, such as `a whole number` or `a duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expects: Option<String>,
 }
 
-/// Completes a pipeline at a byte offset, which is moved to the start of its character. `agents` are the names that
-/// `visited` and `not-visited` take.
+/// Completes a pipeline at a byte offset, which is moved to the start of its character. `agents` are the names offered
+/// for `visited` and `not-visited`.
 pub fn complete(text: &str, at: usize, names: &Names, agents: &[&str]) -> Completions {
     let at = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let before = text.get(..at).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn complete(text: &str, at: usize, names: &Names, agents: &[&str]) -> Comple
     }
     let Some(def) = find(&stage.word) else { return Completions { offset: at, ..Completions::default() } };
     let found = Place { def, stage: &stage, at, names, agents }.argument();
-    // The name of a parameter is never in quotes, so nothing fits behind one that is.
+    // The name of a parameter is never quoted, so nothing fits after a quoted word.
     let found = if text.is_char_boundary(found.offset) {
         found
     } else {
@@ -96,7 +96,7 @@ fn word(stage: &RawStage, is_first: bool, names: &Names) -> Completions {
     }
 }
 
-/// A place behind the word of a stage.
+/// A position after the word of a stage.
 struct Place<'a> {
     def: &'static StageDef,
     stage: &'a RawStage,
@@ -153,7 +153,7 @@ impl Place<'_> {
         }
     }
 
-    /// The word of an argument that the place is in or behind.
+    /// The word of an argument that contains the position or directly precedes it.
     fn last_word<'w>(&self, argument: &'w Argument) -> Option<&'w Word> {
         argument.words.last().filter(|word| word.span.end == self.at)
     }
@@ -180,7 +180,7 @@ impl Place<'_> {
         Completions { offset: from, length: self.at - from, items: items.collect(), ..Completions::default() }
     }
 
-    /// The values of a parameter, as far as the language knows them.
+    /// The values of a parameter that the language knows.
     fn values(&self, param: &Param, from: usize) -> Completions {
         let typed = self.typed(from);
         let value = |text: &str, about: &str| completion(&quoted(text), "value", about);
@@ -217,7 +217,7 @@ impl Place<'_> {
         }
     }
 
-    /// The text from an offset to the place.
+    /// The text from an offset to the position.
     fn typed(&self, from: usize) -> String {
         let start = from.saturating_sub(self.stage.span.start);
         self.stage.text.get(start..).unwrap_or_default().trim_start().to_owned()
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(at("lim^"), ("lim".into(), vec!["limit:".into()]));
         assert_eq!(at("all | ty^ | limit:5"), ("ty".into(), vec!["type:".into()]));
         assert_eq!(at("all | !sta^"), ("sta".into(), vec!["state:".into()]));
-        // A generator is only the first stage, and only filters are negated.
+        // A generator is only offered for the first stage, and only filters can be negated.
         assert_eq!(at("match^").1, ["match:"]);
         assert_eq!(at("all | match^").1, [""; 0]);
         assert_eq!(at("all | !sor^").1, [""; 0]);
@@ -296,7 +296,7 @@ mod tests {
             let (_, items) = at(&format!("{}^", def.word));
             assert!(items.iter().any(|item| item.trim_end_matches(':') == def.word), "{}", def.word);
         }
-        // A completed field can be sorted by, unless it takes a name itself.
+        // A completed field can be used for sorting, unless it takes a name itself.
         for field in at("sort:^").1.iter().filter(|field| *field != "visited") {
             Pipeline::parse(&format!("all | sort:{field}"), &names()).unwrap();
         }

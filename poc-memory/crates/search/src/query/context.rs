@@ -1,4 +1,4 @@
-//! The state that the stages of one run share.
+//! The state shared by the stages of one run.
 
 use super::scan::StateSet;
 use super::sources::Sources;
@@ -15,7 +15,7 @@ pub(super) struct QueryContext<'a> {
     /// The node states that `all` returns.
     pub(super) states: StateSet,
     note: RefCell<Option<String>>,
-    // Derived data in use that is older than the latest changes.
+    // Descriptions of derived data in use that is older than the latest changes.
     reused: RefCell<Vec<String>>,
 }
 

@@ -8,7 +8,7 @@ use super::value::{Relation, quoted};
 use poc_graph::time::Span;
 use std::ops::Range;
 
-/// Words that other query languages use, with the stage that does the same here.
+/// Words of other query languages, with the equivalent stage of this language.
 const SYNONYMS: &[(&str, &str)] = &[
     ("tag", "keyword"),
     ("tags", "keyword"),
@@ -33,7 +33,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 ];
 
 impl RawStage {
-    /// The stage with the text at `span` (in the whole pipeline) replaced.
+    /// The stage with the text at `span`, which is a range in the whole pipeline, replaced.
     pub(super) fn with(&self, span: Range<usize>, text: &str) -> String {
         let (from, to) =
             (span.start.saturating_sub(self.span.start), span.end.saturating_sub(self.span.start));
@@ -65,7 +65,7 @@ pub(super) fn of_unknown_word(raw: &RawStage) -> Option<String> {
     }
 }
 
-/// A stage whose value was written after a space: `limit 5`, `limit = 5`, `weight > 1`.
+/// Corrects a stage whose value was written after a space: `limit 5`, `limit = 5`, `weight > 1`.
 pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Option<String> {
     let (first, last) = (raw.trailing.first()?, raw.trailing.last()?);
     let texts = raw.trailing.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -86,7 +86,7 @@ pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Optio
     Some(raw.with(raw.word_span.end..last.span.end.max(first.span.end), &format!(":{value}")))
 }
 
-/// A stage whose named parameters were written after a space or a `:`, as in `spread max_hops=3`.
+/// Corrects a stage whose named parameters were written after a space or a `:`, as in `spread max_hops=3`.
 pub(super) fn with_commas(raw: &RawStage, def: &StageDef, words: &[Word]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
     let is_named = |word: &Word| {
@@ -102,8 +102,8 @@ pub(super) fn with_commas(raw: &RawStage, def: &StageDef, words: &[Word]) -> Opt
     Some(raw.with(end..last.span.end, &texts))
 }
 
-/// A duration in other notations, as the language writes it: `7 days`, `7days` and `7 d` are `7d`, with the sign of a
-/// comparison if there is one. A number alone counts days.
+/// Rewrites a duration from another notation: `7 days`, `7days` and `7 d` become `7d`, including the sign of a
+/// comparison if there is one. A number alone counts as days.
 pub(super) fn duration(text: &str) -> Option<String> {
     let text = text.trim();
     let (sign, rest) = Relation::SIGNS
@@ -123,7 +123,7 @@ pub(super) fn duration(text: &str) -> Option<String> {
     Span::parse(&format!("{number}{unit}")).ok().map(|_| format!("{sign}{number}{unit}"))
 }
 
-/// A duration in a comparison needs a sign, because no note has exactly that age to the millisecond.
+/// Adds a sign to a duration in a comparison, because no note has exactly that age to the millisecond.
 pub(super) fn signed(duration: &str, comparison: bool) -> String {
     match comparison && duration.starts_with(|char: char| char.is_ascii_digit()) {
         true => format!("<{duration}"),
@@ -131,7 +131,7 @@ pub(super) fn signed(duration: &str, comparison: bool) -> String {
     }
 }
 
-/// The permitted number nearest to one that is out of bounds or not whole.
+/// The allowed number nearest to one that is out of bounds or not whole.
 pub(super) fn nearest_number(value_type: ParamType, text: &str) -> Option<String> {
     let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
     match value_type {

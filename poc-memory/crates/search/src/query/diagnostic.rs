@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
-/// A diagnostic with its place in bytes. A [`Diagnostic`] of an error counts characters instead.
+/// A diagnostic with its position in bytes. A [`Diagnostic`] of an error counts characters instead.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SourceDiagnostic {
     /// The byte range in the text of the pipeline.
@@ -47,16 +47,15 @@ impl SourceDiagnostics {
     }
 }
 
-/// The number of diagnostics shown for one text. The rest is only counted.
+/// The number of diagnostics shown for one text. Further ones are only counted.
 const MAX_SHOWN: usize = 10;
 
-/// The maximum length of a shown line in characters. Of a longer line only the part around the diagnostic
-/// is shown.
+/// The maximum length of a shown line in characters. Only the part around the diagnostic is shown of a longer line.
 const WIDEST: usize = 160;
 
-/// Combines the diagnostics of a pipeline into one error. A single diagnostic is shown as its message,
-/// followed by the text with carets. Several are shown as the text, followed by the carets and the message
-/// of each. The error's `at` holds them as data.
+/// Combines the diagnostics of a pipeline into one error. A single diagnostic is shown as its message, followed by the
+/// text with carets. Several are shown as the text, followed by the carets and message of each. The error's `at`
+/// contains them as data.
 pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
     let error = match texts.as_slice() {
         [text] if text.problems.len() == 1 => single(text),
@@ -129,7 +128,7 @@ fn as_data(text: SourceDiagnostics) -> PipelineDiagnostics {
     PipelineDiagnostics { problems, text: text.text, saved: text.saved }
 }
 
-/// The first 40 characters of a word of any length.
+/// Truncates a word to its first 40 characters.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("")),
@@ -153,7 +152,7 @@ impl<'a> Line<'a> {
         Line { start, text: text.get(start..end).unwrap_or(""), cut: (false, false) }
     }
 
-    /// The part around a span, if the line is too long to show.
+    /// The part around a span if the line is too long to show.
     fn around(self, span: &Range<usize>) -> Self {
         if self.text.chars().count() <= WIDEST {
             return self;

@@ -9,22 +9,22 @@ use std::fmt;
 pub struct StageReport {
     /// The stage as written.
     pub stage: String,
-    /// `generator`, `filter`, `transform` or `algorithm`.
+    /// The kind of stage: `generator`, `filter`, `transform` or `algorithm`.
     pub kind: String,
     /// What the stage does.
     pub does: String,
-    /// The number of nodes in its input.
+    /// The number of nodes that entered the stage.
     #[serde(rename = "in")]
     pub input: usize,
-    /// The number of nodes in its output.
+    /// The number of nodes that left the stage.
     #[serde(rename = "out")]
     pub output: usize,
-    /// The time it took, in microseconds.
+    /// The time that the stage took, in microseconds.
     pub micros: f64,
-    /// A remark, such as the origin of derived data or what was left out.
+    /// A remark, such as the origin of derived data or which nodes were omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The saved pipeline it comes from.
+    /// The name of the saved pipeline that the stage comes from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct Explanation {
     pub stages: Vec<StageReport>,
     /// The total time, in microseconds.
     pub total_micros: f64,
-    /// The derived data in use that is older than the latest changes of the graph.
+    /// Descriptions of derived data in use that is older than the latest changes of the graph.
     #[serde(skip)]
     pub reused: Vec<String>,
 }

@@ -17,17 +17,17 @@ pub struct Field {
     pub word: &'static str,
     /// The unit of its values.
     pub unit: Unit,
-    /// What the field means, in one sentence.
+    /// A description of the field in one sentence.
     pub doc: &'static str,
     /// Details for the manual: formula, ranges and sources. May be empty.
     pub more: &'static str,
-    /// For a field that can be filtered by: an example.
+    /// An example of the filter; `None` if the field has no filter.
     pub filter: Option<Example>,
-    /// For a field that can be sorted by: the syntax of its name.
+    /// The syntax of the name for sorting; `None` if the field cannot be used for sorting.
     pub sort: Option<&'static str>,
-    /// Whether it is the length of the text, which is known for a node that is not stored yet.
+    /// Whether the field is the length of the text, which is also known for a node that is not stored yet.
     pub(super) is_text_len: bool,
-    /// Opens the columns. The text is the part of the sort name after its `:`.
+    /// Opens the columns of the field. The text is the part of the sort name after its `:`.
     pub(super) read: for<'a> fn(&'a QueryContext<'a>, &str) -> Box<dyn FieldReader + 'a>,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Field {
 pub enum Unit {
     /// Characters.
     Characters,
-    /// Distinct live neighbours.
+    /// The number of distinct live neighbours.
     Neighbors,
     /// A number without a unit.
     Number,
@@ -53,18 +53,18 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether a filter on this unit takes a duration.
+    /// Whether filters on this unit take a duration.
     pub fn is_time(self) -> bool {
         self == Unit::Instant
     }
 
-    /// The steps in which filters compare; `None` if they compare exactly.
+    /// The step to which filters round values before they compare; `None` for exact comparison.
     pub(super) fn step(self) -> Option<f64> {
         (self == Unit::Hundredths).then_some(0.01)
     }
 }
 
-/// Every field, in the order of the help.
+/// All fields, in the order of the help.
 pub const FIELDS: &[Field] = &[
     Field {
         word: "priority",
@@ -241,7 +241,7 @@ pub(super) fn weights<'a>(ctx: &QueryContext<'a>) -> impl FnMut(ScoredNode) -> f
     }
 }
 
-/// The field that a sort names, and the part of the name after its `:`. The error is a hint.
+/// The field that a sort refers to, and the part of the name after its `:`. The error is a hint.
 pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
     let (word, argument) = match text.split_once(':') {
         Some((word, argument)) => (word, Some(argument)),

@@ -1,6 +1,6 @@
-//! Globs over keys: `*` matches any run of characters, `?` one character, `[a-z]` one character of a
-//! set, `[!a-z]` one outside it. All other characters match themselves, including `/` and `{`, which
-//! have a special meaning in glob libraries for file paths.
+//! Globs over keys: `*` matches any run of characters, `?` matches one character, `[a-z]` one character of a set, and
+//! `[!a-z]` one character outside it. All other characters match themselves, including `/` and `{`, which have a
+//! special meaning in glob libraries for file paths.
 
 use memchr::memmem::Finder;
 
@@ -8,12 +8,12 @@ use memchr::memmem::Finder;
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
     text: String,
-    // The literal characters at the start and at the end.
+    // The literal characters at the start; `tail` has those at the end.
     head: String,
     tail: String,
     // The other runs of literal characters, in order.
     pieces: Vec<Finder<'static>>,
-    // The tokens between head and tail. `None` if they are only `*` and the pieces.
+    // The tokens between head and tail; `None` if these are only `*` and the pieces.
     middle: Option<Vec<Token>>,
 }
 
@@ -52,12 +52,12 @@ impl Glob {
         &self.text
     }
 
-    /// Whether it has no special characters, so that it matches one text only.
+    /// Whether the glob has no special characters and therefore matches only one text.
     pub(super) fn is_literal(&self) -> bool {
         self.middle.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Whether it matches the whole of `text`.
+    /// Whether the glob matches the whole of `text`.
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some(rest) = self.between(text) else { return false };
         let mut open = rest.as_bytes();
@@ -72,7 +72,7 @@ impl Glob {
         has_pieces && self.middle.as_ref().is_none_or(|tokens| matches(tokens, rest))
     }
 
-    /// The text between head and tail; `None` if it does not have them.
+    /// The text between head and tail; `None` if the text does not have them.
     fn between<'t>(&self, text: &'t str) -> Option<&'t str> {
         // An empty `String` has a dangling pointer, and comparing zero bytes there is slow on some processors.
         let rest = if self.head.is_empty() { text } else { text.strip_prefix(self.head.as_str())? };
@@ -82,7 +82,7 @@ impl Glob {
 
 /// Whether the tokens match the whole of `text`.
 fn matches(tokens: &[Token], text: &str) -> bool {
-    // Greedy with a single backtracking point: only the last `*` can need another length.
+    // The match is greedy with a single backtracking point: only the last `*` may need another length.
     let (mut at, mut rest) = (0, text.chars());
     let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
     loop {
@@ -112,7 +112,7 @@ fn matches(tokens: &[Token], text: &str) -> bool {
 }
 
 impl Token {
-    /// The character, for a literal token.
+    /// The character of a literal token.
     fn char(&self) -> Option<char> {
         match self {
             Token::Char(char) => Some(*char),
@@ -148,7 +148,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// Parses a character class after its `[`. A `]` directly after the `[` is a member.
+/// Parses a character class after its `[`. A `]` directly after the `[` is a member of the class.
 fn class(chars: &mut std::str::Chars<'_>) -> Result<Token, String> {
     let negated = chars.as_str().starts_with(['!', '^']);
     if negated {
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(Glob::parse("[z-a]").unwrap_err(), "its range `z-a` runs backwards");
     }
 
-    /// The definition: tries every length of every run.
+    /// A direct implementation of the definition, which tries every length of every run.
     fn naive(tokens: &[Token], text: &[char]) -> bool {
         match (tokens.split_first(), text.split_first()) {
             (None, rest) => rest.is_none(),

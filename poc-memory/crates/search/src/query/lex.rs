@@ -25,7 +25,7 @@ pub(super) struct Word {
 /// An argument: the words between a `:` or `,` and the next `,` or `|`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Argument {
-    /// The words.
+    /// The words of the argument.
     pub(super) words: Vec<Word>,
     /// The byte range of the `:` or `,` before it.
     pub(super) mark: Range<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Argument {
 /// One stage as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RawStage {
-    /// The byte range of the `!` before it, if any.
+    /// The byte range of the `!` before the stage, if there is one.
     pub(super) not: Option<Range<usize>>,
     /// The word of the stage.
     pub(super) word: String,
@@ -44,7 +44,7 @@ pub(super) struct RawStage {
     pub(super) value: Option<Argument>,
     /// The arguments after each `,`.
     pub(super) arguments: Vec<Argument>,
-    /// The words after a stage word without `:`.
+    /// The words after a stage word that has no `:`.
     pub(super) trailing: Vec<Word>,
     /// The byte range of the whole stage.
     pub(super) span: Range<usize>,
@@ -52,8 +52,8 @@ pub(super) struct RawStage {
     pub(super) text: String,
 }
 
-/// Splits `part` of `text` into stages. With `values`, each `${NAME}` is replaced by the value of that
-/// parameter. The value is always literal text: it cannot end a word, a quote or a stage.
+/// Splits `part` of `text` into stages. With `values`, each `${NAME}` is replaced by the value of that parameter. A
+/// value is always literal text: it cannot end a word, a quote or a stage.
 pub(super) fn stages(
     text: &str,
     part: Range<usize>,
@@ -89,7 +89,7 @@ impl Lexer<'_, '_> {
         text.chars().all(|wanted| rest.next().is_some_and(|(_, char)| char == wanted))
     }
 
-    /// Reads a `${NAME}` if the text has parameters. In `$${` the first `$` is dropped and the rest is literal.
+    /// Reads a `${NAME}` if the text has parameters. In `$${`, the first `$` is dropped and the rest is literal.
     fn parameter(&mut self, text: &mut String) -> bool {
         let Some(values) = self.values else { return false };
         if self.starts_with("$${") {

@@ -1,4 +1,4 @@
-//! The names that a pipeline may use besides the words of the language.
+//! The names that a pipeline may use in addition to the words of the language.
 
 use super::diagnostic::{SourceDiagnostic, short};
 use poc_config::{Config, SavedPipeline};
@@ -45,7 +45,7 @@ impl Names {
         Some((name, &saved.text))
     }
 
-    /// The diagnostic for a name without a saved pipeline.
+    /// The diagnostic for a name that no saved pipeline has.
     pub(super) fn unknown(
         &self,
         name: &str,
@@ -80,7 +80,7 @@ pub(super) fn invalid_name(name: &str) -> String {
     format!("`{}` is not a valid name for a saved pipeline", short(name))
 }
 
-/// Whether `name` is valid for a saved pipeline: lower-case kebab-case.
+/// Whether `name` is valid for a saved pipeline: kebab-case in lower case.
 pub(super) fn is_name(name: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit())

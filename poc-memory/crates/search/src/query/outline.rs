@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The outline of one stage. `Display` writes the stage and, below it, one line per argument.
+/// The outline of one stage. `Display` writes the stage followed by one line per argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outline {
     /// The stage as written.
@@ -14,10 +14,10 @@ pub struct Outline {
     pub kind: String,
     /// What the stage does.
     pub does: String,
-    /// Its arguments, including defaults.
+    /// The arguments of the stage, including defaults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<Argument>,
-    /// The saved pipeline it comes from.
+    /// The name of the saved pipeline that the stage comes from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
 }
@@ -27,17 +27,17 @@ pub struct Outline {
 pub struct Argument {
     /// The name of the parameter.
     pub name: String,
-    /// Its value; absent if none is given and the parameter has no default.
+    /// The value; absent if none is given and the parameter has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Whether the pipeline gives the value, as opposed to the default.
+    /// Whether the value is given in the pipeline; `false` for a default.
     pub given: bool,
     /// What the parameter means.
     pub meaning: String,
 }
 
 impl Pipeline {
-    /// The outlines of its stages, in order.
+    /// The outlines of the pipeline's stages, in order.
     pub fn outline(&self) -> Vec<Outline> {
         self.calls.iter().map(outline).collect()
     }

@@ -18,7 +18,7 @@ pub struct Param {
     pub position: ParamPosition,
     /// The type of the value.
     pub value_type: ParamType,
-    /// Whether the parameter may be left out.
+    /// Whether the parameter is required or has a default.
     pub presence: Presence,
     /// What the parameter means, as a phrase without a full stop.
     pub doc: &'static str,
@@ -37,14 +37,14 @@ pub enum ParamPosition {
     Space,
 }
 
-/// Whether a parameter may be left out.
+/// Whether a parameter is required or has a default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Presence {
     /// The parameter must be given.
     Required,
-    /// Without a value the parameter has no effect.
+    /// The parameter may be omitted and then has no effect.
     Optional,
-    /// Without a value this text is parsed in its place.
+    /// If the parameter is omitted, this text is parsed in its place.
     Default(&'static str),
 }
 
@@ -57,7 +57,7 @@ pub enum ParamType {
     Name,
     /// The key of a node.
     Key,
-    /// The name of a node type. It is checked against the settings.
+    /// The name of a node type, which is checked against the settings.
     NodeType,
     /// A field that can be sorted by.
     SortField,
@@ -67,9 +67,9 @@ pub enum ParamType {
     Glob,
     /// A node state.
     State,
-    /// A whole number between two bounds, both included.
+    /// A whole number between two inclusive bounds.
     Count(usize, usize),
-    /// A number between two bounds, both included.
+    /// A number between two inclusive bounds.
     Number(f64, f64),
     /// A duration.
     Duration,
@@ -80,7 +80,7 @@ pub enum ParamType {
 }
 
 impl ParamType {
-    /// For a value that may span several words: what joins them.
+    /// For a value that may consist of several words: the separator that joins them.
     pub(super) fn separator(self) -> Option<&'static str> {
         match self {
             ParamType::Text => Some(" "),
@@ -117,7 +117,7 @@ impl ParamType {
         }
     }
 
-    /// Parses a value. The error is a more specific reason than the type itself, if there is one.
+    /// Parses a value. The error is a reason more specific than the type itself, if there is one.
     pub(super) fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let plain = |value: Option<Value>| value.ok_or(None);
         match self {

@@ -1,5 +1,5 @@
-//! The parser: checks the stages of a text against their definitions. Every problem that can be found
-//! without a store is found here, and all problems are reported together.
+//! The parser: checks the stages of a text against their definitions. It finds every error that can be found without a
+//! store, and reports all of them together.
 
 use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};
@@ -24,7 +24,7 @@ const MAX_STAGES: usize = 64;
 /// The maximum nesting depth of saved pipelines.
 const MAX_DEPTH: usize = 16;
 
-/// A pipeline that is too large once its saved pipelines and values are inserted.
+/// Why a pipeline is too large after its saved pipelines and values have been inserted.
 #[derive(Debug, thiserror::Error)]
 enum SizeError {
     #[error("the pipeline has {0} stages, including those of its saved pipelines and the implicit `all`")]
@@ -44,21 +44,21 @@ impl From<SizeError> for Error {
 }
 
 impl Pipeline {
-    /// Parses and checks a pipeline as written in an agent file. A pipeline that does not start
-    /// with a generator starts with an implicit `all`.
+    /// Parses and checks a pipeline as written in an agent file. A pipeline that does not start with a generator starts
+    /// with an implicit `all`.
     ///
     /// # Errors
-    /// `invalid_argument` with all problems, each marked in the text of the pipeline.
+    /// `invalid_argument` with all errors, each with its position in the text of the pipeline.
     pub fn parse(text: &str, names: &Names) -> Result<Pipeline> {
         build(text, std::slice::from_ref(&(0..text.len())), names, None, None)
     }
 
-    /// Like [`Pipeline::parse`], with values for the `${NAME}` parameters in the text. A value is always part
-    /// of the argument it occurs in, as if it were quoted: it cannot add a stage.
+    /// Like [`Pipeline::parse`], with values for the `${NAME}` parameters in the text. A value is always part of the
+    /// argument that contains the parameter, as if it were quoted: it cannot add a stage.
     ///
     /// # Errors
-    /// `invalid_argument` with all problems, each marked in the text of the pipeline. A parameter without a value is one
-    /// of them.
+    /// `invalid_argument` with all errors, each with its position in the text of the pipeline. A parameter without a
+    /// value is an error.
     pub fn with_values(text: &str, names: &Names, values: &BTreeMap<String, String>) -> Result<Pipeline> {
         build(text, std::slice::from_ref(&(0..text.len())), names, None, Some(values))
     }
@@ -78,11 +78,11 @@ impl Pipeline {
         names
     }
 
-    /// Like [`Pipeline::parse`], for a pipeline that search terms may complete: if its first stage takes a
+    /// Like [`Pipeline::parse`], for a pipeline that may be completed with search terms: if its first stage takes a
     /// text and has none, the placeholder `TERMS` is used.
     ///
     /// # Errors
-    /// `invalid_argument` with all problems, each marked in the text of the pipeline.
+    /// `invalid_argument` with all errors, each with its position in the text of the pipeline.
     pub fn template(text: &str, names: &Names) -> Result<Pipeline> {
         match missing_text(text, names, 0) {
             Some(_) => Pipeline::from_parts(&["TERMS".into()], &[text.to_owned()], names),
@@ -90,13 +90,13 @@ impl Pipeline {
         }
     }
 
-    /// Parses and checks a pipeline from the command line: free search terms, then `-p` stages, each of
-    /// which may contain `|`. If the first stage takes a text and has none (as in `-p hybrid`), the terms
-    /// become that text, even if the stage is part of a saved pipeline. Otherwise an implicit `hybrid:` with
-    /// the terms comes first: the stages go on from the plain search.
+    /// Parses and checks a pipeline from the command line: free search terms, then `-p` stages, each of which may
+    /// contain `|`. If the first stage takes a text and has none (as in `-p hybrid`), the terms become that text, even
+    /// if the stage is part of a saved pipeline. Otherwise the pipeline starts with an implicit `hybrid:` with the
+    /// terms, so that the stages continue the plain search.
     ///
     /// # Errors
-    /// `invalid_argument` with all problems, each marked in the text of the pipeline.
+    /// `invalid_argument` with all errors, each with its position in the text of the pipeline.
     pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
         let mut all = stages.to_vec();
         let mut text_of_saved = None;
@@ -130,15 +130,15 @@ impl Pipeline {
     }
 }
 
-/// Where the text of the first stage is missing.
+/// The position where the text of the first stage is missing.
 enum MissingText {
     /// At this byte offset.
     At(usize),
-    /// Inside the saved pipeline that the first stage names.
+    /// Inside the saved pipeline that the first stage refers to.
     InSaved,
 }
 
-/// Where the first stage of a pipeline, a generator that takes a text, is written without one.
+/// Where the text is missing if the first stage of a pipeline is a generator that takes a text and has none.
 fn missing_text(text: &str, names: &Names, depth: usize) -> Option<MissingText> {
     let stages = lex::stages(text, 0..text.len(), None, &mut Vec::new());
     let first = stages.first().filter(|first| first.not.is_none() && has_no_text(first))?;
@@ -158,8 +158,8 @@ fn has_no_text(stage: &RawStage) -> bool {
     stage.value.is_none() && stage.trailing.is_empty()
 }
 
-/// Builds a pipeline from the `parts` of a text. `terms` are the text for a first stage inside a saved
-/// pipeline that is written without one; `values` are the values of the `${NAME}` parameters.
+/// Builds a pipeline from the `parts` of a text. `terms` is the text for a first stage, inside a saved pipeline, that
+/// has none. `values` has the values of the `${NAME}` parameters.
 fn build(
     source: &str,
     parts: &[Range<usize>],
@@ -200,22 +200,22 @@ fn build(
 /// Collects the stages of a pipeline and replaces the names of saved pipelines by their stages.
 struct Builder<'a> {
     names: &'a Names,
-    /// The text for a first stage that is written without one.
+    /// The text for a first stage that has none.
     terms: Option<String>,
     /// The values of the parameters. They apply to the pipeline itself, not to saved pipelines.
     values: Option<&'a Values>,
     calls: Vec<Call>,
     /// The saved pipelines used, directly or indirectly.
     used: BTreeSet<Arc<str>>,
-    /// The texts that have problems: the pipeline itself first, then saved pipelines.
+    /// The texts that have errors: the pipeline itself first, then saved pipelines.
     diagnostics: Vec<SourceDiagnostics>,
     /// The saved pipelines that are invalid or use an invalid one.
     broken: BTreeSet<&'a str>,
 }
 
 impl<'a> Builder<'a> {
-    /// Adds the stages of a text. `chain` lists the saved pipelines being expanded, outermost first; the
-    /// last one is that of the text itself.
+    /// Adds the stages of a text. `chain` lists the saved pipelines being expanded, outermost first; the last one is
+    /// that of the text itself.
     fn text(&mut self, source: &str, parts: &[Range<usize>], chain: &mut Vec<&'a str>) {
         let mut problems = Vec::new();
         if source.len() > MAX_BYTES {
@@ -282,7 +282,7 @@ impl<'a> Builder<'a> {
         self.calls.push(Call { def, negated: stage.not.is_some(), arguments, saved });
     }
 
-    /// Adds the stages of the saved pipeline that `stage` names.
+    /// Adds the stages of the saved pipeline that `stage` refers to.
     fn saved(
         &mut self,
         stage: &RawStage,
@@ -315,7 +315,7 @@ impl<'a> Builder<'a> {
             return problems.push(problem(message).hint("write some of them out"));
         }
         self.used.insert(name.into());
-        // An invalid pipeline is reported once, and one that is too long is not expanded further.
+        // An invalid pipeline is reported only once, and one that is too long is not expanded further.
         if self.broken.contains(name) || self.calls.len() > MAX_STAGES {
             return;
         }

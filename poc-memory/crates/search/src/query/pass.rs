@@ -1,7 +1,7 @@
-//! One pass over the columns: a scan, the filters directly after it, and a sort after those.
+//! One pass over the columns: a scan, the filters directly after it, and a sort after these.
 //!
-//! Each block goes through all of them while it is in the processor cache. If the sort keeps only
-//! the first few nodes, the others are never collected.
+//! Each block goes through all of them while it is in the processor cache. If the sort keeps only the first few nodes,
+//! the others are never collected.
 
 use super::scan::{FieldReader, Filter, Order, Scan};
 use super::set::ScoredNode;
@@ -27,7 +27,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass with only a scan.
+    /// Creates a pass that consists of a scan.
     pub(super) fn new(scan: Box<dyn Scan + 'a>, view: &'a View) -> Self {
         Pass { scan, filters: Vec::new(), sort: None, view }
     }
@@ -42,13 +42,13 @@ impl<'a> Pass<'a> {
         self.sort = Some((field, FirstN::new(self.view, direction, wanted)));
     }
 
-    /// The number of stages in the pass besides the scan.
+    /// The number of stages in the pass, excluding the scan.
     pub(super) fn joined(&self) -> usize {
         self.filters.len() + usize::from(self.sort.is_some())
     }
 
-    /// Runs over all blocks. `scanned` is the meter of the scan; `joined` are the meters of the other
-    /// stages, in order.
+    /// Processes all blocks. `scanned` is the meter of the scan, and `joined` are the meters of the other stages, in
+    /// order.
     pub(super) fn run(mut self, scanned: &mut Meter, joined: &mut [Meter]) -> Vec<ScoredNode> {
         let mut items = Vec::new();
         let (mut block, mut values) = (Vec::new(), Vec::new());

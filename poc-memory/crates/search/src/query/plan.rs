@@ -1,7 +1,6 @@
-//! Runs a checked pipeline. Stages run in the order written, with two optimizations. Filters directly
-//! after a scan, and a sort after those, run in the same pass. A sort returns only the items that the
-//! cuts directly after it keep. Neither can be observed: every stage reports the counts it would have
-//! on its own.
+//! Runs a checked pipeline. Stages run in the order written, with two optimizations. Filters directly after a scan, and
+//! a sort after these, run in the same pass. A sort returns only the items that the cuts directly after it keep.
+//! Neither optimization can be observed: every stage reports the counts that it would have on its own.
 
 use super::ast::{Call, Pipeline};
 use super::context::QueryContext;
@@ -22,14 +21,14 @@ impl Pipeline {
     /// Runs the pipeline and reports what each stage did.
     ///
     /// # Errors
-    /// `not_found` when a stage names a node that does not exist, `unavailable` when the request is cancelled, and the
-    /// errors of the indexes and of the embedder.
+    /// `not_found` if a stage refers to a node that does not exist, `unavailable` if the request is cancelled, and
+    /// errors of the indexes and the embedder.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
         self.run_to(sources, usize::MAX)
     }
 
-    /// Like [`Pipeline::run`], for a caller that uses only the first `wanted` nodes of the result. The others are
-    /// there, but possibly not in order.
+    /// Like [`Pipeline::run`], for a caller that uses only the first `wanted` nodes of the result. The other nodes are
+    /// included, but possibly in another order.
     ///
     /// # Errors
     /// Those of [`Pipeline::run`].
@@ -43,7 +42,7 @@ impl Pipeline {
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let stages = self.calls.get(at + 1..).unwrap_or(&[]);
             step(call, LaterStages { stages, wanted }, &ctx, &mut set, &mut len, meter)?;
-            // An interrupted stage returns only a part.
+            // A cancelled stage returns an incomplete result.
             cancellation::check()?;
             at += 1;
         }
@@ -56,7 +55,7 @@ impl Pipeline {
     /// Returns those of the given nodes that pass all filters of the pipeline. Its other stages are ignored.
     ///
     /// # Errors
-    /// `not_found` when a filter names a node that does not exist, and the errors of the indexes.
+    /// `not_found` if a filter refers to a node that does not exist, and errors of the indexes.
     pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
         let ctx = QueryContext::new(sources, self.states());
         let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();
@@ -78,14 +77,14 @@ impl Pipeline {
 /// The result of the first stages of a pipeline, which run together.
 struct PrefixResult {
     set: ResultSet,
-    /// The length of the set as the language defines it.
+    /// The length of the set as defined by the language, which may exceed the number of items.
     len: usize,
     /// The number of stages that have run.
     done: usize,
 }
 
-/// Runs the generator. If it is a scan, the filters directly after it run in the same pass, and so does a
-/// sort after those if cuts keep only its first items.
+/// Runs the generator. If it is a scan, the filters directly after it run in the same pass, and so does a sort after
+/// these if cuts keep only its first items.
 fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<PrefixResult> {
     let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
     else {
@@ -144,8 +143,8 @@ fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dy
     })
 }
 
-/// Runs a stage that is not a generator. `len` is the length of the set as the language defines it: after
-/// a sort that returned only what the next cuts keep, it is greater than the number of items.
+/// Runs a stage that is not a generator. `len` is the length of the set as defined by the language. After a sort that
+/// returned only what the next cuts keep, `len` is greater than the number of items.
 fn step(
     call: &Call,
     later: LaterStages<'_>,
@@ -200,7 +199,7 @@ fn step(
     Ok(())
 }
 
-/// What follows a stage: further stages, and a caller that uses only the first `wanted` nodes.
+/// The stages after a given stage, and the number of first nodes that the caller will use.
 #[derive(Clone, Copy)]
 struct LaterStages<'a> {
     stages: &'a [Call],
@@ -208,7 +207,7 @@ struct LaterStages<'a> {
 }
 
 impl LaterStages<'_> {
-    /// How many of the first items of a set of unknown length must be in order.
+    /// The number of first items that must be in order, for a set of unknown length.
     fn needed_in_order(self) -> usize {
         let needed = needed_by_cuts(self.stages, usize::MAX);
         match self.stages.is_empty() {
@@ -218,7 +217,7 @@ impl LaterStages<'_> {
     }
 }
 
-/// How many of the first `len` items the cuts directly after a sort can use.
+/// The number of first items, of `len`, that the cuts directly after a sort can use.
 fn needed_by_cuts(behind: &[Call], len: usize) -> usize {
     let mut range = 0..len;
     for call in behind {
@@ -229,8 +228,8 @@ fn needed_by_cuts(behind: &[Call], len: usize) -> usize {
     range.end
 }
 
-/// Keeps the nodes that pass a filter for unvisited nodes, and the pairs of which one member passes, with both members:
-/// a new copy of a note can only be recognized beside the note.
+/// Keeps the nodes that pass a filter for unvisited nodes. Of a pair in which only one member passes, keeps both
+/// members: a new copy of a note can only be recognised beside the note.
 fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: &mut ResultSet) {
     let mut passing = set.items.clone();
     filter.retain(&mut passing, wanted);
@@ -244,7 +243,7 @@ fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: 
     set.items.retain(|item| passing.contains(&item.ix) || beside.contains(&item.ix));
 }
 
-/// Drops the pairs of which a member is no longer in the set.
+/// Drops the pairs that have a member which is no longer in the set.
 fn retain_complete_pairs(set: &mut ResultSet) {
     if !set.pairs.is_empty() {
         let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();

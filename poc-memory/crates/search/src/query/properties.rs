@@ -6,8 +6,8 @@ use poc_graph::time::Span;
 use std::fmt::Write;
 
 impl Pipeline {
-    /// The duration of the first `not-visited:AGENT[,DURATION]` stage for this agent. The outer `None` means
-    /// that there is no such stage, the inner one that it has no duration.
+    /// The duration of the first `not-visited:AGENT[,DURATION]` stage for this agent. The outer `None` means that there
+    /// is no such stage, and the inner `None` that it has no duration.
     pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
         let keeps_unvisited = |call: &&Call| keeps_visited(call, agent) == Some(false);
         Some(self.calls.iter().find(keeps_unvisited)?.arguments.duration("DURATION"))
@@ -19,7 +19,7 @@ impl Pipeline {
         Pipeline { calls, used: self.used.clone() }
     }
 
-    /// The same pipeline without the limits behind its last filter or algorithm. These limits choose which notes come
+    /// The same pipeline without the limits after its last filter or algorithm. These limits determine which notes come
     /// first, not which notes the pipeline is about.
     pub fn without_final_limits(&self) -> Pipeline {
         let chooses = |call: &Call| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
@@ -29,8 +29,8 @@ impl Pipeline {
         Pipeline { calls: calls.map(|(_, call)| call.clone()).collect(), used: self.used.clone() }
     }
 
-    /// Whether it consists only of a scan of the columns, sorts, cuts and filters, and so is always cheap.
-    /// Other generators and algorithms search an index or walk the graph. `diverse` compares vectors, and
+    /// Whether the pipeline consists only of a scan of the columns, sorts, cuts and filters, and is therefore always
+    /// cheap. Other generators and algorithms search an index or walk the graph. `diverse` compares vectors, and
     /// `community` may have to compute the communities.
     pub fn is_scan(&self) -> bool {
         self.starts_with_scan()
@@ -40,8 +40,8 @@ impl Pipeline {
             })
     }
 
-    /// Whether its result may contain a new node with this type and provenance and a text of at most
-    /// `most_chars` characters. `true` unless these properties rule it out.
+    /// Whether the result may contain a new node with this type and provenance and a text of at most `most_chars`
+    /// characters. It is `true` unless these properties rule that out.
     pub fn may_return(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
         let node = NewNode { node_type, provenance, most_chars };
         // The result of an algorithm does not depend on the filters before it.
@@ -53,7 +53,7 @@ impl Pipeline {
         })
     }
 
-    /// Its text as written where only filters are expected: without a leading `all`.
+    /// The text of the pipeline for a place where only filters are expected: without a leading `all`.
     pub fn filters(&self) -> String {
         let from = usize::from(self.starts_with_scan() && self.calls.len() > 1);
         let mut text = String::new();
@@ -64,7 +64,7 @@ impl Pipeline {
         text
     }
 
-    /// Whether it consists only of filters over all nodes.
+    /// Whether the pipeline consists only of filters over all nodes.
     pub fn only_filters(&self) -> bool {
         self.starts_with_scan() && self.calls.iter().skip(1).all(|call| call.def.kind() == Kind::Filter)
     }
@@ -74,8 +74,8 @@ impl Pipeline {
     }
 }
 
-/// For a filter by this agent's visits: `true` when it keeps the visited nodes, `false` when it keeps the
-/// others. `None` for any other stage.
+/// For a filter by this agent's visits: `true` if it keeps the visited nodes, and `false` if it keeps the others.
+/// `None` for any other stage.
 fn keeps_visited(call: &Call, agent: &str) -> Option<bool> {
     let keeps = call.def.hints.keeps_visited?;
     let is_agent = call.arguments.text("AGENT").is_ok_and(|named| named == agent);

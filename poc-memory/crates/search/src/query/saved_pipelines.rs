@@ -7,11 +7,11 @@ use poc_config::SavedPipeline;
 use poc_graph::error::{Code, Error, Result};
 
 impl Names {
-    /// Parses and checks a saved pipeline. Search terms may complete it, as for [`Pipeline::template`].
+    /// Parses and checks a saved pipeline. It may be completed with search terms, as for [`Pipeline::template`].
     ///
     /// # Errors
-    /// `not_found` when no pipeline has this name, otherwise `invalid_config` with all problems and the place
-    /// in the settings.
+    /// `not_found` if no saved pipeline has this name, otherwise `invalid_config` with all errors and the position in
+    /// the settings.
     pub fn check(&self, name: &str) -> Result<Pipeline> {
         let saved = self.all_saved().get(name).ok_or_else(|| {
             let unknown = self.unknown(name, |message| SourceDiagnostic::new(0..0, message));
@@ -24,10 +24,10 @@ impl Names {
         checked.map_err(|error| Error { code: Code::InvalidConfig, ..error.at(saved.at.clone()) })
     }
 
-    /// Checks the pipeline that searches without stages use.
+    /// Checks the pipeline that is used for searches without stages.
     ///
     /// # Errors
-    /// `invalid_config` with the place of the setting when the pipeline is invalid.
+    /// `invalid_config` with the position of the setting if the pipeline is invalid.
     pub fn check_plain(&self, search: &SavedPipeline) -> Result<()> {
         let wrong = |error: Error| Error { code: Code::InvalidConfig, ..error.at(search.at.clone()) };
         Pipeline::template(&search.text, self).map(drop).map_err(wrong)

@@ -1,8 +1,7 @@
-//! The parts of a pass over the columns: scans produce blocks of nodes, filters and field readers
-//! process them.
+//! The parts of a pass over the columns: scans produce blocks of nodes, which filters and field readers process.
 //!
-//! A filter or a reader is a closure over cursors. There is one dynamic call per block, and the closure
-//! is inlined into the loop over the block, so the cost per node is that of a hand-written loop.
+//! A filter or a reader is a closure over cursors. There is one dynamic call per block, and the closure is inlined into
+//! the loop over the block, so the cost per node is that of a hand-written loop.
 
 use super::set::ScoredNode;
 use super::value::{Direction, Relation};
@@ -12,8 +11,7 @@ use std::cell::Cell;
 
 /// A generator that produces its nodes block by block.
 pub(super) trait Scan {
-    /// Replaces the items of `block` by the next ones. Returns `false` when there are no more. A block
-    /// may be empty.
+    /// Replaces the items of `block` by the next ones. Returns `false` if there are no more. A block may be empty.
     fn next(&mut self, block: &mut Vec<ScoredNode>) -> bool;
 }
 
@@ -52,9 +50,9 @@ pub(super) struct Comparison<'a> {
     pub(super) relation: Relation,
     /// The bound: a number, or a duration in milliseconds for a field that is an instant.
     pub(super) bound: f64,
-    /// For a field that is an instant: the instant up to which the elapsed time is counted.
+    /// For a field that is an instant: the time of the run, up to which the elapsed time is counted.
     pub(super) until: Option<Timestamp>,
-    /// Values and bound are rounded to multiples of this before they are compared.
+    /// The step to whose multiples values and bound are rounded before they are compared.
     pub(super) step: Option<f64>,
     /// A buffer for the values of a block.
     pub(super) values: Vec<f64>,
@@ -74,7 +72,7 @@ impl Filter for Comparison<'_> {
             bound = rounded(bound);
         }
         let values = self.values.as_slice();
-        // One loop per operator, so that the choice is not made for every item.
+        // Each operator has its own loop, so that the operator is not chosen again for every item.
         match self.relation {
             Relation::Greater => compact_by(items, values, |value| (value > bound) == wanted),
             Relation::GreaterEqual => compact_by(items, values, |value| (value >= bound) == wanted),
@@ -85,13 +83,13 @@ impl Filter for Comparison<'_> {
     }
 }
 
-/// Keeps the items whose value passes. There is one value per item.
+/// Keeps the items whose value passes the test. There must be one value per item.
 fn compact_by(items: &mut Vec<ScoredNode>, values: &[f64], keep: impl Fn(f64) -> bool) {
     let mut values = values.iter();
     compact(items, |_| values.next().is_some_and(|&value| keep(value)));
 }
 
-/// Like `Vec::retain`, but without a branch on the test, whose outcome is hard to predict over a column.
+/// Like `Vec::retain`, but without a branch on the test, because its outcome is hard to predict over a column.
 pub(super) fn compact(items: &mut Vec<ScoredNode>, mut keep: impl FnMut(ScoredNode) -> bool) {
     let mut kept = 0;
     let cells = Cell::from_mut(items.as_mut_slice()).as_slice_of_cells();
@@ -127,8 +125,8 @@ impl StateSet {
     }
 }
 
-/// Returns the state of nodes at an instant. A live node that is past its `expires` counts as expired, even
-/// if consolidation has not recorded that yet.
+/// Returns a function for the state of a node at an instant. A live node past its `expires` counts as expired, even if
+/// consolidation has not recorded that yet.
 pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<State> {
     let (mut states, mut expiries) = (view.states(), view.expiries());
     move |ix| {
@@ -138,7 +136,7 @@ pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<
     }
 }
 
-/// Returns whether nodes are live and visible.
+/// Returns a function that tells whether a node is live and visible.
 pub(super) fn visible_at(view: &View, visibility: Visibility) -> impl FnMut(Ix) -> bool {
     let mut state = state_at(view, visibility.now);
     move |ix| state(ix).is_some_and(State::is_live) && visibility.admits(view.trust(ix))

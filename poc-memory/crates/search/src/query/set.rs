@@ -5,14 +5,14 @@ use poc_graph::Ix;
 /// A node with its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoredNode {
-    /// The node.
+    /// The index of the node in the view.
     pub ix: Ix,
-    /// The score.
+    /// The score; higher is better. Its scale depends on the stage that computed it.
     pub score: f64,
 }
 
-/// A pair that `interference-pairs` reports: similar nodes in different communities, or near-duplicates in
-/// the same one.
+/// A pair that `interference-pairs` reports: two similar nodes in different communities, or near-duplicates in the same
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
     /// The node with the smaller id.

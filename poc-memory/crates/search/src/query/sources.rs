@@ -31,10 +31,10 @@ pub struct Sources<'a> {
     pub config: &'a Config,
     /// The current time of the run.
     pub now: Timestamp,
-    /// Whether quarantined nodes are visible.
+    /// Whether quarantined nodes are visible to the run.
     pub quarantined: bool,
-    /// Whether a visit counts only for the visited version, so that a node edited since then counts as
-    /// not visited: for the query of an agent with `revisit-on-change`. In a search every visit counts.
+    /// Whether a visit counts only for the visited version, so that a node edited since then counts as not visited. It
+    /// is set for the query of an agent with `revisit-on-change`. In a search, every visit counts.
     pub revisit_on_change: bool,
 }
 

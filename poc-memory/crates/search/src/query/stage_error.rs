@@ -1,8 +1,8 @@
-//! Defects in the table of stages, which a request reaches only if a test of the table is missing.
+//! Defects in the table of stages. A request can only meet one if a test of the table is missing.
 
 use poc_graph::error::Error;
 
-/// A stage that contradicts its row in the table of stages.
+/// A stage whose implementation contradicts its row in the table of stages.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StageError {
     #[error("`{stage}` has no {value_type} `{param}`")]

@@ -1,4 +1,4 @@
-//! Finds the definition of a stage by its word, and reports words that are unknown or in the wrong place.
+//! Finds the definition of a stage by its word, and reports words that are unknown or in the wrong position.
 
 use super::correction;
 use super::diagnostic::{SourceDiagnostic, short};
@@ -10,8 +10,8 @@ use super::stage::definition::StageDef;
 use super::value::quoted;
 use poc_graph::similar;
 
-/// The definition of a stage; `None` after its problem was added to `problems`. `alone` says whether the pipeline has
-/// no other stage.
+/// The definition of a stage; `None` after adding an error to `problems`. `alone` tells whether the pipeline has no
+/// other stage.
 pub(super) fn look_up(
     stage: &RawStage,
     alone: bool,
@@ -61,7 +61,7 @@ fn is_compared(stage: &RawStage) -> bool {
     first.is_some_and(|word| word.text.starts_with(['<', '>', '=']))
 }
 
-/// The words of two stages that search for a text, as one stage; `None` if they are not the same.
+/// Joins the words of two stages that search for a text into one stage; `None` if the stages are not the same.
 fn joined(stage: &RawStage, def: &StageDef, first: &RawStage) -> Option<String> {
     def.text_param().filter(|_| stage.word == first.word)?;
     let words =
@@ -70,7 +70,7 @@ fn joined(stage: &RawStage, def: &StageDef, first: &RawStage) -> Option<String> 
     (texts.len() > 1).then(|| format!("{}:{}", def.word, quoted(&texts.join(" "))))
 }
 
-/// The problem of a generator that is not the first stage.
+/// The error for a generator that is not the first stage.
 pub(super) fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> SourceDiagnostic {
     let message = match stage.word.starts_with('@') {
         true => format!("`{}` starts with `{}` and can only be the first stage", stage.word, def.word),

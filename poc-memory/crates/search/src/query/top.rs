@@ -1,4 +1,4 @@
-//! Sorts items by a value. If only the first few are wanted, it keeps little more than that many in memory.
+//! Sorts items by a value. If only the first few are wanted, it keeps little more than that number in memory.
 
 use super::set::ScoredNode;
 use super::value::Direction;
@@ -37,7 +37,7 @@ const SPARE: usize = 256;
 
 /// Collects the first few of the offered items, ordered by value, then by id.
 pub(super) struct FirstN<'a> {
-    // The first items as of the last truncation, and later items that may be among the first.
+    // The first items at the last truncation, and later items that may be among them.
     kept: Vec<Ranked>,
     last: Option<Ranked>,
     wanted: usize,
@@ -51,7 +51,7 @@ impl<'a> FirstN<'a> {
         FirstN { kept: Vec::new(), last: None, wanted, direction, view }
     }
 
-    /// Offers items with their values, none of which is NaN.
+    /// Offers items with their values, which must not be NaN.
     pub(super) fn offer(&mut self, items: &[ScoredNode], values: &[f64]) {
         let room = self.wanted.saturating_add(self.wanted.max(SPARE));
         for (&item, &value) in items.iter().zip(values) {
@@ -66,7 +66,7 @@ impl<'a> FirstN<'a> {
         }
     }
 
-    /// Drops what is not among the first items. It takes linear time, but runs only when the buffer is full.
+    /// Drops all but the first items. It takes linear time, but runs only when the buffer is full.
     fn truncate(&mut self) {
         let (view, wanted) = (self.view, self.wanted);
         if let Some(last) = wanted.checked_sub(1).filter(|_| wanted < self.kept.len()) {

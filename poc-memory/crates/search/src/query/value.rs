@@ -5,7 +5,7 @@ use poc_graph::State;
 use poc_graph::time::Span;
 use std::fmt;
 
-/// A checked argument.
+/// A checked value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     /// A name or a text.
@@ -44,9 +44,9 @@ impl fmt::Display for Value {
 /// The direction of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Smallest first.
+    /// Lowest value first.
     Asc,
-    /// Greatest first.
+    /// Highest value first.
     Desc,
 }
 
@@ -73,9 +73,9 @@ impl fmt::Display for Direction {
 /// A comparison such as `>0.5`, `<=7d` or `4000` (the same as `=4000`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Compare {
-    /// The operator.
+    /// The comparison operator.
     pub(super) relation: Relation,
-    /// The right side.
+    /// The right-hand side.
     pub(super) quantity: Quantity,
 }
 
@@ -91,7 +91,7 @@ impl Compare {
     }
 }
 
-/// The right side of a comparison.
+/// The right-hand side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Quantity {
     /// A number.
@@ -116,7 +116,7 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// The operators by their signs, longer signs first so that `>=` is not read as `>`.
+    /// The operators by their signs. Longer signs come first, so that `>=` is not read as `>`.
     pub(super) const SIGNS: [(&'static str, Relation); 5] = [
         (">=", Relation::GreaterEqual),
         ("<=", Relation::LessEqual),
@@ -149,7 +149,7 @@ impl fmt::Display for Compare {
     }
 }
 
-/// A duration in pipeline syntax, with whole weeks written as days.
+/// A duration in pipeline syntax. Whole weeks are written as days.
 pub(super) fn in_days(span: Span) -> String {
     if span.0 != 0 && span.0 % Span::WEEK.0 == 0 {
         format!("{}d", span.0 / Span::DAY.0)
@@ -158,8 +158,8 @@ pub(super) fn in_days(span: Span) -> String {
     }
 }
 
-/// A text in pipeline syntax: bare if it parses back to itself, otherwise quoted. A quote inside
-/// quotes of its own kind is doubled.
+/// A text in pipeline syntax: unquoted if it parses back to itself, otherwise quoted. A quote of
+/// the same kind inside quotes is doubled.
 pub(super) fn quoted(text: &str) -> String {
     let special = |char: char| char.is_whitespace() || char.is_control() || "|,\"'=".contains(char);
     if !text.is_empty() && !text.contains(special) {

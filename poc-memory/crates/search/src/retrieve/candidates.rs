@@ -10,11 +10,11 @@ use poc_rank::standard_score::Scale;
 use poc_rank::top_k::{Ranked, Top};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-/// The number of candidates that are ranked further: the best by words and meaning together. Four times the
-/// number of wanted notes is used if that is more.
+/// The number of candidates that are ranked further: the best by both scores together. Four times the number of wanted
+/// notes is used if that is more.
 pub(super) const POOL: usize = 128;
 
-/// The number of best notes by words that are considered if not all cosines are known.
+/// The number of best notes by text score that are considered if not all cosines are known.
 const MATCHING: usize = 1000;
 
 /// A query, with the text and vector scores of all notes.
@@ -25,16 +25,16 @@ pub(super) struct Question<'a> {
     pub(super) cosines: CosineScores<'a>,
     by_words: Scale,
     by_meaning: Scale,
-    // The weight of the meaning for this question.
+    // The weight of the vector score for this question.
     meaning_weight: f64,
     // Live notes that must not be found.
     hidden: FxHashSet<NodeId>,
     list_derived: bool,
 }
 
-/// The best notes by meaning, by words, and by both.
+/// The best notes by vector score, by text score, and by both.
 pub(super) struct CandidateLists {
-    // The lists that hits report their ranks in, best first.
+    // The lists in which hits report their ranks, best first.
     pub(super) nearest: Vec<NodeId>,
     pub(super) matching: Vec<NodeId>,
     pub(super) cosine: Option<f64>,
@@ -48,7 +48,7 @@ impl CandidateLists {
     }
 }
 
-/// The standard scores of a note, before anything is passed on along the structure.
+/// The standard scores of a note, before score is propagated along the structure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BaseScore {
     words: f64,
@@ -90,25 +90,25 @@ impl<'a> Question<'a> {
         Ok(question)
     }
 
-    /// How clearly the words point to a note that may be found.
+    /// How clearly the words of the question point to a visible note.
     fn clarity(&self) -> f64 {
         let best = self.words.best(1, &|id| self.visible_index(id).is_some());
         best.first().map_or(0.0, |best| clarity(best.score, self.by_words.standard(best.score)))
     }
 
-    /// The index of a note in the view, if the note may be found.
+    /// The index of a note in the view; `None` if the note must not be found.
     fn visible_index(&self, id: NodeId) -> Option<Ix> {
         let ix = self.view.find(id)?;
         (!self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)).then_some(ix)
     }
 
-    /// The id of a note, if it may be found.
+    /// The id of a note; `None` if the note must not be found.
     pub(super) fn visible_id(&self, ix: Ix) -> Option<NodeId> {
         let id = self.view.id(ix)?;
         self.visible_index(id).map(|_| id)
     }
 
-    /// Whether a note was derived from a note that may be found, or is a question that only leads to others.
+    /// Whether a note was derived from a visible note, or is a question that only points to other notes.
     fn is_represented(&self, ix: Ix) -> bool {
         self.view.sources(ix).any(|origin| self.visible_id(origin).is_some())
             || self.view.is_confirmed_question(ix)
@@ -122,16 +122,15 @@ impl<'a> Question<'a> {
         fused(own.words, own.meaning, self.meaning_weight)
     }
 
-    /// The best `depth` notes by meaning and by words, and the best `pool` notes by both. A note without any
-    /// of the words can be among the latter only if it is among the `pool` nearest, because all such notes
-    /// have the same score by words.
+    /// The best `depth` notes by vector score and by text score, and the best `pool` notes by both. A note without any
+    /// of the words can be among the latter only if it is among the `pool` nearest, because all such notes have the
+    /// same text score.
     ///
-    /// If all cosines are known, the result is exact. The notes among the nearest and the best by words are
-    /// scored first, then the other notes that can still be among the best (the threshold algorithm of Fagin,
-    /// Lotem and Naor 2003).
+    /// If all cosines are known, the result is exact. The notes in the first two lists are scored first, then the other
+    /// notes that can still be among the best (the threshold algorithm of Fagin, Lotem and Naor 2003).
     pub(super) fn lists(&self, depth: usize, pool: usize) -> CandidateLists {
         let lists = self.lists_of(depth, pool, &|id| !self.hidden.contains(&id));
-        // The indexes rarely contain notes that the view does not have. Only then every note is looked up.
+        // The indexes rarely contain notes that the view does not have. Only in that case, every note is looked up.
         let is_there = |id| self.visible_index(id).is_some();
         if lists.all().all(is_there) {
             return lists;
@@ -157,7 +156,7 @@ impl<'a> Question<'a> {
         if self.cosines.is_exact() {
             both.narrow();
             let min = both.floor().map(|min| min.score);
-            // No other note is nearer than this. A note without a vector has cosine 0.
+            // No other note has a higher cosine. A note without a vector has cosine 0.
             let max = nearest.last().map_or(0.0, |(_, cosine)| cosine.max(0.0));
             let can_enter = |bm25| min.is_none_or(|min| self.score(self.base_score(bm25, max)) >= min);
             for hit in self.words.hits_where(can_enter) {
@@ -184,14 +183,14 @@ pub(super) struct Candidate {
     pub(super) named: f64,
     pub(super) identifier: f64,
     pub(super) propagated: PropagatedScore,
-    // The bonus of a note named by its key. It is not passed on.
+    // The bonus of a note that the question names by its key. It is not propagated.
     pub(super) key: f64,
-    // Whether it was derived from notes that can be found, which represent it among the hits.
+    // Whether the note was derived from visible notes, which represent it among the hits.
     pub(super) folded: bool,
 }
 
 impl Candidate {
-    /// The score without what was passed on to it.
+    /// The score without the score that was propagated to the note.
     pub(super) fn base_score(&self) -> f64 {
         self.words + self.meaning + self.named + self.identifier
     }
@@ -234,9 +233,9 @@ impl Candidate {
 /// The candidates of a query.
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
-    // Positions in `all`, by index in the view.
+    // The position in `all` of each candidate, by index in the view.
     positions: FxHashMap<Ix, usize>,
-    // The greatest base score of any other note; infinite if not all are known.
+    // The highest base score of any other note; infinite if not all are known.
     max_other: f64,
 }
 
@@ -277,13 +276,13 @@ impl Candidates {
         at
     }
 
-    /// The greatest base score.
+    /// The highest base score.
     pub(super) fn best(&self) -> f64 {
         self.all.iter().map(Candidate::base_score).fold(0.0, f64::max)
     }
 
-    /// The candidate with an index in the view. Adds the note if it is not a candidate yet; `None` if it must not
-    /// be found.
+    /// The candidate with an index in the view. A note that is not yet a candidate is added. `None` if the note must
+    /// not be found.
     pub(super) fn at_index(&mut self, question: &Question<'_>, ix: Ix) -> Option<&mut Candidate> {
         match self.positions.get(&ix) {
             Some(&at) => self.all.get_mut(at),
@@ -296,7 +295,7 @@ impl Candidates {
         self.at_if(question, id, |_| true)
     }
 
-    /// Like [`Candidates::at`], but adds a note only if `may` accepts an upper bound of its base score.
+    /// Like [`Candidates::at`], but adds a note only if `may` accepts an upper bound for its base score.
     pub(super) fn at_if(
         &mut self,
         question: &Question<'_>,
@@ -324,7 +323,7 @@ impl Candidates {
         best.floor().map_or(f64::NEG_INFINITY, |last| last.score)
     }
 
-    /// All candidates with their base scores, best first, ties by id.
+    /// All candidates with their base scores, best first. Equal scores are ordered by id.
     pub(super) fn in_order(&self) -> Vec<(Ix, NodeId, f64)> {
         let of = |(&ix, &at): (&Ix, &usize)| {
             let candidate = self.all.get(at)?;

@@ -1,15 +1,14 @@
-//! Notes that were derived from others, such as facts and digests. They are searched like all notes, pass a share
-//! of their score to the notes that they were derived from, and are represented by them among the hits: a hit
-//! shows which derived note led to it.
+//! Notes that were derived from others, such as facts and digests. They are searched like all notes and pass a share of
+//! their score to their sources, which represent them among the hits: a hit shows which derived note led to it.
 
 use super::candidates::{Candidates, Question};
 use poc_graph::NodeId;
 
-/// Passes the base scores of derived candidates to the notes that they were derived from, which may be no
-/// candidates before. Of the confirmed questions only the best `max_questions` pass a score: the others resemble the
-/// question less, and lead to notes that answer something else.
+/// Passes part of the base scores of derived candidates to their sources, which need not have been candidates before.
+/// Of the confirmed questions, only the best `max_questions` pass score: the others are less similar to the question
+/// and lead to notes that answer something else.
 ///
-/// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in them.
+/// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in this list.
 pub(super) fn propagate(
     question: &Question<'_>,
     max_questions: usize,

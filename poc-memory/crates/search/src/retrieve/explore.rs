@@ -13,41 +13,41 @@ use poc_rank::mmr::mmr;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// A query of [`explore`].
+/// The parameters of [`explore`].
 pub struct ExploreQuery<'a> {
-    /// The vector of the text.
+    /// The vector of the text to start from.
     pub vector: &'a [f32],
-    /// Normalized keywords. If start notes have any of them, only those notes are start notes.
+    /// Normalised keywords. If some start notes have any of them, only those start notes are used.
     pub keywords: &'a [String],
     /// The maximum number of hops.
     pub depth: usize,
-    /// The number of paths that are extended in each hop.
+    /// The number of paths that are extended in each hop (beam width).
     pub beam: usize,
-    /// The maximum number of notes to return. The search stops after the hop that reaches it.
+    /// The maximum number of notes to return. The search stops after the hop that reaches this number.
     pub target_count: usize,
 }
 
 /// A note that the search reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExploredNode {
-    /// The note.
+    /// The id of the note.
     pub id: NodeId,
-    /// The best score of a path to it.
+    /// The best score of any path to the note.
     pub score: f64,
-    /// The cosine of its nearest part with the text.
+    /// The cosine of the note's nearest part with the text, −1 to 1.
     pub cosine: f64,
-    /// The number of hops from a start note.
+    /// The number of hops from a start note; 0 for a start note.
     pub hop: usize,
 }
 
 /// An edge on a path of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraversedEdge {
-    /// The note it was followed from.
+    /// The note from which the search followed the edge.
     pub from: NodeId,
-    /// The note it leads to.
+    /// The note at the other end.
     pub to: NodeId,
-    /// `keyword` or `semantic`.
+    /// The kind of the edge: `keyword` or `semantic`.
     pub kind: EdgeKind,
     /// The strength, 0–1.
     pub strength: f64,
@@ -56,13 +56,13 @@ pub struct TraversedEdge {
 /// The result of [`explore`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exploration {
-    /// The notes, best first, ties by id.
+    /// The notes found, best first. Equal scores are ordered by id.
     pub nodes: Vec<ExploredNode>,
     /// The edges between these notes, in the order in which the search followed them.
     pub edges: Vec<TraversedEdge>,
 }
 
-/// A path through the graph, as a linked list from its end.
+/// A path through the graph, as a linked list that starts at its end.
 struct Path {
     ix: Ix,
     near: NearestPart,
@@ -75,7 +75,7 @@ impl Path {
         std::iter::successors(Some(self), |path| path.before.as_deref())
     }
 
-    /// The path extended by one edge; `None` if the step has no score.
+    /// The path extended by one edge; `None` if the step's score is not finite.
     fn extended(
         self: &Rc<Path>,
         ix: Ix,
@@ -94,7 +94,7 @@ impl Path {
 }
 
 /// Searches from the nearest notes that `keep` accepts. A start note scores its cosine, each step is scored by
-/// [`step`], and after each hop `beam` paths are selected by [`poc_rank::mmr`].
+/// [`step`], and [`poc_rank::mmr`] selects `beam` paths after each hop.
 pub fn explore(
     query: &ExploreQuery<'_>,
     vectors: &dyn VectorReader,
@@ -143,13 +143,13 @@ fn starts(
     Ok(starts.into_iter().map(Rc::new).collect())
 }
 
-/// A path and its last edge.
+/// A path with its last edge.
 struct Step {
     path: Rc<Path>,
     edge: TraversedEdge,
 }
 
-/// The best path to each note one hop away, best first, ties by id.
+/// The best path to each note one hop away, best first. Equal scores are ordered by id.
 fn steps(
     paths: &[Rc<Path>],
     hop: usize,

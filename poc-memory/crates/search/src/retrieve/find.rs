@@ -1,4 +1,4 @@
-//! Finds the best nodes for a text with the fusion method of the settings.
+//! Finds the best nodes for a text with the configured fusion method.
 
 use super::hit::Retrieval;
 use super::retriever::Retriever;
@@ -8,16 +8,16 @@ use poc_graph::Visibility;
 use poc_graph::error::Result;
 
 impl Retriever<'_> {
-    /// The best `wanted` visible nodes for a text, fused with the method of the settings: by scores
-    /// ([`poc_rank::fusion`], [`poc_rank::propagation`]) or by ranks ([`poc_rank::rrf`]).
+    /// The best `wanted` visible nodes for a text, with the configured fusion method: by scores ([`poc_rank::fusion`],
+    /// [`poc_rank::propagation`]) or by ranks ([`poc_rank::rrf`]).
     ///
-    /// While the vector index compares all vectors, every note is scored by meaning and by words, and the
-    /// result is exact. When it uses HNSW, the mean and the deviation of the cosines are estimated, and the
-    /// candidates are the 128 nearest notes (more if more are wanted) and the best 1,000 by words. The step
-    /// along the structure starts from the best 128. Only these are compared with each other.
+    /// While the vector index compares all vectors, every note gets a vector score and a text score, and the result is
+    /// exact. When the index uses HNSW, the mean and the deviation of the cosines are estimated, and the candidates are
+    /// the 128 nearest notes (more if more are wanted) and the best 1,000 by text score. Score is propagated along the
+    /// structure only from the best 128 candidates.
     ///
     /// # Errors
-    /// As for [`Retriever::find_near`], and the errors of the embedder.
+    /// Those of [`Retriever::find_near`], and errors of the embedder.
     pub fn find(&self, text: &str, wanted: usize, visibility: Visibility) -> Result<Retrieval> {
         self.find_near(text, &self.embedder.embed_one(text)?, wanted, visibility)
     }
@@ -25,7 +25,7 @@ impl Retriever<'_> {
     /// Like [`Retriever::find`], for a text whose vector is known.
     ///
     /// # Errors
-    /// `invalid_argument` when the vector does not have the dimensions of the store.
+    /// `invalid_argument` if the vector does not have the store's number of dimensions.
     pub fn find_near(
         &self,
         text: &str,

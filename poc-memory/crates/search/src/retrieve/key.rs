@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 /// A note that a text names by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyMatch<'a> {
-    /// The note.
+    /// The index of the note in the view.
     pub note: Ix,
     /// The key as spelled in the text.
     pub spelling: &'a str,
@@ -15,11 +15,11 @@ pub struct KeyMatch<'a> {
     pub is_whole_text: bool,
 }
 
-/// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the
-/// text and has the form of a name (`people/lin`, `chat-013`); each note once. A former key of a note counts
-/// like its key. Other keys count only as the whole text, because keys are derived from titles, and many texts
-/// contain words such as `follow-up` or `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file
-/// (`notes/people/lin.md`) or at the end of a URL.
+/// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the text and
+/// has the form of a name (`people/lin`, `chat-013`), each note once. A former key of a note counts like its key. Other
+/// keys count only as the whole text: keys are derived from titles, and many texts contain words such as `follow-up` or
+/// `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at
+/// the end of a URL.
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
     let is_allowed = |note: Ix, _: &str| view.id(note).is_some_and(is_visible);
     let all = owners(view, text, &is_allowed).into_iter();
@@ -40,12 +40,12 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
     found
 }
 
-/// The notes that a name may mean, ascending; several if the name is ambiguous. The first of these rules that finds any
-/// note decides:
+/// The notes that a name may refer to, in ascending order; several if the name is ambiguous. The first of these rules
+/// that matches any note applies:
 ///
-/// 1. The note has this key or former key.
-/// 2. Its key is another spelling of the name, as in [`notes_named`].
-/// 3. It is live, and its key ends with the name after a `/`, as `people/lin` for `lin`.
+/// 1. The name is the key or a former key of the note.
+/// 2. The key is another spelling of the name, as in [`notes_named`].
+/// 3. The note is live, and its key ends with `/` and the name, as `people/lin` for `lin`.
 pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
     let found = owners(view, name, &|_, _| true);
     if !found.is_empty() {
@@ -60,8 +60,8 @@ pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
     (0..view.slots()).filter(|&ix| view.is_live(ix) && view.names(ix).any(ends_with_name)).collect()
 }
 
-/// The note with exactly this key; if there is none, the notes with one of its other spellings as key. `may`
-/// gets each note with the key that was looked up.
+/// The note with exactly this key or, if there is none, the notes with one of its other spellings as key. `may` is
+/// called with each note and the key that was looked up.
 fn owners(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
     let exact = normal_key(name);
     if let Some(owner) = view.find_key(&exact).filter(|owner| may(*owner, &exact)) {
@@ -75,8 +75,8 @@ fn owners(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
     spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default()
 }
 
-/// The keys that a name may stand for, longest first: the name without surrounding punctuation, then the
-/// endings of its path. Of a path that is not a page, only endings with the form of a name count.
+/// The keys that a name may stand for, longest first: the name without surrounding punctuation, then the endings of its
+/// path. Unless the path is a web page or a Markdown file, only endings with the form of a name count.
 fn spellings(name: &str) -> Vec<&str> {
     let whole = name.trim();
     let bare = whole.trim_matches(is_surrounding);
@@ -85,7 +85,7 @@ fn spellings(name: &str) -> Vec<&str> {
     if !bare.contains(char::is_whitespace) {
         let from = page.len().saturating_sub(KEY_MAX_BYTES);
         let ends = page.rmatch_indices('/').map(|(at, slash)| at + slash.len()).take_while(|at| *at >= from);
-        // `people/lin` is not `lin`, but `https://wiki/lin` and `notes/lin.md` are.
+        // `people/lin` does not stand for `lin`, but `https://wiki/lin` and `notes/lin.md` do.
         let is_page = bare.contains("://") || bare.to_lowercase().ends_with(".md");
         let ends = ends.filter_map(|at| page.get(at..)).filter(|end| is_page || is_name(end));
         let mut ends: Vec<&str> = ends.collect();

@@ -1,16 +1,17 @@
-//! Links that people and agents made: one step from the best notes along their `link` edges. The note with more links
-//! decides how much passes, so that neither a hub raises everything around it, nor everything raises a hub.
+//! Links that people and agents created: score is propagated one step from the best notes along their `link` edges. The
+//! share depends on the end with more links, so that a hub neither raises everything around it nor is raised by
+//! everything.
 
 use super::candidates::{Candidates, Question};
 use poc_config::ScoreFusionConfig;
 use poc_graph::{EdgeKind, Ix, Neighbor, NodeId, Trust};
 use poc_rank::propagation::PropagationWeights;
 
-/// Passes a share of the score of the best notes to the notes at the other end of their links, in both
-/// directions. Notes that were not candidates become candidates. Links of quarantined notes pass no score, even in a
-/// search that sees these notes, because their untrusted author may have chosen the targets of the links.
+/// Passes a share of the score of the best notes to the notes at the other end of their links, in both directions.
+/// Notes that were not candidates become candidates. Links of quarantined notes pass no score, even in a search that
+/// includes these notes, because their untrusted author may have chosen the targets.
 ///
-/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::linking_source`] is a position in them.
+/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::linking_source`] is a position in this list.
 pub(super) fn propagate(
     question: &Question<'_>,
     config: &ScoreFusionConfig,

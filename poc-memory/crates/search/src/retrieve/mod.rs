@@ -1,4 +1,5 @@
-//! Retrieval by meaning and words together. It reads the indexes through read-only traits.
+//! Retrieval by vector search and text search together. It reads the indexes through read-only
+//! traits.
 
 mod candidates;
 mod derived;

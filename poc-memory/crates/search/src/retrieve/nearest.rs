@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A note and its part that is nearest to the query.
 #[derive(Clone, Debug)]
 pub struct NearestPart {
-    /// The note.
+    /// The id of the note.
     pub id: NodeId,
     /// The cosine of that part with the query, −1 to 1.
     pub cosine: f64,
@@ -17,10 +17,10 @@ pub struct NearestPart {
     pub vector: Arc<[f32]>,
 }
 
-/// The `k` nearest notes that `keep` accepts, best first, ties by id.
+/// The `k` nearest notes that `keep` accepts, best first. Equal cosines are ordered by id.
 ///
 /// # Errors
-/// As for [`VectorReader::search`].
+/// Those of [`VectorReader::search`].
 pub fn nearest(
     vectors: &dyn VectorReader,
     vector: &[f32],

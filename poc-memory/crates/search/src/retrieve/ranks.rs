@@ -7,8 +7,8 @@ use poc_graph::{NodeId, Visibility, cancellation};
 use poc_index::TextField;
 use poc_rank::rrf::{K, rrf};
 
-/// Combines the nearest nodes by vector, the best by BM25 of the title and the best by BM25 of the body with
-/// [`poc_rank::rrf`]. Each list has 50 nodes, or as many as are wanted if that is more.
+/// Combines three lists with [`poc_rank::rrf`]: the nearest nodes by vector, the best by BM25 of the title, and the
+/// best by BM25 of the body. Each list has 50 nodes, or the wanted number if that is more.
 pub(super) fn find(
     retriever: &Retriever<'_>,
     text: &str,

@@ -5,7 +5,7 @@ use poc_graph::{NodeId, View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
 use rustc_hash::FxHashSet;
 
-/// The length of each list; more if more nodes are wanted.
+/// The length of each list, unless more nodes are wanted.
 pub(super) const DEPTH: usize = 50;
 
 /// Finds nodes for a text in the graph and its indexes.
@@ -19,27 +19,27 @@ pub struct Retriever<'a> {
     pub vectors: &'a dyn VectorReader,
     /// The mention index.
     pub mentions: &'a dyn MentionReader,
-    /// Embeds the query.
+    /// The embedder for the query.
     pub embedder: &'a dyn Embedder,
-    /// The settings of fusion and its weights.
+    /// The fusion method and its weights.
     pub config: &'a poc_config::RetrieveConfig,
-    /// Notes to leave out, as if they did not exist.
+    /// Notes that are treated as if they did not exist.
     pub except: &'a [NodeId],
-    /// More notes that must not be found, for example those of other projects. They may be many.
+    /// Further notes that must not be found, for example those of other projects. The set may be large.
     pub hidden: Option<&'a FxHashSet<NodeId>>,
-    /// Whether notes derived from others are hits, too. Otherwise the notes that they were derived from represent
-    /// them, unless the text names them by their key.
+    /// Whether notes derived from others may be hits. Otherwise their sources represent them, unless the text names
+    /// them by their key.
     pub list_derived: bool,
 }
 
 impl<'a> Retriever<'a> {
-    /// The same retriever, but as if the given notes did not exist.
+    /// The same retriever, for which the given notes do not exist.
     #[must_use]
     pub fn without(self, except: &'a [NodeId]) -> Self {
         Retriever { except, ..self }
     }
 
-    /// The same retriever, which does not find the given notes.
+    /// The same retriever, which never returns the given notes.
     #[must_use]
     pub fn hiding(self, hidden: Option<&'a FxHashSet<NodeId>>) -> Self {
         Retriever { hidden, ..self }
@@ -57,12 +57,12 @@ impl<'a> Retriever<'a> {
         Retriever { config, ..self }
     }
 
-    /// The names that link two notes for a text, folded, the rarest first.
+    /// The folded names that relate two notes for a text, rarest first.
     pub fn names_in_common(&self, one: NodeId, other: NodeId, text: &str) -> Vec<String> {
         self.mentions.names_between([one, other], self.max_sharing(), text)
     }
 
-    /// The notes that share a rare name with a note, those with the rarest names first.
+    /// The notes that share a rare name with a note. Notes with the rarest names come first.
     pub fn notes_sharing_names(&self, id: NodeId) -> Vec<NodeId> {
         let found = self.mentions.sharing_names(&[id], self.max_sharing(), "");
         let mut sharing: Vec<(NodeId, usize)> = found.into_iter().flatten().collect();
@@ -70,8 +70,8 @@ impl<'a> Retriever<'a> {
         sharing.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// The maximum number of notes that a linking name may occur in: the value in the settings or, in a small
-    /// store, a tenth of the notes, but at least two.
+    /// The maximum number of notes in which a shared name may occur: the configured value or, in a small store, a tenth
+    /// of the notes but at least two.
     pub(super) fn max_sharing(&self) -> usize {
         self.config.scores.shared_by.min((self.view.live_count() / 10).max(2))
     }

@@ -1,5 +1,5 @@
-//! Fusion by scores: the standard scores of a note by words and by meaning, bonuses for what the query
-//! names, and one propagation step along the structure.
+//! Fusion by scores: standard scores from vector search and text search, bonuses for notes that the query names, and
+//! one propagation step along the structure.
 
 use super::candidates::{Candidates, POOL, Question};
 use super::hit::{Retrieval, RetrievalHit};
@@ -80,8 +80,8 @@ pub(super) fn find(
         sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
         cancellation::check()?;
     }
-    // A note named by its key must come before all others. Notes that merely contain its key may have more
-    // words of the query and a share of its score. If no score is high, the distance is one deviation.
+    // A note named by its key must come before all others. Notes that merely contain its key may have more words of the
+    // query and also get a share of its score. If no score is high, the distance is one standard deviation.
     let max = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
     let scores =
         by_key.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
@@ -89,7 +89,7 @@ pub(super) fn find(
     let ahead = max - min + lift(weights.identifier_weight, max.max(1.0));
     for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
-            // One key may contain another, so the key that is the whole query comes first.
+            // A key may contain another key, so a key that is the whole query comes first.
             owner.key = if asked.is_whole_text { 2.0 * ahead } else { ahead };
             owner.folded = false;
         }

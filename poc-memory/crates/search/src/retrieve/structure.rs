@@ -1,6 +1,6 @@
-//! One propagation step along the structure: from the notes found to their neighbours in a session, to the
-//! notes they mention, to the notes that mention them and to the notes that share a name with them. Notes
-//! without any of these links get a share from similar notes.
+//! One propagation step along the structure: from the notes found to their neighbours in a session, to notes they
+//! mention, to notes that mention them and to notes that share a name with them. Notes without any of these relations
+//! get a share from similar notes.
 
 use super::candidates::{Candidates, POOL, Question};
 use super::retriever::Retriever;
@@ -9,12 +9,12 @@ use poc_graph::{Ix, NodeId, View};
 use poc_index::MentionReader;
 use poc_rank::propagation::PropagationWeights;
 
-/// Passes on part of the scores. Every candidate with a positive base score passes a share to its neighbours
-/// in the session, the best `mention-from` pass one to the notes they mention and to those that mention them,
-/// and the best `shared-from` pass one to the notes that share a name with them. Names in the query do not
-/// count, because the search by words already finds them.
+/// Propagates part of the scores. Every candidate with a positive base score passes a share to its neighbours in the
+/// session. The best `mention-from` candidates pass one to the notes they mention and to those that mention them, and
+/// the best `shared-from` pass one to the notes that share a name with them. Names in the query do not count, because
+/// text search already finds them.
 ///
-/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::leading_source`] is a position in them.
+/// Returns the source notes; [`poc_rank::propagation::PropagatedScore::leading_source`] is a position in this list.
 pub(super) fn propagate(
     question: &Question<'_>,
     retriever: &Retriever<'_>,
@@ -59,7 +59,7 @@ pub(super) fn propagate(
     for ((from, &(.., score)), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
             let share = weights.of_shared_name(count, score);
-            // A note that is not a candidate by now gets no other share.
+            // A note that is not a candidate at this point gets no other share.
             let can_enter = |base: f64| base + share >= min;
             if let Some(candidate) = candidates.at_if(question, other, can_enter) {
                 candidate.propagated.add_shared_name(share, from);
@@ -69,8 +69,8 @@ pub(super) fn propagate(
     best
 }
 
-/// Gives the best candidates that have no links a share from the nearest notes with a positive base score. Confirmed
-/// questions neither get nor pass one: their share goes to the notes that answered them.
+/// Passes to the best candidates without relations a share from the nearest notes with a positive base score. Confirmed
+/// questions neither receive nor pass one: their share goes to the notes that answered them.
 pub(super) fn add_similarity_boosts(
     question: &Question<'_>,
     mentions: &dyn MentionReader,
@@ -97,14 +97,14 @@ pub(super) fn add_similarity_boosts(
     }
 }
 
-/// Whether a note is part of a session, mentions a note or is mentioned.
+/// Whether a note is part of a session, mentions a note or is mentioned by one.
 fn is_linked(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> bool {
     view.sequence_neighbors(ix).next().is_some()
         || !mentions.mentioned_by(id).is_empty()
         || !mentions.mentioning(id).is_empty()
 }
 
-/// Collects the notes next to a note in its session, and those two positions away.
+/// Collects the notes next to a note in its session, and those two places away.
 fn session_neighbors(view: &View, ix: Ix, beside: &mut Vec<Ix>, further: &mut Vec<Ix>) {
     beside.clear();
     further.clear();

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The `hash` embedder, or the same as a contextual embedder.
+/// The `hash` embedder, optionally presented as a contextual embedder.
 struct Hashed {
     inner: HashEmbedder,
     contextual: bool,
@@ -213,7 +213,7 @@ fn retired_notes_are_not_found() {
     assert_eq!(numbers(&world.find("harbour", 9)), [1]);
 }
 
-/// The fusion by its definition, over all notes.
+/// A direct implementation of the fusion's definition, over all notes.
 fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> Vec<(u64, f64)> {
     let vector = world.embedder.embed_one(text).unwrap();
     let (words, near) = (world.text.scores(text), world.vectors.cosine_scores(&vector).unwrap());
@@ -370,7 +370,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// The same with more notes than candidates, where names lead to other notes.
+    /// The same test with more notes than candidates, where names lead to further notes.
     #[test]
     fn score_fusion_of_many_notes_agrees_with_its_definition(
         picks in proptest::collection::vec((0usize..30, 0usize..30, 0usize..200, 0usize..200), 80..300),
@@ -392,7 +392,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The best by both agree with scoring every note, whatever their ranks by words or by meaning, with or without
+    /// The best notes by both scores agree with scoring every note, whatever their rank in either list, with or without
     /// a vector. Hidden notes are not among them.
     #[test]
     fn no_note_among_many_is_missed(
@@ -539,12 +539,12 @@ fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
     }
     assert_eq!(folded.hits.len(), 4);
 
-    // It is a note like others if none of its origins can be found, or if it is asked for by its key.
+    // The note is treated like others if none of its sources can be found, or if it is requested by its key.
     let retired = origins().map(|note| Node { state: State::Superseded, ..note });
     assert_eq!(numbers(&find(&with_fact(retired, fact()), false))[0], 4);
     let key = world.view.key(world.view.find(testing::node(4).id).unwrap()).to_owned();
     assert_eq!(numbers(&world.find(&key, 5))[0], 4);
-    // One of its origins is enough.
+    // A single visible source is enough.
     let [one, two] = origins();
     let world = with_fact([Node { trust: Trust::Quarantined, ..one }, two], fact());
     let found = world.seen("where does Lin live, in Lisbon?", 5, Visibility::of_model(Timestamp(0)));
@@ -597,7 +597,7 @@ fn similar_notes_are_found_if_there_are_no_links() {
     };
     let mut world = World::of(&notes, &[(3, 4)]).contextual();
     assert!(share_of(&world, 0) > 0.0 && share_of(&world, 1) > 0.0);
-    // It has no similar note, but is part of a session.
+    // The note has no similar note, but is part of a session.
     assert_eq!((share_of(&world, 2), share_of(&world, 3)), (0.0, 0.0));
     world.config.retrieve.scores.alike_weight = 0.0;
     assert_eq!(share_of(&world, 0), 0.0);
@@ -632,8 +632,8 @@ fn notes_that_a_hit_mentions_or_is_mentioned_by_are_found_too() {
     assert_eq!(share(&world.find("where was the keeper of the lighthouse born", 5), 1, "mention"), 0.0);
 }
 
-/// Where all notes have the words of a question, meaning weighs more with a contextual embedder; rare words and other
-/// embedders leave its weight as it is.
+/// If all notes have the words of a question, the vector score weighs more with a contextual embedder. Rare words and
+/// other embedders leave its weight unchanged.
 #[test]
 fn meaning_weighs_more_where_the_words_are_common() {
     let bodies: Vec<String> = (0..100)

@@ -1,17 +1,17 @@
 //! Windows of consecutive notes of a session, scored as one text each. A window passes a share of its score to its
 //! notes.
 //!
-//! Windows are computed for the question instead of being stored: BM25 of joined notes follows from the postings
-//! of the notes, and the cosine of a window is the mean of its notes' cosines. Windows therefore cost nothing at
-//! import and never contain an old version of a note.
+//! Windows are computed per question instead of being stored. The BM25 score of joined notes follows from their
+//! postings, and the cosine of a window is the mean of its notes' cosines. Windows therefore cost nothing at import and
+//! never contain an outdated version of a note.
 
 use super::candidates::{Candidates, Question};
 use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
 use rustc_hash::FxHashSet;
 
-/// Passes the score of every window around one of the best candidates with a positive base score to its notes.
-/// Notes that were not candidates become candidates.
+/// Passes a share of the score of every window around one of the best candidates with a positive base score to the
+/// notes of the window. Notes that were not candidates become candidates.
 pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, candidates: &mut Candidates) {
     let mut best = candidates.in_order();
     best.retain(|(.., score)| *score > 0.0);
@@ -24,7 +24,7 @@ pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, can
         }
         for window in around.windows(config.window_notes.clamp(2, around.len())) {
             let (Some(&first), Some(&last)) = (window.first(), window.last()) else { continue };
-            // The same window is found from each of its notes, in either direction.
+            // The same window is found from each of its notes, and in both directions.
             if !scored.insert([first.min(last), first.max(last)]) {
                 continue;
             }
@@ -48,7 +48,7 @@ pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, can
     }
 }
 
-/// A note with up to `reach` notes before and after it in its session, in their order or its reverse.
+/// A note with up to `reach` notes before and after it in its session, in their order or in reverse.
 fn notes_around(view: &View, ix: Ix, reach: usize) -> Vec<Ix> {
     let mut around = vec![ix];
     // A note in several sessions has more than two neighbours; only the first two are followed.

@@ -1,4 +1,4 @@
-//! Whether a transaction was committed, from the committer to the writer who waits.
+//! The outcome of a transaction, passed from the committer to the waiting writer.
 
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
@@ -7,13 +7,14 @@ use std::sync::Arc;
 /// Why a transaction was not committed.
 #[derive(Clone, Debug)]
 pub(crate) enum Rejection {
-    /// Another writer of the shared log was faster: it must be built again on the newer state.
+    /// Another writer of the shared log was faster. The transaction must be built again on the
+    /// newer state.
     Outdated,
-    /// It cannot be committed.
+    /// The transaction cannot be committed.
     Failed(Error),
 }
 
-/// Whether a transaction is durable and visible, once that is known.
+/// Whether a transaction is durable and visible, as soon as this is known.
 #[derive(Default)]
 pub(crate) struct Outcome {
     result: Mutex<Option<Result<(), Rejection>>>,
@@ -21,7 +22,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Waits until it is known.
+    /// Waits for the outcome.
     pub(crate) fn wait(&self) -> Result<(), Rejection> {
         let mut result = self.result.lock();
         self.known.wait_while(&mut result, |result| result.is_none());
@@ -37,7 +38,8 @@ impl Outcome {
     }
 }
 
-/// Sets an outcome. Nobody waits for ever: dropping it without a result is an error.
+/// The sending side of an outcome. Dropping it without a result sets an error, so that no writer
+/// waits forever.
 pub(crate) struct OutcomeSender(Arc<Outcome>);
 
 impl OutcomeSender {
@@ -46,7 +48,7 @@ impl OutcomeSender {
         (OutcomeSender(outcome.clone()), outcome)
     }
 
-    /// Sets it, if it is not known yet.
+    /// Sets the outcome unless it is already set.
     pub(crate) fn set(&self, outcome: Result<(), Rejection>) {
         self.0.set(outcome);
     }

@@ -1,7 +1,8 @@
-//! Commits to a shared log and follows it.
+//! Commits to a shared log and reads the records of other writers from it.
 //!
-//! Transactions are appended to the shared log with the head that they were built on. When another writer was faster,
-//! everything that is queued is taken back, what came between is applied, and the writers build again.
+//! Transactions are appended together with the head that they were built on. If another writer was faster, all queued
+//! transactions are rolled back, the other writer's records are applied, and the writers build their transactions
+//! again.
 
 use super::outcome::Rejection;
 use super::{CommitQueue, Committer, ReadOnlyCause, take_back};
@@ -15,10 +16,10 @@ use poc_graph::View;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often in a row a writer loses before it asks for a lease on the head.
+/// Number of consecutive lost appends after which a writer requests a lease on the head.
 const LOSSES_BEFORE_LEASE: usize = 3;
 
-/// How long to wait for news at once. Closing the store waits as long.
+/// Maximum time of one wait for new records. Closing the store may take as long.
 const WATCH: Duration = Duration::from_millis(100);
 
 impl Committer {
@@ -48,7 +49,7 @@ impl Committer {
             self.lost_appends = 0;
             if let Err(cause) = self.append(&batch) {
                 self.refuse(cause, rest);
-                // The shared log has them. They become visible here when the disk takes them.
+                // The records are in the shared log. They become visible here as soon as the local disk accepts them.
                 batch.iter().for_each(|pending| pending.outcome.set(Ok(())));
                 return Ok(());
             }
@@ -62,7 +63,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Applies what other writers have appended, and lets the transactions be built again.
+    /// Applies the records of other writers, and makes the writers of queued transactions build them again.
     fn give_way(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTransaction>) -> Result<(), String> {
         self.lost_appends += 1;
         let taken = {
@@ -80,7 +81,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Follows after the watcher has reported news.
+    /// Reads the shared log after the watcher has reported new records.
     pub(super) fn follow_news(&mut self) -> Result<(), String> {
         self.commits.queue.lock().has_news = false;
         let before = self.commits.read_only();
@@ -92,19 +93,19 @@ impl Committer {
                     self.commits.end_attempt(attempts_made, None);
                 }
                 None => {}
-                // Said once.
+                // The cause was already reported.
                 Some(ReadOnlyCause::SharedLog(_)) if before.is_some() => {}
                 Some(cause) => self.refuse(cause, Vec::new()),
             }
         }
-        // With the lock, which the watcher holds until it waits.
+        // The lock is needed because the watcher holds it until it waits.
         let _queue = self.commits.queue.lock();
         self.commits.followed.notify_all();
         Ok(())
     }
 
-    /// Applies everything that the shared log has and the store lacks. Returns why the store can take no writes, if that
-    /// fails.
+    /// Applies all records of the shared log that the store lacks. If that fails, returns why the store can accept no
+    /// writes.
     pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyCause>, String> {
         let Some(copy) = self.shared_log.clone() else { return Ok(None) };
         let mut taken = Vec::new();
@@ -134,7 +135,7 @@ impl Committer {
         }
         let mut unwritten = None;
         {
-            // Whoever builds a transaction must not see records that are newer than its view.
+            // A thread that is building a transaction must not see records that are newer than its view.
             let writer = self.writer.lock();
             let (mut seq, mut views) = self.commits.views();
             for CopiedRecord { txn, checksum, .. } in records {
@@ -159,7 +160,7 @@ impl Committer {
     }
 }
 
-/// Lets transactions be built again.
+/// Lets the writers build their transactions again.
 fn reject(taken: &[PendingTransaction]) {
     taken.iter().for_each(|pending| pending.outcome.set(Err(Rejection::Outdated)));
 }
@@ -175,7 +176,8 @@ impl CommitQueue {
         self.announce(seq);
     }
 
-    /// Reports news of a shared log to the committer until the store is closed. After a failure it waits for `pause`.
+    /// Reports new records of a shared log to the committer until the store is closed. Waits for `pause` after a
+    /// failure.
     pub(crate) fn watch(&self, copy: &SharedLogCopy, pause: Duration) {
         while !self.queue.lock().closed {
             let news = copy.wait(WATCH);

@@ -1,4 +1,4 @@
-//! The state after a transaction: an engine that has it, and the compacted segment that contains it.
+//! The state after a transaction, as an engine and as a compacted segment.
 
 use super::Work;
 use crate::disk::remove_folder;
@@ -13,13 +13,13 @@ use poc_graph::error::Result;
 use std::io;
 use std::path::Path;
 
-/// Bytes of records in one transaction of a state.
+/// Number of bytes of records in one transaction of a state.
 const TXN_BYTES: usize = 4 << 20;
-/// Transactions between two calls of the callbacks.
+/// Number of transactions between two calls of the callbacks.
 const SLICE: u64 = 64;
 
 impl Work<'_> {
-    /// An engine in the folder with everything up to a transaction.
+    /// Prepares an engine in the folder that contains everything up to transaction `target`.
     pub(crate) fn prepare(&self, folder: &Path, target: u64) -> Result<BufferedEngine> {
         let log = self.shared.log.as_ref();
         let open = || BufferedEngine::new((self.compactor.engine)(folder)?, self.compactor.buffer);
@@ -56,8 +56,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes a segment that begins with the state in an engine, in transactions from number `first` to the base, and
-    /// continues with the transactions up to `end`. Reads it back. Returns it with the checksum of the record of the base.
+    /// Writes a segment that begins with the state in an engine, as transactions from number `first` to the base, and
+    /// continues with the transactions up to `end`. Reads the segment back to check it. Returns it with the checksum of
+    /// the base's record.
     pub(crate) fn write_segment(
         &self,
         engine: &dyn Engine,
@@ -88,7 +89,7 @@ impl Work<'_> {
             segment.add(&frame(seq, &payload).0).map_err(unwritten)?;
             Ok(true)
         })?;
-        // What is read back is compared with the engine.
+        // The records read back are compared with the engine.
         let mut records = 0u64;
         segment.finish(&mut |txn| {
             if txn.seq.is_multiple_of(SLICE) {
@@ -114,8 +115,8 @@ impl Work<'_> {
     }
 }
 
-/// The number of the first transaction of the segment with the state in an engine. `None` when the state needs more
-/// transactions than it replaces.
+/// The number of the first transaction in a segment with the state of an engine. `None` if the state needs more
+/// transactions than it would replace.
 pub(crate) fn first(engine: &dyn Engine, base: LogBase) -> Result<Option<u64>> {
     let mut count = 0;
     each_txn(engine, &mut |_, _| {
@@ -125,8 +126,8 @@ pub(crate) fn first(engine: &dyn Engine, base: LogBase) -> Result<Option<u64>> {
     Ok((base.seq + 1).checked_sub(count).filter(|first| *first > 0))
 }
 
-/// Deletes from the index of changes what the log no longer has after transaction `base`: changes other than the creation
-/// of a node, and all changes of deleted nodes.
+/// Deletes entries from the index of changes that the log no longer has after transaction `base`: changes other than
+/// the creation of a node, and all changes of deleted nodes.
 pub(crate) fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
     let mut gone: Vec<Put> = Vec::new();
     let mut last_node: Option<(Vec<u8>, bool)> = None;
@@ -147,7 +148,7 @@ pub(crate) fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
     engine.apply(gone.into(), engine.mark()?)
 }
 
-/// Calls `each` with the records of an engine, in parts of one tenant.
+/// Calls `each` with the records of an engine, in batches of a single tenant.
 fn each_txn(engine: &dyn Engine, each: &mut dyn FnMut(Tenant, Vec<Write>) -> Result<()>) -> Result<()> {
     let mut part: Option<(Tenant, Vec<Write>)> = None;
     let mut bytes = 0;

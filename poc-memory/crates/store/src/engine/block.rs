@@ -1,31 +1,31 @@
-//! Blocks: what sled and sorted tables store instead of single records.
+//! Blocks of records, which sled and sorted tables store instead of single records.
 //!
-//! A block holds consecutive records: for each, the number of bytes its key shares with the key before, the
-//! lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is
-//! an LZ4 block with its length in front.
+//! A block holds consecutive records. For each it has the number of bytes that its key shares with the previous key,
+//! the lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is an
+//! LZ4 block preceded by its length.
 
 use crate::engine::{EngineError, Put, put_length};
 
-/// Bytes of records from which on a block is split. sled keeps up to 16 blocks in a page and writes pages
-/// beyond 128 KiB into files of their own.
+/// Size of the records, in bytes, from which a block is split. sled keeps up to 16 blocks in a page and writes pages
+/// beyond 128 KiB into separate files.
 const SPLIT_BYTES: usize = 4096;
 
-/// Maximum number of bytes of a block: one record of a transaction, which has at most 64 MiB, and its neighbours.
+/// Maximum size of a block, in bytes: one record of a transaction, which has at most 64 MiB, and its neighbours.
 const MAX_BYTES: usize = 65 << 20;
 
 /// The first key of a block, and the compressed block.
 pub(in crate::engine) type EncodedBlock = (Vec<u8>, Vec<u8>);
 
-/// The records of a block, not compressed.
+/// The uncompressed records of a block.
 pub(in crate::engine) struct Block(Vec<u8>);
 
 impl Block {
-    /// The block in compressed bytes.
+    /// Decompresses a block.
     pub(in crate::engine) fn decode(bytes: &[u8]) -> Result<Block, EngineError> {
         Block::decode_up_to(MAX_BYTES, bytes)
     }
 
-    /// The same for a block of at most so many bytes.
+    /// Decompresses a block of at most `max` bytes.
     pub(in crate::engine) fn decode_up_to(max: usize, bytes: &[u8]) -> Result<Block, EngineError> {
         let (length, packed) = lz4_flex::block::uncompressed_size(bytes).map_err(damaged)?;
         if length > max {
@@ -34,17 +34,17 @@ impl Block {
         Ok(Block(lz4_flex::block::decompress(packed, length).map_err(damaged)?))
     }
 
-    /// Its length in bytes.
+    /// The uncompressed size, in bytes.
     pub(in crate::engine) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Reads its records in order.
+    /// A reader of the records in order.
     pub(in crate::engine) fn records(&self) -> BlockReader<'_> {
         BlockReader { rest: &self.0, key: Vec::new(), value: &[], length: 0 }
     }
 
-    /// Whether it has a record from a key on.
+    /// Whether the block has a record whose key is `key` or greater.
     pub(in crate::engine) fn reaches(&self, key: &[u8]) -> Result<bool, EngineError> {
         let mut records = self.records();
         while records.advance()? {
@@ -76,22 +76,22 @@ pub(in crate::engine) struct BlockReader<'a> {
 }
 
 impl<'a> BlockReader<'a> {
-    /// The key of the record that was read last.
+    /// The key of the current record.
     pub(in crate::engine) fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Its value.
+    /// The value of the current record.
     pub(in crate::engine) fn value(&self) -> &'a [u8] {
         self.value
     }
 
-    /// The bytes that it takes in the block.
+    /// The number of bytes that the current record takes in the block.
     fn length(&self) -> usize {
         self.length
     }
 
-    /// Reads the next record; `false` when there is none.
+    /// Advances to the next record; `false` if there is none.
     pub(in crate::engine) fn advance(&mut self) -> Result<bool, EngineError> {
         if self.rest.is_empty() {
             return Ok(false);
@@ -123,22 +123,22 @@ impl<'a> BlockReader<'a> {
     }
 }
 
-/// Writes the records of a block.
+/// Builds a block from records.
 #[derive(Default)]
 pub(in crate::engine) struct BlockWriter {
     bytes: Vec<u8>,
-    /// The first key; `None` while it is empty.
+    /// The first key; `None` while the block is empty.
     first: Option<Vec<u8>>,
     last: Vec<u8>,
 }
 
 impl BlockWriter {
-    /// Its length so far, in bytes.
+    /// The uncompressed size so far, in bytes.
     pub(in crate::engine) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds a record. Its key is greater than the last one.
+    /// Adds a record. Its key must be greater than the previous one.
     pub(in crate::engine) fn push(&mut self, key: &[u8], value: &[u8]) {
         let shared = self.last.iter().zip(key).take_while(|(a, b)| a == b).count();
         let own = key.get(shared..).unwrap_or_default();
@@ -152,14 +152,14 @@ impl BlockWriter {
         self.last.extend_from_slice(key);
     }
 
-    /// Returns the block and begins a new one; `None` when it is empty.
+    /// Returns the block and starts a new one; `None` if the block is empty.
     pub(in crate::engine) fn finish(&mut self) -> Option<EncodedBlock> {
         let BlockWriter { bytes, first, .. } = std::mem::take(self);
         Some((first?, lz4_flex::block::compress_prepend_size(&bytes)))
     }
 }
 
-/// LEB128, as postcard writes it.
+/// Appends a number in LEB128, as postcard does.
 fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -168,8 +168,8 @@ fn push_number(bytes: &mut Vec<u8>, mut number: usize) {
     bytes.push(number as u8);
 }
 
-/// The blocks that replace a block after changes, each with its first key. `changes` are sorted, each key occurs
-/// once, and all belong into the block. Records of the block from `upper` on are dropped.
+/// The blocks that replace a block after changes, each with its first key. `changes` must be sorted, have no duplicate
+/// keys, and belong to this block. Records of the block whose key is `upper` or greater are dropped.
 pub(in crate::engine) fn merge(
     old: Option<&Block>,
     changes: &[Put],
@@ -202,23 +202,23 @@ pub(in crate::engine) fn merge(
     Ok(split.finish())
 }
 
-/// Divides records among blocks.
+/// Distributes records over blocks of similar size.
 struct Splitter {
     blocks: Vec<EncodedBlock>,
     writer: BlockWriter,
-    /// Bytes that are still to come, and bytes until the current block is complete.
+    /// The bytes still to come, and the bytes until the current block is complete.
     left: usize,
     until: usize,
 }
 
 impl Splitter {
-    /// For records of at most a number of bytes.
+    /// Creates a splitter for records of at most `length` bytes in total.
     fn new(length: usize) -> Splitter {
         let (blocks, writer) = (Vec::new(), BlockWriter::default());
         Splitter { blocks, writer, left: length, until: target(length) }
     }
 
-    /// Adds a record, which accounts for a number of the bytes.
+    /// Adds a record that accounts for `length` of the announced bytes.
     fn push(&mut self, key: &[u8], value: &[u8], length: usize) {
         self.writer.push(key, value);
         self.skip(length);
@@ -229,7 +229,7 @@ impl Splitter {
         }
     }
 
-    /// Leaves out bytes that were announced.
+    /// Subtracts announced bytes that will not come.
     fn skip(&mut self, length: usize) {
         self.left = self.left.saturating_sub(length);
     }
@@ -240,8 +240,8 @@ impl Splitter {
     }
 }
 
-/// The length of the next block if so many bytes are left. The last two share what is left for them, so that both have
-/// space for later records.
+/// The size of the next block if `left` bytes are still to come. The last two blocks share the rest equally, so that
+/// both have space for later records.
 fn target(left: usize) -> usize {
     match left {
         0..=SPLIT_BYTES => SPLIT_BYTES,

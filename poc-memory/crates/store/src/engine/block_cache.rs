@@ -1,4 +1,4 @@
-//! Blocks that were read lately.
+//! A cache of recently read blocks.
 
 use super::block::Block;
 use parking_lot::Mutex;
@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The block that a key belongs into.
+/// The block that a key belongs to.
 #[derive(Clone)]
 pub(in crate::engine) struct FoundBlock {
-    /// The smallest key that belongs to it.
+    /// The smallest key that belongs to the block.
     pub(in crate::engine) lower: Vec<u8>,
-    /// The smallest key of the next block; `None` for the last one.
+    /// The smallest key of the next block; `None` for the last block.
     pub(in crate::engine) upper: Option<Vec<u8>>,
     pub(in crate::engine) block: Arc<Block>,
 }
 
-/// A cache of blocks of at most a number of bytes. It approximates least recently used: what is used moves to
-/// the newer generation, and the older one is dropped when the newer one is full.
+/// A cache of blocks with a maximum size in bytes. It approximates least recently used: a block that is used moves to
+/// the newer generation, and the older generation is dropped when the newer one is full.
 pub(in crate::engine) struct BlockCache {
     generations: Mutex<Generations>,
     half: usize,
@@ -27,19 +27,20 @@ pub(in crate::engine) struct BlockCache {
 struct Generations {
     newer: BTreeMap<Vec<u8>, FoundBlock>,
     older: BTreeMap<Vec<u8>, FoundBlock>,
-    /// Bytes of the newer generation.
+    /// The size of the newer generation, in bytes.
     bytes: usize,
-    /// Counts the changes of blocks, so that a block that was read before a change is not put in after it.
+    /// The number of changes of blocks. A block that was read before a change must not be added after it.
     changes: u64,
 }
 
 impl BlockCache {
-    /// An empty cache.
+    /// Creates an empty cache of at most `bytes` bytes.
     pub(in crate::engine) fn new(bytes: usize) -> BlockCache {
         BlockCache { generations: Mutex::default(), half: bytes / 2 }
     }
 
-    /// The block of a key; or the number of changes so far, for [`BlockCache::put`].
+    /// The block of a key. If it is not cached, the error is the number of changes so far, to be passed to
+    /// [`BlockCache::put`].
     pub(in crate::engine) fn get(&self, key: &[u8]) -> Result<FoundBlock, u64> {
         let mut generations = self.generations.lock();
         if let Some(found) = find(&generations.newer, key) {
@@ -51,7 +52,7 @@ impl BlockCache {
         Ok(found)
     }
 
-    /// Puts in a block that was read after `changes` changes.
+    /// Adds a block that was read when there had been `changes` changes, unless there were more since.
     pub(in crate::engine) fn put(&self, changes: u64, found: &FoundBlock) {
         let mut generations = self.generations.lock();
         if generations.changes == changes {
@@ -59,7 +60,7 @@ impl BlockCache {
         }
     }
 
-    /// Forgets all blocks; called before and after blocks change.
+    /// Removes all blocks. It is called before and after blocks change.
     pub(in crate::engine) fn clear(&self) {
         let mut generations = self.generations.lock();
         *generations = Generations { changes: generations.changes + 1, ..Generations::default() };

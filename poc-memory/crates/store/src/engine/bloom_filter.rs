@@ -3,28 +3,30 @@
 use siphasher::sip128::{Hash128, Hasher128, SipHasher13};
 use std::hash::Hasher;
 
-/// Bits for each key. Of keys that are not in it, a filter with so many bits passes 1 %.
+/// The number of bits per key. With 10 bits, a filter passes about 1 % of the keys that are not in
+/// it.
 const BITS_PER_KEY: u64 = 10;
-/// Bits that a key sets: the number that passes the fewest other keys.
+/// The number of bits that a key sets. Seven, 10 · ln 2, gives the fewest false positives for 10
+/// bits per key.
 const PROBES: u64 = 7;
 
-/// Which keys a set may contain. It passes all keys of the set and few others.
+/// A filter that passes all keys of a set and few others.
 pub(super) struct BloomFilter(Vec<u64>);
 
 impl BloomFilter {
-    /// An empty filter for a number of keys.
+    /// Creates an empty filter for a number of keys.
     pub(super) fn new(keys: u64) -> BloomFilter {
         let words = (keys * BITS_PER_KEY).div_ceil(64).max(1);
         BloomFilter(vec![0; words as usize])
     }
 
-    /// The filter in bytes that [`BloomFilter::encode`] made; `None` if their number is wrong.
+    /// Decodes the bytes of [`BloomFilter::encode`]; `None` if their length is invalid.
     pub(super) fn decode(bytes: &[u8]) -> Option<BloomFilter> {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         (!words.is_empty()).then(|| BloomFilter(words.iter().map(|word| u64::from_le_bytes(*word)).collect()))
     }
 
-    /// Its words, little endian.
+    /// The words of the filter in little endian.
     pub(super) fn encode(&self) -> Vec<u8> {
         self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
@@ -38,13 +40,13 @@ impl BloomFilter {
         }
     }
 
-    /// Whether a key may have been added; `true` for every key that was.
+    /// Whether a key may have been added. It is `true` for every key that was added.
     pub(super) fn may_contain(&self, key: &[u8]) -> bool {
         probes(key, self.0.len()).all(|(word, bit)| self.0.get(word).is_some_and(|word| word & bit != 0))
     }
 }
 
-/// The words and bits of a key in a filter of so many words.
+/// The word index and bit of each probe for a key, in a filter of `words` words.
 fn probes(key: &[u8], words: usize) -> impl Iterator<Item = (usize, u64)> {
     let mut hasher = SipHasher13::new();
     hasher.write(key);

@@ -1,7 +1,7 @@
-//! Collects changes in memory before an engine gets them.
+//! Collects changes in memory before they are written to an engine.
 //!
-//! Writing a sorted batch of megabytes costs an engine a fraction of what as many single changes cost. Nothing is
-//! lost by waiting: the log has every change, and an open reads from it what the engine lacks.
+//! Writing a sorted batch of megabytes costs an engine a fraction of what the same changes cost one by one. Waiting
+//! loses nothing: the log has every change, and an open replays those that the engine lacks.
 
 use super::{Engine, Mark, Put, Visitor};
 use crate::watchdog;
@@ -14,15 +14,15 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Bytes of keys and values from which on changes are written to the engine. More would save little: the keys of new
-/// notes are adjacent. The next open reads as much from the log.
+/// Size of keys and values, in bytes, from which changes are written to the engine. More would save little, because the
+/// keys of new notes are adjacent. After a crash, an open reads about as much from the log.
 pub(crate) const BUFFER_BYTES: usize = 8 << 20;
 
-/// An engine behind a buffer of changes.
+/// An engine with a buffer of changes in front of it.
 pub(crate) struct BufferedEngine {
     buffers: Arc<Buffers>,
     limit: usize,
-    // The thread that writes the frozen buffer. The lock is held while buffers are exchanged.
+    // The thread that writes the frozen buffer. The lock is held while buffers are swapped.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -34,11 +34,11 @@ struct Buffers {
 /// The changes that the engine may lack, newest first.
 struct Both {
     active: Buffer,
-    /// Is being written, or could not be written; `None` when the engine has it.
+    /// A buffer that is being written or could not be written; `None` if the engine has all of it.
     frozen: Option<Arc<FrozenBuffer>>,
 }
 
-/// A buffer that does not change any more.
+/// A buffer that no longer changes.
 struct FrozenBuffer {
     /// Sorted by key.
     changes: Vec<Put>,
@@ -96,7 +96,7 @@ fn length(value: &Option<Vec<u8>>) -> usize {
 }
 
 impl Buffers {
-    /// Writes the frozen buffer to the engine. It stays readable, and stays if that fails.
+    /// Writes the frozen buffer to the engine. The buffer stays readable meanwhile, and is kept if the write fails.
     fn write(&self) -> Result<()> {
         let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
         watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.mark))?;
@@ -104,7 +104,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Makes the active buffer the frozen one, which must have been written.
+    /// Freezes the active buffer. The previous frozen buffer must have been written.
     fn freeze(&self) {
         let mut both = self.both.write();
         let next = Buffer::new(both.active.mark);
@@ -114,17 +114,17 @@ impl Buffers {
 }
 
 impl BufferedEngine {
-    /// An engine whose changes are collected until they have `limit` bytes.
+    /// Creates a buffer of `limit` bytes in front of an engine.
     pub(crate) fn new(engine: Arc<dyn Engine>, limit: usize) -> Result<BufferedEngine> {
         let both = Both { active: Buffer::new(engine.mark()?), frozen: None };
         let buffers = Arc::new(Buffers { engine, both: RwLock::new(both) });
         Ok(BufferedEngine { buffers, limit, writer: Mutex::default() })
     }
 
-    /// Waits for the thread that writes, and writes again what it could not write.
+    /// Waits for the writing thread, and retries a write that failed.
     fn finish(&self, writer: &mut Option<JoinHandle<()>>) -> Result<()> {
         if let Some(thread) = writer.take() {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
         self.buffers.write()
@@ -142,7 +142,7 @@ impl Drop for BufferedEngine {
 impl Engine for BufferedEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         {
-            // The buffers first: what leaves them meanwhile is in the engine.
+            // The buffers are read before the engine: what leaves them meanwhile is then found in the engine.
             let both = self.buffers.both.read();
             let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.get(key));
             if let Some(value) = both.active.changes.get(key).or_else(frozen) {

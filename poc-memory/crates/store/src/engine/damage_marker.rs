@@ -1,11 +1,11 @@
-//! A file in a directory of records that tells the next open that they are damaged.
+//! A file in a records directory that tells the next open that the records are damaged.
 
 use std::fs::File;
 use std::path::Path;
 
 const NAME: &str = "damaged";
 
-/// Whether damage was found in a directory.
+/// Whether a directory is marked as damaged.
 pub(super) fn exists(directory: &Path) -> bool {
     directory.join(NAME).exists()
 }

@@ -1,5 +1,5 @@
-//! An engine that opens on a background thread. Calls wait until it is open. When the disk fails it, it is opened again,
-//! or another one takes its place.
+//! An engine that opens on a background thread; calls wait until it is open. If the disk fails it, it is reopened or
+//! replaced by a substitute.
 
 use super::temporary_folder::TemporaryFolder;
 use super::{Engine, Mark, Put, Visitor};
@@ -13,48 +13,48 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long opening an engine again waits for calls that still use the failed one, and then for that one to close.
+/// Maximum time that reopening an engine waits for calls that still use the failed one, and then for that one to close.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where an engine comes from.
+/// Opens engines for a [`LazyEngine`].
 pub(crate) trait EngineSource: Send + Sync {
-    /// Opens the engine and brings it to the end of the log.
+    /// Opens the engine and brings it up to the end of the log.
     fn open(&self) -> Result<Arc<dyn Engine>>;
 
-    /// Makes an engine with the same records that needs nothing from the disk. `why` says why the other one cannot be
-    /// used.
+    /// Creates an engine with the same records that does not depend on the failing disk. `why` says why the real engine
+    /// cannot be used.
     fn substitute(&self, why: &str) -> Result<CurrentEngine>;
 
-    /// Deletes the files of an engine that did not close and holds their lock, so that [`EngineSource::open`] makes new
-    /// ones from the log. Fails if the log is not whole or the disk has no space for them.
+    /// Deletes the files of an engine that did not close and still holds their lock, so that [`EngineSource::open`]
+    /// creates new ones from the log. Fails if the log is incomplete or the disk has no space for the new files.
     fn discard(&self) -> Result<()>;
 }
 
-/// The engine that calls go to.
+/// The engine that serves calls.
 pub(crate) struct CurrentEngine {
     pub(crate) engine: Arc<dyn Engine>,
-    /// Why it takes the place of the real one, if it does.
+    /// If this is a substitute, why the real engine cannot be used.
     pub(crate) substitutes: Option<String>,
-    /// The folder it is in, if that is to be deleted afterwards. The last field, because fields drop in order: the engine
-    /// is closed first.
+    /// A temporary folder that the engine is in, if any. This must be the last field: fields drop in order, and the
+    /// engine must close before its folder is deleted.
     pub(crate) _copy: Option<TemporaryFolder>,
 }
 
-/// An engine that has been opened.
+/// An engine that has been opened, and can be reopened or replaced.
 pub(crate) struct OpenedEngine {
-    /// `None` only while it is exchanged.
+    /// `None` only while the engine is being exchanged.
     current: RwLock<Option<CurrentEngine>>,
     source: Option<Arc<dyn EngineSource>>,
-    /// Whether an engine that the disk has failed did not close: its files stay locked.
+    /// Whether a failed engine did not close, so that its files stay locked.
     is_abandoned: AtomicBool,
-    /// The views of its records, if they were asked for; taken by the open that asked.
+    /// The views of the records, if they were requested at open; the open that requested them takes them.
     pub(crate) views: Mutex<Option<Views>>,
-    /// Messages for people about what was repaired.
+    /// Messages about repairs, for people.
     pub(crate) notes: Vec<String>,
 }
 
 impl OpenedEngine {
-    /// `source` is where the engine comes from, if it may be opened again.
+    /// Wraps an open engine. `source` opens it again after a failure; without a source it is never reopened.
     pub(crate) fn new(current: CurrentEngine, source: Option<Arc<dyn EngineSource>>) -> Self {
         OpenedEngine {
             current: RwLock::new(Some(current)),
@@ -67,24 +67,24 @@ impl OpenedEngine {
 
     /// Runs work with the engine.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&dyn Engine) -> Result<T>) -> Result<T> {
-        // Recursive, because a visitor of a scan may read.
+        // The lock is taken recursively, because a visitor of a scan may read.
         match &*self.current.read_recursive() {
             Some(current) => work(current.engine.as_ref()),
             None => Err(Error::unavailable("the records are closed: neither they nor a copy can be opened")),
         }
     }
 
-    /// Opens the engine again if the disk has failed it; another takes its place if that is impossible.
+    /// Reopens the engine if the disk has failed it. If that is impossible, a substitute replaces it.
     fn reopen_if_failed(&self) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
-        // A visitor of a scan that reads holds the lock itself.
+        // A visitor of a scan that reads already holds the lock, so waiting without a limit could deadlock.
         let Some(mut current) = self.current.try_write_for(PATIENCE) else {
             return Err(Error::unavailable("the records are in use"));
         };
         if current.as_ref().is_some_and(|current| !current.engine.has_failed()) {
             return Ok(());
         }
-        // It locks its files while it is open.
+        // The failed engine must close first, because it locks its files.
         if current.take().is_some_and(|failed| !close(failed)) {
             self.is_abandoned.store(true, Ordering::SeqCst);
         }
@@ -100,13 +100,13 @@ impl OpenedEngine {
         result
     }
 
-    /// Opens the engine in the place of one that substitutes it.
+    /// Opens the real engine in place of a substitute.
     fn restore(&self) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
         if self.current.read().as_ref().is_none_or(|current| current.substitutes.is_none()) {
             return self.reopen_if_failed();
         }
-        // Reads go on meanwhile.
+        // Reads continue meanwhile.
         if self.is_abandoned.load(Ordering::SeqCst) {
             source.discard()?;
         }
@@ -126,20 +126,20 @@ impl Drop for OpenedEngine {
     }
 }
 
-/// Closes an engine that the disk has failed, and returns whether it has closed. sled may wait for a write that was lost
-/// and never end, so this happens on a thread of its own.
+/// Closes a failed engine and returns whether it closed in time. sled may wait forever for a write that was lost, so it
+/// is closed on a separate thread.
 fn close(failed: CurrentEngine) -> bool {
     let (sender, closed) = mpsc::channel();
     let closing = watchdog::spawn("close-records", move || {
         drop(failed);
-        // Whoever waited may be gone.
+        // The receiver may have stopped waiting.
         let _ = sender.send(());
     });
     closing.is_ok() && closed.recv_timeout(PATIENCE).is_ok()
 }
 
 impl OpenedEngine {
-    /// Closes the engine, lets `work` change its files, and opens it again, whatever the result of the work is.
+    /// Closes the engine, lets `work` change its files, and opens it again, even if the work fails.
     fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
         let Some(source) = &self.source else {
             return Err(Error::internal("the records cannot be exchanged"));
@@ -160,14 +160,14 @@ impl OpenedEngine {
 #[derive(Default)]
 pub(crate) struct LazyEngine(OnceLock<Result<OpenedEngine>>);
 
-/// The thread that opens an engine. Dropping it waits for the thread to end.
+/// The thread that opens an engine. Dropping this waits for the thread.
 pub(crate) struct EngineOpener {
     opening: Arc<LazyEngine>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl EngineOpener {
-    /// Starts to open an engine in the background.
+    /// Starts opening an engine in the background.
     pub(crate) fn start(
         open: impl FnOnce() -> Result<OpenedEngine> + Send + 'static,
     ) -> Result<EngineOpener> {
@@ -184,7 +184,7 @@ impl EngineOpener {
         Ok(EngineOpener { opening, thread: Some(thread) })
     }
 
-    /// The engine, open or not.
+    /// The engine, which may not be open yet.
     pub(crate) fn engine(&self) -> Arc<LazyEngine> {
         self.opening.clone()
     }
@@ -193,14 +193,14 @@ impl EngineOpener {
 impl Drop for EngineOpener {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
     }
 }
 
 impl LazyEngine {
-    /// The engine once it is open, or why it is not.
+    /// Waits until the engine is open, and returns it or the reason why it could not be opened.
     pub(crate) fn opened(&self) -> Result<&OpenedEngine> {
         self.0.wait().as_ref().map_err(Clone::clone)
     }
@@ -209,7 +209,7 @@ impl LazyEngine {
         self.opened()?.with(work)
     }
 
-    /// Reads, and reads once more after opening the engine again if the disk has failed it.
+    /// Runs a read. If the disk has failed the engine, reopens it and runs the read once more.
     fn read<T>(&self, work: &mut dyn FnMut(&dyn Engine) -> Result<T>) -> Result<T> {
         let read = self.with(&mut *work);
         if read.is_err() && self.has_failed() {
@@ -219,18 +219,18 @@ impl LazyEngine {
         read
     }
 
-    /// Scans without opening the engine again after a failure, so that a verification sees damage before it is repaired.
+    /// Scans without reopening the engine after a failure, so that a verification sees damage before it is repaired.
     pub(crate) fn scan_as_it_is(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         self.with(|engine| engine.scan(prefix, each))
     }
 
-    /// Why another engine takes the place of the real one, if one does.
+    /// Why a substitute serves calls instead of the real engine; `None` if it does not.
     pub(crate) fn substituted(&self) -> Option<String> {
         self.opened().ok()?.current.read().as_ref()?.substitutes.clone()
     }
 
-    /// Opens the engine again if the disk has failed it, so that reads go on. Another takes its place if that is
-    /// impossible.
+    /// Reopens the engine if the disk has failed it, so that reads continue. If that is impossible, a substitute
+    /// replaces it.
     pub(crate) fn reopen_if_failed(&self) {
         if let Err(error) = self.opened().and_then(OpenedEngine::reopen_if_failed) {
             tracing::warn!("the records cannot be opened again and are read from a copy: {error}");
@@ -242,7 +242,7 @@ impl LazyEngine {
         self.opened()?.exchange(work)
     }
 
-    /// Opens the engine again if the disk has failed it or another has taken its place.
+    /// Opens the real engine if the disk has failed it or a substitute has replaced it.
     pub(crate) fn restore(&self) -> Result<()> {
         self.opened()?.restore()
     }
@@ -259,7 +259,7 @@ impl Engine for LazyEngine {
         let scanned = self.read(&mut |engine| {
             let seen = last.clone();
             engine.scan(prefix, &mut |key, value| {
-                // Records that were passed on before the disk failed are not passed on again.
+                // Records that were visited before the failure are not visited again.
                 if refused.is_some() || seen.as_deref().is_some_and(|seen| key <= seen) {
                     return Ok(());
                 }
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
     use crate::engine::memory::MemoryEngine;
 
-    /// An engine that the disk has failed, and that does not close before `gate` is opened.
+    /// A failed engine that does not close until `gate` is opened.
     struct StuckEngine {
         gate: Mutex<mpsc::Receiver<()>>,
     }

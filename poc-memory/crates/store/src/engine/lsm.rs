@@ -1,14 +1,14 @@
 //! The record engine: a log-structured merge tree (O'Neil et al. 1996).
 //!
-//! Few changes go to sled, many at once become a [`SortedTable`]. When sled holds enough, its records become a table as
-//! well and a new sled folder begins. Tables of similar length are merged in the background. A record is looked for in
-//! sled, then in the tables from the newest to the oldest.
+//! Small batches of changes go to sled; a large batch becomes a [`SortedTable`] at once. When sled holds enough, its
+//! records become a table too and a new sled folder is started. Tables of similar length are merged in the background.
+//! A record is looked up in sled first, then in the tables from newest to oldest.
 //!
-//! Tables are synced, sled is not. After a power cut sled's folder is emptied, and only the changes after the newest table
-//! are read from the log again.
+//! Tables are synced, but sled is not. After a power failure, sled's folder is emptied, and the changes after the
+//! newest table are read from the log again.
 //!
-//! The folder has `last` (see [`last_mark`]), the tables, and `recent.N`: sled's folder for the changes after the table
-//! whose last generation is `N`.
+//! The folder contains `last` (see [`last_mark`]), the tables, and `recent.N`, which is sled's folder for the changes
+//! after the table whose last generation is `N`.
 
 mod directory;
 mod earlier_layout;
@@ -39,12 +39,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use table_files::Generations;
 
-/// When records are written as tables.
+/// When changes are written as tables.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// Bytes of changes from which on they become a table at once.
+    /// Size of a batch of changes, in bytes, from which it becomes a table at once.
     pub(crate) table: usize,
-    /// Bytes written to sled from which on its records become a table. After a power cut, as much is read from the log.
+    /// Bytes written to sled from which its records become a table. After a power failure, as much is read from the
+    /// log.
     pub(crate) recent: usize,
 }
 
@@ -54,49 +55,49 @@ impl Default for Limits {
     }
 }
 
-/// Space that a table needs besides its records.
+/// Disk space in bytes that a table needs in addition to its records.
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// Records in a directory.
+/// The engine for the records in a directory.
 pub(crate) struct LsmEngine {
     state: Arc<LsmState>,
     limits: Limits,
-    /// Whether the directory is a copy that is deleted afterwards.
+    /// Whether the directory is a temporary copy, so that nothing needs to be synced.
     is_copy: bool,
-    /// The number in [`last_mark`]; 0 while it is not known. The lock is held by the one that writes.
+    /// The number in [`last_mark`]; 0 while unknown. A thread that writes holds this lock.
     last: Mutex<u64>,
     /// The thread that merges tables.
     merger: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the engine and the thread that merges tables share.
+/// The state shared by the engine and the thread that merges tables.
 struct LsmState {
     directory: PathBuf,
     current: RwLock<Arc<Version>>,
     /// Whether a table could not be read.
     has_failed: AtomicBool,
-    /// Held while the space of the disk is checked, which writes a file.
+    /// Held while the free disk space is checked, because the check writes a file.
     space: Mutex<()>,
     is_closing: AtomicBool,
 }
 
-/// Where the records are. It does not change: each change makes a new one.
+/// An immutable list of where the records are. Each change creates a new version.
 #[derive(Clone, Default)]
 struct Version {
-    /// The newest first.
+    /// The tables, newest first.
     tables: Vec<Run>,
-    /// The changes after the newest table, if there are any.
+    /// The changes after the newest table; `None` if there are none.
     recent: Option<Arc<RecentRecords>>,
 }
 
-/// A table and the generations that it contains.
+/// A table and the generations it contains.
 #[derive(Clone)]
 struct Run {
     generations: Generations,
     table: Arc<SortedTable>,
 }
 
-/// What is stored for a value: the value and a byte more, or no bytes as the tombstone of a deleted key.
+/// The stored form of a value: the value and one more byte, or no bytes as the tombstone of a deleted key.
 fn encode_value(value: Option<Vec<u8>>) -> Vec<u8> {
     value.map_or_else(Vec::new, |mut value| {
         value.push(1);
@@ -104,12 +105,12 @@ fn encode_value(value: Option<Vec<u8>>) -> Vec<u8> {
     })
 }
 
-/// Changes as sled gets them.
+/// The changes in the form in which sled stores them.
 pub(crate) fn encoded(changes: &[Put]) -> Vec<Put> {
     changes.iter().map(|(key, value)| (key.clone(), Some(encode_value(value.clone())))).collect()
 }
 
-/// The value of what [`encode_value`] made.
+/// Decodes the result of [`encode_value`]; `None` for a tombstone.
 fn decode_value(encoded: &[u8]) -> Option<&[u8]> {
     encoded.split_last().map(|(_, value)| value)
 }
@@ -119,7 +120,7 @@ impl Version {
         self.tables.first().map_or(0, |run| run.generations.last)
     }
 
-    /// What sled has for keys with a prefix.
+    /// The records in sled whose keys start with a prefix.
     fn recent_records(&self, prefix: &[u8]) -> Result<Vec<StoredRecord>> {
         let mut found = Vec::new();
         if let Some(recent) = &self.recent {
@@ -139,12 +140,13 @@ impl Version {
 }
 
 impl LsmEngine {
-    /// Opens a directory, creating it if it is missing. On damaged files sled may panic or hang here: see [`watchdog`].
+    /// Opens a directory, creating it if it is missing. If its files are damaged, sled may panic or hang; see
+    /// [`watchdog`].
     pub(crate) fn open(directory: &Path) -> Result<LsmEngine> {
         LsmEngine::open_with(directory, Limits::default())
     }
 
-    /// The same with other limits.
+    /// Like [`LsmEngine::open`], with other limits.
     pub(crate) fn open_with(directory: &Path, limits: Limits) -> Result<LsmEngine> {
         let engine = LsmEngine::open_files(directory, limits, false)?;
         if last_mark::read(directory).is_none() {
@@ -155,7 +157,7 @@ impl LsmEngine {
         Ok(engine)
     }
 
-    /// Opens a directory that is deleted afterwards, such as a copy: nothing is synced when it is closed.
+    /// Opens a temporary copy of a directory. Nothing is synced when it is closed.
     pub(crate) fn open_copy(directory: &Path) -> Result<LsmEngine> {
         LsmEngine::open_files(directory, Limits::default(), true)
     }
@@ -200,7 +202,7 @@ impl LsmEngine {
         })
     }
 
-    /// Notes the number of a transaction before its changes are written.
+    /// Saves the number of a transaction in [`last_mark`] before its changes are written.
     fn raise_last(&self, last: &mut u64, seq: u64) -> Result<()> {
         if *last < seq && !self.is_copy {
             let directory = &self.state.directory;
@@ -228,13 +230,13 @@ impl LsmEngine {
         if recent.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes >= self.limits.recent
             && let Err(error) = self.write_table(&self.state.current(), &[], mark)
         {
-            // sled has them all the same.
+            // This is not an error: sled still has all of the records.
             tracing::warn!("records stay in sled for now: {error}");
         }
         Ok(())
     }
 
-    /// Writes sled's records and changes after them as a table, which takes sled's place.
+    /// Writes sled's records and the given changes as a table, which replaces sled's folder.
     fn write_table(&self, current: &Version, changes: &[Put], mark: Mark) -> Result<()> {
         let changes = sorted(changes);
         let recent = current.recent_records(&[])?;
@@ -249,7 +251,7 @@ impl LsmEngine {
         let is_oldest = current.tables.is_empty();
         for record in sources {
             let (key, value) = record?;
-            // Nothing is below the oldest table that a deletion would hide.
+            // There is no older table whose value a tombstone in the oldest table would have to hide.
             if !(is_oldest && value.is_empty()) {
                 writer.push(&key, &value)?;
             }
@@ -267,7 +269,7 @@ impl LsmEngine {
         Ok(())
     }
 
-    /// Merges tables on a thread of its own, if that is due and none does already.
+    /// Starts a thread that merges tables, if a merge is due and none is running.
     fn start_to_merge(&self) {
         let mut merger = self.merger.lock();
         let is_running = merger.as_ref().is_some_and(|thread| !thread.is_finished());
@@ -287,7 +289,7 @@ impl LsmEngine {
         }
     }
 
-    /// Waits until no tables are due to be merged.
+    /// Waits until no merge is due any more.
     #[cfg(test)]
     pub(crate) fn finish_merging(&self) {
         if let Some(thread) = self.merger.lock().take() {
@@ -305,8 +307,8 @@ impl LsmState {
         change(Arc::make_mut(&mut self.current.write()));
     }
 
-    /// Passes on the result of reading a table. After damage and failures of the disk, the engine must be opened again;
-    /// damage is also marked in the directory, for an open after a crash.
+    /// Records the outcome of reading a table. After damage or a disk failure, the engine must be reopened. Damage is
+    /// also marked in the directory, for an open after a crash.
     fn check_damage<T>(&self, read: Result<T, EngineError>) -> Result<T> {
         match &read {
             Err(EngineError::Damaged(_)) if !self.is_closing.load(Ordering::SeqCst) => {
@@ -319,7 +321,7 @@ impl LsmState {
         Ok(read?)
     }
 
-    /// Fails when the disk has no space for a table of so many bytes.
+    /// Fails if the disk has no space for a table of `bytes` bytes.
     fn check_space(&self, bytes: u64) -> Result<()> {
         let _checking = self.space.lock();
         Ok(disk::check_space(&self.directory, bytes + SPARE_BYTES, 0).map_err(EngineError::NoSpace)?)
@@ -330,7 +332,7 @@ impl Drop for LsmEngine {
     fn drop(&mut self) {
         self.state.is_closing.store(true, Ordering::SeqCst);
         if let Some(thread) = self.merger.lock().take() {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
     }
@@ -349,7 +351,7 @@ impl Engine for LsmEngine {
             }
             found = self.state.check_damage(run.table.get(key))?;
         }
-        // The last byte only says that there is a value.
+        // The last byte only marks that there is a value.
         Ok(found.and_then(|mut encoded| encoded.pop().map(|_| encoded)))
     }
 
@@ -398,14 +400,14 @@ impl Engine for LsmEngine {
     }
 
     fn rewrite(&self) -> Result<()> {
-        // Nobody writes meanwhile.
+        // The lock keeps other threads from writing meanwhile.
         let _writing = self.last.lock();
         let current = self.state.current();
         if current.recent.is_some() {
             self.write_table(&current, &[], current.mark()?)?;
         }
         if let Some(thread) = self.merger.lock().take() {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
         let current = self.state.current();
@@ -419,7 +421,7 @@ impl Engine for LsmEngine {
         for run in &self.state.current().tables {
             let checked = SortedTable::open(run.table.path()).map(drop);
             let is_current = |other: &Run| other.generations == run.generations;
-            // A table that was merged meanwhile is deleted.
+            // A table that was merged meanwhile has been deleted, which is not an error.
             if checked.is_err() && self.state.current().tables.iter().any(is_current) {
                 self.state.check_damage(checked)?;
             }

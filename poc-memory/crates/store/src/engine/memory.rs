@@ -1,4 +1,5 @@
-//! The simplest engine: the reference for the tests of the others, and the last resort when no folder can be written.
+//! The simplest engine. It is the reference for tests of the others, and the last resort if no folder can be written
+//! to.
 
 use super::{Engine, Mark, Put, Visitor};
 use parking_lot::RwLock;
@@ -6,7 +7,7 @@ use poc_graph::error::Result;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A sorted map in memory, lost when it is dropped.
+/// A sorted map in memory. Its contents are lost when it is dropped.
 #[derive(Default)]
 pub(crate) struct MemoryEngine(RwLock<State>);
 
@@ -22,7 +23,7 @@ impl Engine for MemoryEngine {
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        // As in sled, a batch need not wait for scans.
+        // As in sled, a batch does not have to wait for scans.
         let found: Vec<_> = {
             let records = &self.0.read().records;
             let range = records.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));

@@ -1,10 +1,10 @@
-//! sled, which stores the newest records.
+//! The sled database, which stores the newest records.
 //!
-//! A value of sled is a block of consecutive records, under the smallest key that belongs into it: sled needs several
-//! times the space and the time for single records. All tables share one sled tree.
+//! A value in sled is a block of consecutive records, stored under the smallest key that belongs to the block: with
+//! single records, sled needs several times the space and time. All tables share one sled tree.
 //!
-//! sled's batches and transactions are not used. They take a lock that all databases of the process share, and a
-//! database that a disk has failed can keep a share of that lock forever: every later read of any database then hangs.
+//! sled's batches and transactions are not used. They take a lock that all databases of the process share. A database
+//! that the disk has failed can hold a share of that lock forever, and then every later read of any database hangs.
 
 pub(in crate::engine) mod session;
 #[cfg(test)]
@@ -26,27 +26,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The key of the mark. No block has it: their keys begin with [`BLOCK`].
+/// The key of the mark. It cannot be the key of a block, because those begin with [`BLOCK`].
 const MARK_KEY: &[u8] = b"\0mark of blocks";
-/// The mark that the changes being written lead to; missing when none are.
+/// The key of the mark that the changes being written lead to; absent if no changes are being written.
 const UNFINISHED_KEY: &[u8] = b"\0unfinished";
-/// The first byte of the keys of blocks. In the layout before blocks, no key began with it.
+/// The first byte of the keys of blocks. No key began with it in the layout before blocks.
 const BLOCK: u8 = 0xFF;
 /// The key of the mark in the layout before blocks.
 const EARLIER_MARK_KEY: &[u8] = b"\0mark";
 
-/// Bytes of sled's cache. It holds compressed blocks and its bound is soft, so it is as small as it can be.
+/// The size of sled's cache in bytes. It holds compressed blocks and its limit is soft, so it is as small as possible.
 const CACHE_BYTES: u64 = 1 << 20;
-/// Bytes of blocks that were read lately, not compressed.
+/// The size of the cache of uncompressed blocks, in bytes.
 const BLOCK_CACHE_BYTES: usize = 4 << 20;
 
-/// Space that a write needs besides the records. sled writes in segments of 512 KiB.
+/// Disk space in bytes that a write needs in addition to the records. sled writes in segments of 512 KiB.
 const SPARE_BYTES: u64 = 2 << 20;
 
-/// sled's file in a directory.
+/// The name of sled's file in a directory.
 pub(crate) const FILE: &str = "db";
 
-/// How long to wait for sled's own lock.
+/// Maximum time to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// An open sled directory.
@@ -54,15 +54,15 @@ pub(crate) struct SledEngine {
     db: sled::Db,
     cache: BlockCache,
     directory: PathBuf,
-    /// Whether a write has failed or damage was found. After a failed write, sled does not write any more and cannot read
-    /// what it has not written.
+    /// Whether a write has failed or damage was found. After a failed write, sled no longer writes and cannot read the
+    /// data that was not written.
     failed: AtomicBool,
-    // `None` for a copy. The last field, so that it drops after sled is closed.
+    // `None` for a copy. This must be the last field, so that it drops after sled is closed.
     _session: Option<Session>,
 }
 
 impl SledEngine {
-    /// Opens a directory, creating it if it is missing. On damaged files sled may panic or hang here: see
+    /// Opens a directory, creating it if it is missing. If its files are damaged, sled may panic or hang; see
     /// [`watchdog`].
     pub(crate) fn open(directory: &Path) -> Result<SledEngine> {
         if damage_marker::exists(directory) {
@@ -72,13 +72,13 @@ impl SledEngine {
         SledEngine::open_in(directory, Some(session))
     }
 
-    /// Opens a directory that may be deleted afterwards, such as a copy: nothing is synced when it is closed.
+    /// Opens a directory that may be deleted afterwards, such as a copy. Nothing is synced when it is closed.
     pub(crate) fn open_copy(directory: &Path) -> Result<SledEngine> {
         SledEngine::open_in(directory, None)
     }
 
     fn open_in(directory: &Path, session: Option<Session>) -> Result<SledEngine> {
-        // Without the thread that flushes twice a second: what a killed process had not flushed is in the log.
+        // The thread that flushes twice a second is disabled: data that a killed process had not flushed is in the log.
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
@@ -86,14 +86,14 @@ impl SledEngine {
         Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, _session: session })
     }
 
-    /// The greatest number of a transaction of which it may have changes, in any layout.
+    /// The highest number of a transaction whose changes the directory may contain, in any layout.
     pub(crate) fn newest_seq(&self) -> Result<u64> {
         let marks = [MARK_KEY, UNFINISHED_KEY, EARLIER_MARK_KEY].map(|key| self.read_mark(key));
         marks.into_iter().try_fold(0, |newest, mark| Ok(newest.max(mark?.map_or(0, |mark| mark.seq))))
     }
 
-    /// Runs an operation of sled. Damage may show only when a record is read, as an error or a panic; the
-    /// directory is then marked as damaged and the next open rebuilds the records.
+    /// Runs an operation of sled. Damage may only show when a record is read, as an error or a panic. The directory is
+    /// then marked as damaged, and the next open rebuilds the records.
     fn run<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
         let worked = watchdog::catch_panic(|| Ok(work(&self.db)));
         let damaged = match &worked {
@@ -117,7 +117,7 @@ impl SledEngine {
         damage_marker::write(&self.directory);
     }
 
-    /// Passes on the result of reading a block. A block that cannot be read is damage.
+    /// Records the outcome of reading a block. A block that cannot be read counts as damage.
     fn noted<T>(&self, read: Result<T, EngineError>) -> Result<T> {
         if matches!(&read, Err(EngineError::Damaged(_))) {
             self.note_damage();
@@ -139,8 +139,8 @@ impl SledEngine {
         Ok(Some(parts().ok_or(EngineError::DamagedMark)?))
     }
 
-    /// The block that a key belongs into; `None` when there is none yet. A block that had to be read is put into the
-    /// cache if `keep` says so.
+    /// The block that a key belongs to; `None` if there is no such block yet. If the block had to be read, `keep`
+    /// decides whether it is added to the cache.
     fn block(&self, key: &[u8], keep: bool) -> Result<Option<FoundBlock>> {
         let changes = match self.cache.get(key) {
             Ok(found) => return Ok(Some(found)),
@@ -160,14 +160,14 @@ impl SledEngine {
                 return Ok(None);
             };
             let upper = self.lower_bound_after(block_key(&lower))?;
-            // A block that was split meanwhile may have lost the key to a block that was not there before.
+            // If the block was split meanwhile, the key may now belong to a new block.
             if upper.as_deref().is_none_or(|upper| key < upper) {
                 return Ok(Some(FoundBlock { lower, upper, block }));
             }
         }
     }
 
-    /// The last block whose key of sled is in a bound, with its smallest key.
+    /// The last block whose key in sled is within a bound, with the block's smallest key.
     fn last_block(&self, bound: Bound<&[u8]>) -> Result<Option<(Vec<u8>, Arc<Block>)>> {
         let range = (Bound::Included([BLOCK].as_slice()), bound);
         let found = self.run(|db| db.range::<&[u8], _>(range).next_back().transpose())?;
@@ -176,15 +176,15 @@ impl SledEngine {
         Ok(Some((key.get(1..).unwrap_or_default().to_vec(), Arc::new(block))))
     }
 
-    /// The smallest key of the first block that begins after a key of sled.
+    /// The smallest key of the first block after a key of sled.
     fn lower_bound_after(&self, key: Vec<u8>) -> Result<Option<Vec<u8>>> {
         let after = (Bound::Excluded(key), Bound::Unbounded);
         let next = self.run(|db| db.range::<Vec<u8>, _>(after).keys().next().transpose())?;
         Ok(next.map(|key| key.get(1..).unwrap_or_default().to_vec()))
     }
 
-    /// Applies changes, and calls `write` for each write of sled, in order. If that fails, the changes are as a crash
-    /// leaves them.
+    /// Applies changes and calls `write` for each write to sled, in order. If a write fails, the changes are left as
+    /// after a crash.
     pub(crate) fn apply_with(
         &self,
         changes: &[Put],
@@ -196,11 +196,11 @@ impl SledEngine {
         let written = self.write_changes(changes, mark, write);
         self.cache.clear();
         written?;
-        // What sled keeps in memory can be lost to a full disk later.
+        // Data that stays in sled's memory could be lost to a full disk later.
         self.flush()
     }
 
-    /// One write of sled.
+    /// Performs one write to sled.
     pub(crate) fn write(&self, (key, value): Put) -> Result<()> {
         self.run(|db| match value {
             Some(value) => db.insert(key, value).map(drop),
@@ -208,7 +208,7 @@ impl SledEngine {
         })
     }
 
-    /// Fails when the disk has no space for changes: sled does not recover from a write that fails.
+    /// Fails if the disk has no space for changes, because sled does not recover from a failed write.
     fn check_space(&self, changes: &[Put]) -> Result<()> {
         let bytes = changes.iter().map(put_length).sum::<usize>() as u64 + SPARE_BYTES;
         let longest = std::fs::metadata(self.directory.join(FILE)).map_or(0, |found| found.len());
@@ -220,7 +220,7 @@ fn directory_error(directory: &Path, source: io::Error) -> EngineError {
     EngineError::Directory { directory: directory.to_owned(), source }
 }
 
-/// The key of a block whose smallest key is `lower`.
+/// sled's key for the block whose smallest key is `lower`.
 fn block_key(lower: &[u8]) -> Vec<u8> {
     [&[BLOCK], lower].concat()
 }
@@ -239,9 +239,9 @@ impl Engine for SledEngine {
         let mut from = prefix.to_vec();
         let mut is_first = true;
         loop {
-            // A scan of a whole table must not push everything else out of the cache.
+            // A scan of a whole table must not evict everything else from the cache.
             let Some(found) = self.block(&from, is_first)? else {
-                // Nothing is below the first block.
+                // There is no block before the first one.
                 match self.lower_bound_after(block_key(&from))? {
                     Some(lower) if lower.starts_with(prefix) => from = lower,
                     _ => return Ok(()),
@@ -254,7 +254,7 @@ impl Engine for SledEngine {
                 if records.key() < from.as_slice() {
                     continue;
                 }
-                // The block was split after it was read and before the begin of the next one was.
+                // The block was split between reading it and reading the start of the next block.
                 if found.upper.as_deref().is_some_and(|upper| records.key() >= upper) {
                     break;
                 }
@@ -295,8 +295,8 @@ impl Engine for SledEngine {
     }
 }
 
-/// Opens sled once its own lock is free. The store's lock excludes every other process, so a holder of
-/// sled's lock is about to end: a child between fork and exec, or sled's threads after a close.
+/// Opens sled as soon as its own lock is free. The store's lock excludes every other process, so a holder of sled's
+/// lock is about to end: either a child process between fork and exec, or sled's threads after a close.
 #[expect(clippy::disallowed_methods, reason = "nothing reports when a lock becomes free")]
 fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     let start = Instant::now();
@@ -310,7 +310,8 @@ fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     }
 }
 
-/// sled wraps the system's error into one of another kind, so only the message identifies it.
+/// Whether opening failed because of sled's lock. sled replaces the kind of the system's error, so only the message
+/// identifies it.
 fn is_locked(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }

@@ -1,10 +1,10 @@
-//! Immutable files of records that are sorted by key (an SSTable of Chang et al. 2006, "Bigtable").
+//! Immutable files of records sorted by key (an SSTable of Chang et al. 2006, "Bigtable").
 //!
-//! Layout: blocks (see [`block`](super::block)), one after another; the index, a block with the first key of each of them
-//! and its [`BlockPosition`]; the Bloom filter of all keys; the [`Footer`].
+//! Layout: the blocks (see [`block`](super::block)), one after another; the index, which is a block with the first key
+//! of each block and its [`BlockPosition`]; the Bloom filter of all keys; the [`Footer`].
 //!
-//! A file is complete and synced before it gets its name. Checksums of the index, the filter and each block detect later
-//! damage.
+//! A file is complete and synced before it gets its name. Checksums of the index, the filter and each block detect
+//! later damage.
 
 use super::block::{Block, BlockWriter};
 use super::block_cache::{BlockCache, FoundBlock};
@@ -18,16 +18,17 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"poctabl1";
 
-/// Bytes of records from which on a block is complete. Longer blocks compress better and take longer to search.
+/// Size of the records, in bytes, from which a block is complete. Longer blocks compress better but take longer to
+/// search.
 const BLOCK_BYTES: usize = 8192;
 
-/// Bytes of blocks that were read lately, not compressed, for each table.
+/// The size of each table's cache of uncompressed blocks, in bytes.
 const CACHE_BYTES: usize = 2 << 20;
 
-/// Bytes that are written to the file at once.
+/// The number of bytes written to the file at once.
 const WRITE_BYTES: usize = 1 << 18;
 
-/// A key and what a table stores for it.
+/// A key and its stored value.
 pub(super) type StoredRecord = (Vec<u8>, Vec<u8>);
 
 /// An open table.
@@ -36,13 +37,13 @@ pub(super) struct SortedTable {
     path: PathBuf,
     length: u64,
     footer: Footer,
-    /// Sorted by first key.
+    /// The blocks, sorted by first key.
     blocks: Vec<(Vec<u8>, BlockPosition)>,
     filter: BloomFilter,
     cache: BlockCache,
 }
 
-/// Where a block is in the file.
+/// The position of a block in the file.
 #[derive(Clone, Copy)]
 struct BlockPosition {
     offset: u64,
@@ -73,7 +74,7 @@ impl BlockPosition {
     }
 }
 
-/// The end of the file. All numbers are little endian; its own CRC32C and the magic follow.
+/// The end of the file. All numbers are little endian. The footer is followed by its CRC32C and the magic number.
 #[derive(Clone, Copy)]
 struct Footer {
     index_length: u64,
@@ -126,7 +127,7 @@ impl SortedTable {
     /// Opens a file and reads its index and filter.
     ///
     /// # Errors
-    /// [`EngineError::Damaged`] when they are not as they were written.
+    /// [`EngineError::Damaged`] if they do not match their checksum.
     pub(super) fn open(path: &Path) -> Result<SortedTable, EngineError> {
         let file = File::open(path).map_err(|source| unwritten(path, source))?;
         SortedTable::of_file(file, path)
@@ -147,7 +148,7 @@ impl SortedTable {
         let (index, filter) = bytes.split_at_checked(footer.index_length as usize).ok_or_else(damaged)?;
         let mut blocks = Vec::new();
         if !index.is_empty() {
-            // It has a checksum, so its length can be trusted.
+            // The index has a checksum, so its length can be trusted.
             let index = Block::decode_up_to(usize::MAX, index)?;
             let mut entries = index.records();
             while entries.advance()? {
@@ -164,27 +165,27 @@ impl SortedTable {
         Ok(SortedTable { file, path: path.to_owned(), length, footer, blocks, filter, cache })
     }
 
-    /// The last transaction whose changes it and all older tables contain.
+    /// The last transaction whose changes are contained in this table and all older ones.
     pub(super) fn mark(&self) -> Mark {
         self.footer.mark
     }
 
-    /// The number of its records.
+    /// The number of records.
     pub(super) fn records(&self) -> u64 {
         self.footer.records
     }
 
-    /// Its bytes on disk.
+    /// The size on disk, in bytes.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Its file.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it stores for a key.
+    /// The stored value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         if !self.filter.may_contain(key) {
             return Ok(None);
@@ -204,7 +205,7 @@ impl SortedTable {
         found.block.get(key)
     }
 
-    /// Reads its records in order, from a key on.
+    /// A cursor over the records in order, starting at a key.
     pub(super) fn cursor_from(self: &Arc<Self>, key: &[u8]) -> TableCursor {
         let after = self.blocks.partition_point(|(first, _)| first.as_slice() <= key);
         TableCursor {
@@ -215,7 +216,7 @@ impl SortedTable {
         }
     }
 
-    /// A block and its first key; `None` behind the last one.
+    /// The block at an index, and its first key; `None` after the last block.
     fn block(&self, at: usize) -> Result<Option<(&[u8], Block)>, EngineError> {
         let Some((first, position)) = self.blocks.get(at) else { return Ok(None) };
         let bytes = read(&self.file, position.offset, position.length.into())?;
@@ -227,7 +228,7 @@ impl SortedTable {
 }
 
 impl SortedTable {
-    /// Calls `each` with the records of all blocks that are not damaged.
+    /// Calls `each` with the records of all undamaged blocks.
     pub(super) fn each_intact_record(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
         for at in 0..self.blocks.len() {
             let Ok(Some((_, block))) = self.block(at) else { continue };
@@ -242,11 +243,11 @@ impl SortedTable {
 /// Reads the records of a table in order.
 pub(super) struct TableCursor {
     table: Arc<SortedTable>,
-    /// The next block.
+    /// The index of the next block.
     next: usize,
-    /// Smaller keys are left out.
+    /// Records with smaller keys are skipped.
     from: Vec<u8>,
-    /// The rest of the current block.
+    /// The remaining records of the current block.
     records: std::vec::IntoIter<StoredRecord>,
 }
 
@@ -256,7 +257,7 @@ impl TableCursor {
             if let Some(record) = self.records.next() {
                 return Ok(Some(record));
             }
-            // A scan of everything does not push other blocks out of the cache.
+            // A full scan must not evict other blocks from the cache.
             let Some((_, block)) = self.table.block(self.next)? else { return Ok(None) };
             self.next += 1;
             let (mut records, mut reader) = (Vec::new(), block.records());
@@ -291,7 +292,7 @@ pub(super) struct TableWriter {
     state: FileState,
 }
 
-/// What is to be deleted if the table is not completed.
+/// The file to delete if the table is not completed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileState {
     Partial,
@@ -300,7 +301,7 @@ enum FileState {
 }
 
 impl TableWriter {
-    /// Begins a table of at most so many records, in a file without its final name.
+    /// Starts a table of at most `max_records` records, in a file with a temporary name.
     pub(super) fn create(path: &Path, max_records: u64) -> Result<TableWriter, EngineError> {
         let partial = path.with_extension("partial");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&partial);
@@ -318,7 +319,7 @@ impl TableWriter {
         })
     }
 
-    /// Adds a record. Its key is greater than the last one.
+    /// Adds a record. Its key must be greater than the previous one.
     pub(super) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         self.block.push(key, value);
         self.filter.insert(key);
@@ -328,7 +329,7 @@ impl TableWriter {
 
     fn end_block(&mut self) -> Result<(), EngineError> {
         let Some((first, bytes)) = self.block.finish() else { return Ok(()) };
-        // A record has at most 64 MiB.
+        // The length fits, because a record has at most 64 MiB.
         let length = bytes.len() as u32;
         let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
         self.index.push(&first, &position.encode());
@@ -336,7 +337,7 @@ impl TableWriter {
         self.file.write_all(&bytes).map_err(|source| unwritten(&self.partial, source))
     }
 
-    /// Writes the rest, makes everything durable, gives the file its name and opens it.
+    /// Writes the rest of the table, syncs it, gives the file its final name and opens it.
     pub(super) fn finish(mut self, mark: Mark) -> Result<SortedTable, EngineError> {
         self.end_block()?;
         let index = self.index.finish().map_or_else(Vec::new, |(_, bytes)| bytes);
@@ -368,7 +369,7 @@ impl TableWriter {
 
 impl Drop for TableWriter {
     fn drop(&mut self) {
-        // A leftover would take the space that the next attempt needs, or be read by the next open.
+        // A leftover would take the space that the next attempt needs, or the next open would read it.
         let _ = match self.state {
             FileState::Partial => fs::remove_file(&self.partial),
             FileState::Named => fs::remove_file(&self.path),
@@ -377,8 +378,8 @@ impl Drop for TableWriter {
     }
 }
 
-/// Writes a table whose index has these records and whose filter is `filter`, with valid checksums, and reads all of it.
-/// Both may be anything: what is read is a record or an error.
+/// Writes a table with arbitrary bytes as index and filter, but with valid checksums, and reads all of it. Every read
+/// must give a record or an error.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
     let index = lz4_flex::compress_prepend_size(records);
@@ -390,12 +391,12 @@ pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
         mark: Mark::default(),
         checksum: crc32c::crc32c(&positions),
     };
-    // The first block is the index itself, so that its checksum can be found.
+    // The first block is the index itself, so that its checksum is known.
     let written = fs::write(path, [index.as_slice(), &positions, &footer.encode()].concat());
     let Some(table) = written.ok().and_then(|()| SortedTable::open(path).ok()).map(Arc::new) else { return };
     table.each_intact_record(&mut |_, _| {});
     for record in table.cursor_from(b"") {
-        // An iterator that is asked again after an error would go on behind the damaged block.
+        // After an error, the iterator would continue after the damaged block.
         let Ok((key, _)) = record else { return };
         let _ = table.get(&key);
         let _ = table.cursor_from(&key).next();

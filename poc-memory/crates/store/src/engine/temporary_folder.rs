@@ -1,8 +1,8 @@
-//! Folders for records that are needed for a moment, such as copies of those of a damaged store, whose files must not
-//! change: opening an engine changes its files.
+//! Temporary folders for records, such as copies of a damaged store's records: opening an engine changes its files, and
+//! those of a damaged store must not change.
 //!
-//! A folder contains texts of notes, so one that a killed process has left is deleted when the next one is created. Its
-//! process holds the lock of a file in it, which ends with the process.
+//! A folder contains texts of notes, so the folders of killed processes are deleted when the next folder is created. A
+//! process holds a lock on a file in its folder, and the lock ends with the process.
 
 use super::EngineError;
 use crate::disk::remove_folder;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const PREFIX: &str = "poc-memory-records-";
-/// The file that is locked, the name it has until it is locked, and the folder with the records beside it.
+/// The name of the locked file. Next come its name before it is locked, and the folder of the records beside it.
 const LOCK: &str = "lock";
 const NEW_LOCK: &str = "lock.new";
 const RECORDS: &str = "records";
@@ -21,13 +21,13 @@ const RECORDS: &str = "records";
 /// A folder that is deleted when it is dropped.
 pub(crate) struct TemporaryFolder {
     records: PathBuf,
-    // The folder is deleted before the lock ends, so that no other process deletes it at the same time.
+    // The folder is deleted before the lock is released, so that no other process deletes it at the same time.
     folder: TempDir,
     _lock: Option<File>,
 }
 
 impl TemporaryFolder {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub(crate) fn create() -> Result<TemporaryFolder, EngineError> {
         TemporaryFolder::create_in(&std::env::temp_dir())
     }
@@ -44,7 +44,7 @@ impl TemporaryFolder {
         created().map_err(|source| EngineError::Directory { directory: directory.to_owned(), source })
     }
 
-    /// A copy of the files of a folder and of the folders in it.
+    /// Creates a copy of the files in a folder and in its sub-folders.
     pub(crate) fn copy_of(folder: &Path) -> Result<TemporaryFolder, EngineError> {
         let copy = TemporaryFolder::create()?;
         match copy_files(folder, copy.path()) {
@@ -53,7 +53,7 @@ impl TemporaryFolder {
         }
     }
 
-    /// Where the records are.
+    /// The folder of the records.
     pub(crate) fn path(&self) -> &Path {
         &self.records
     }
@@ -67,8 +67,8 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Creates a locked file in a folder; `None` if the disk has no locks. It gets its name after it is locked, so that nobody
-/// finds it without its lock while its process is there.
+/// Creates a locked file in a folder; `None` if the file system has no locks. The file gets its name after it is
+/// locked, so no other process finds it unlocked while its owner is running.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let new = folder.join(NEW_LOCK);
     let file = File::create(&new)?;
@@ -80,7 +80,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Deletes the folders of this user in a directory whose processes are gone.
+/// Deletes the folders of this user in a directory whose processes have ended.
 fn delete_abandoned(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if !is_own_folder(&entry) {
@@ -95,20 +95,20 @@ fn delete_abandoned(directory: &Path) {
     }
 }
 
-/// Whether it is a folder, and not a link to one, that this user has created here.
+/// Whether an entry is a folder, and not a link, that this user created with this module.
 fn is_own_folder(entry: &DirEntry) -> bool {
     let is_named_so = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
     let user = rustix::process::geteuid().as_raw();
     is_named_so && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user)
 }
 
-/// Deletes the records before the lock, so that the rest is deleted later if this is interrupted.
+/// Deletes the records before the lock file, so that an interrupted deletion is completed later.
 fn delete(folder: &Path) -> io::Result<()> {
     remove_folder(&folder.join(RECORDS))?;
     remove_folder(folder)
 }
 
-/// Copies the files of a folder and of the folders in it.
+/// Copies the files in a folder and in its sub-folders.
 pub(super) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

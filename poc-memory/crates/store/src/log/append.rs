@@ -1,5 +1,5 @@
-//! Appends records to the current segment of the log and syncs them (`fdatasync`). `commit.rs` calls it once
-//! per group.
+//! Appends records to the current segment of the log and syncs them (`fdatasync`). `commit.rs` calls it once per group
+//! of transactions.
 
 use super::inspect::PrefixEnd;
 use super::segment::{HEADER, Header};
@@ -12,13 +12,13 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The log is not what was written: another program has changed its files.
+/// Another program has changed the files of the log, so they no longer contain what was written.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ChangedLog(String);
 
 impl ChangedLog {
-    /// Whether this is why an operation failed.
+    /// Whether an operation failed for this reason.
     pub(crate) fn is_cause(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<ChangedLog>())
     }
@@ -28,12 +28,12 @@ fn changed(problem: String) -> io::Error {
     io::Error::other(ChangedLog(problem))
 }
 
-/// Limits that tests make small.
+/// Limits that tests can lower.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes after which a new segment begins.
+    /// Size in bytes from which a new segment is started.
     pub(crate) segment: u64,
-    /// Bytes of the reserve.
+    /// Size of the disk reserve, in bytes.
     pub(crate) reserve: u64,
 }
 
@@ -43,10 +43,10 @@ impl Default for Limits {
     }
 }
 
-/// Appends records. A log has one appender.
+/// Appends records. A log has only one appender.
 ///
-/// After an error, what is on disk after the last durable record is unknown. [`Appender::resume`] must then succeed
-/// before anything is appended again.
+/// After an error, it is unknown what is on disk after the last durable record. [`Appender::resume`] must then succeed
+/// before the next append.
 pub(crate) struct Appender {
     log: Arc<Log>,
     disk: Arc<dyn Disk>,
@@ -58,28 +58,28 @@ pub(crate) struct Appender {
 struct Open {
     file: Box<dyn AppendFile>,
     first: u64,
-    /// Bytes up to the end of the last durable record.
+    /// The offset of the end of the last durable record, in bytes.
     length: u64,
 }
 
-/// What must be done before records can be appended.
+/// The work to be done before records can be appended.
 #[derive(Default)]
 struct PendingCleanup {
-    /// The log is not open for writing yet.
+    /// The log is not yet open for writing.
     is_closed: bool,
-    /// The end of an interrupted write that is to be moved to the quarantine first.
+    /// The end of an interrupted write, which must first be moved to the quarantine.
     tail: Option<(PrefixEnd, Arc<Quarantine>)>,
-    /// Bytes may follow the last durable record.
+    /// There may be bytes after the last durable record.
     is_torn: bool,
     /// A sync of the open segment has failed.
     is_unsynced: bool,
-    /// A segment that could not be begun.
+    /// A segment whose creation failed.
     begun: Option<PathBuf>,
 }
 
 impl Appender {
-    /// An appender that continues after the last record of the log, after [`Appender::resume`]. The end of an interrupted
-    /// write is moved to the quarantine.
+    /// Creates an appender that continues after the last record of the log, once [`Appender::resume`] has succeeded.
+    /// The end of an interrupted write is moved to the quarantine.
     pub(crate) fn new(
         log: Arc<Log>,
         disk: Arc<dyn Disk>,
@@ -90,8 +90,8 @@ impl Appender {
         Appender { log, disk, limits, open: None, cleanup }
     }
 
-    /// Brings the files into the state in which records can be appended. It may be called again after an error. Returns
-    /// what was moved to the quarantine, as a message for people.
+    /// Restores the files to a state in which records can be appended. It may be called again after an error. If
+    /// something was moved to the quarantine, returns a message about it for people.
     pub(crate) fn resume(&mut self) -> io::Result<Option<String>> {
         let mut moved = None;
         self.or_reopened(self.check_files())?;
@@ -115,7 +115,7 @@ impl Appender {
         Ok(moved)
     }
 
-    /// Deletes a segment that could not be begun. Left beside a log that goes on in the segment before it, it would pass for
+    /// Deletes a segment whose creation failed. If the log continued in the previous segment, this one would look like
     /// damage.
     fn remove_begun(&mut self) -> io::Result<()> {
         if let Some(path) = &self.cleanup.begun {
@@ -133,14 +133,14 @@ impl Appender {
         let Some(first) = last else { return Ok(None) };
         let path = segment_path(&self.log.directory, first);
         let length = std::fs::metadata(&path)?.len();
-        // Readers will see records that a killed process wrote and never synced.
+        // Readers will see records that a killed process wrote but never synced.
         let mut file = self.disk.append(&path)?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
         Ok(Some(Open { file, first, length }))
     }
 
-    /// Checks that the files of the log are there and have what was written to them, by their lengths.
+    /// Checks by their lengths that the files of the log exist and contain what was written.
     ///
     /// # Errors
     /// [`ChangedLog`] otherwise.
@@ -149,8 +149,8 @@ impl Appender {
         self.log.lost_bytes().map_or(Ok(()), |problem| Err(changed(problem)))
     }
 
-    /// Checks that the open segment is the file that its path names, and ends where it was written to. What is written to
-    /// another file would be in no log.
+    /// Checks that the path of the open segment still names the open file, and that the file ends where it was last
+    /// written. Data written to another file would be in no log.
     fn check_open_segment(&self) -> io::Result<()> {
         let Some(open) = &self.open else { return Ok(()) };
         let path = segment_path(&self.log.directory, open.first);
@@ -164,7 +164,7 @@ impl Appender {
         if FileId::of(&found) != open.file.id()? {
             return Err(changed(format!("`{}` was replaced by another file", path.display())));
         }
-        // A write that failed may have left bytes after the end, which are cut off.
+        // A failed write may have left bytes after the end, which will be cut off.
         let is_longer = found.len() > open.length && !self.cleanup.is_torn;
         if found.len() < open.length || is_longer {
             return Err(changed(changed_length(&path, found.len(), open.length)));
@@ -172,7 +172,7 @@ impl Appender {
         Ok(())
     }
 
-    /// The result of a check; if it says that the log was changed, of opening a copy of the last segment.
+    /// Returns the result of a check, unless the log was changed and a complete copy of the last segment can be opened.
     fn or_reopened(&mut self, checked: io::Result<()>) -> io::Result<()> {
         match checked {
             Err(error) if !(ChangedLog::is_cause(&error) && self.reopen_copy()?) => Err(error),
@@ -180,8 +180,8 @@ impl Appender {
         }
     }
 
-    /// Opens the last segment again if its path names a copy of what was written, such as a file that was restored. Returns
-    /// whether the whole log is there then.
+    /// Reopens the last segment if its path names a copy of the written data, such as a restored file. Returns whether
+    /// the whole log then exists.
     fn reopen_copy(&mut self) -> io::Result<bool> {
         let Some(open) = &mut self.open else { return Ok(false) };
         let path = segment_path(&self.log.directory, open.first);
@@ -202,14 +202,14 @@ impl Appender {
         Ok(self.check_files().is_ok())
     }
 
-    /// Appends records, in order and without gaps, and makes them durable with one sync.
+    /// Appends records, which must be in order and without gaps, and makes them durable with one sync.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
         self.or_reopened(self.check_open_segment())?;
-        // A compaction may have begun it.
+        // A compaction may have created this segment.
         self.remove_begun()?;
-        // The system may have dropped what it could not write, so nothing is synced twice: records whose sync failed
-        // are cut off, and the next ones begin a segment.
+        // The operating system may have dropped data that it could not write, so nothing is synced twice: records whose
+        // sync failed are cut off, and the next ones go to a new segment.
         let full = self.open.as_ref().is_none_or(|open| {
             open.length >= self.limits.segment || self.cleanup.is_unsynced && open.first != first
         });
@@ -232,8 +232,8 @@ impl Appender {
         Ok(())
     }
 
-    /// Begins a segment, so that the one before it never changes again. What a failed write left at its end is cut off
-    /// first.
+    /// Starts a new segment, so that the previous one never changes again. Bytes that a failed write left at its end
+    /// are cut off first.
     pub(crate) fn rotate(&mut self) -> io::Result<()> {
         self.resume()?;
         let last = self.log.last();

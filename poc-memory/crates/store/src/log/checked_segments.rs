@@ -1,8 +1,8 @@
 //! Remembers which segments earlier opens have checked, so that an open need not read the whole log.
 //!
-//! Only complete segments are listed; they are never written again. A segment counts as checked while its
-//! file has the same length and modification time, and that time is well before the list was written.
-//! Otherwise it is read again. Damage that changes neither is found when the records are read.
+//! Only complete segments are listed, which are never written again. A segment counts as checked if its file has the
+//! same length and modification time, and that time is well before the list was written. Otherwise it is read again.
+//! Damage that changes neither is found when the records are read.
 
 use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
@@ -14,19 +14,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A file that changed this shortly before may show the same modification time.
+/// A file that was changed within this time before may still show the same modification time.
 const RACY: Duration = Duration::from_secs(1);
 
-/// A checked segment.
+/// The entry for a checked segment.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CheckedSegment {
     first: u64,
     last: u64,
     bytes: u64,
     changed: SystemTime,
-    // Sequence number and offset.
+    // Pairs of sequence number and byte offset.
     positions: Vec<(u64, u64)>,
-    /// Of a compacted segment.
+    /// The base, if this is a compacted segment.
     base: Option<LogBase>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
     valid().unwrap_or_default()
 }
 
-/// Saves that every complete segment has been checked.
+/// Saves that every complete segment was checked.
 pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
     let positions = |of: &Segment| {
         let positions = index.positions.iter().filter(|position| position.segment == of.first);
@@ -100,6 +100,6 @@ pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
 
 /// Deletes the list, so that the next open reads every record.
 pub(super) fn forget(directory: &Path) {
-    // If that fails, the next open trusts the list and finds the damage again when it reads the record.
+    // If this fails, the next open trusts the list, and the damage is found again when the record is read.
     let _ = fs::remove_file(file(directory));
 }

@@ -1,8 +1,9 @@
-//! Replaces the beginning of the log by the state that it leads to.
+//! Replaces the beginning of the log with the state that it leads to.
 //!
-//! A compacted segment has the state after one transaction, the base, as transactions without before-images. After them
-//! follow the records between the base and the end of the last segment that it replaces, as they were. It takes its place
-//! with one rename: an open finds the last compacted segment and ignores every segment that begins before its end.
+//! A compacted segment contains the state after one transaction, the base, as transactions without before-images. They
+//! are followed by unchanged copies of the records between the base and the end of the last replaced segment. One
+//! rename puts the segment into place: an open uses the last compacted segment and ignores every segment that begins
+//! before its end.
 
 use super::segment::{HEADER, Header, NextRecord, SegmentReader};
 use super::{
@@ -19,19 +20,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The name of the segment while it is written.
+/// The name of the segment while it is being written.
 pub(crate) const PARTIAL: &str = "compacted.partial";
-/// Bytes that are written at once.
+/// The number of bytes written at once.
 const CHUNK: usize = 1 << 20;
 
-/// The file of a compacted segment until it is renamed. Dropping it deletes it.
+/// The file of a compacted segment before it is renamed. Dropping this deletes it.
 pub(crate) struct PartialSegment {
     path: PathBuf,
     file: Box<dyn AppendFile>,
 }
 
 impl PartialSegment {
-    /// An empty file in the folder of a log. What an earlier attempt left is deleted.
+    /// Creates an empty file in the folder of a log. Leftovers of an earlier attempt are deleted.
     pub(crate) fn create(directory: &Path, disk: &dyn Disk) -> io::Result<PartialSegment> {
         let path = directory.join(PARTIAL);
         remove(&path)?;
@@ -43,16 +44,16 @@ impl PartialSegment {
         self.file.write_all(bytes)
     }
 
-    /// Makes it durable.
+    /// Makes the file durable.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.file.sync()
     }
 
-    /// Renames it to the segment of a log that has no other one. Returns `false`, and changes nothing, unless it is intact
-    /// and ends with a record of this number and checksum.
+    /// Renames the file to become the segment of a log that has no other segment. Returns `false` and changes nothing
+    /// unless the segment is intact and ends with a record of this number and checksum.
     ///
     /// # Errors
-    /// `conflict` when a newer release wrote it, and when the disk fails.
+    /// `conflict` if a newer release wrote the segment, and an error if the disk fails.
     pub(crate) fn publish(&self, last: u64, checksum: u32, disk: &dyn Disk) -> Result<bool> {
         let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
         let Some(header) = header else { return Ok(false) };
@@ -72,12 +73,12 @@ impl PartialSegment {
 
 impl Drop for PartialSegment {
     fn drop(&mut self) {
-        // Unless it was renamed.
+        // This fails if the file was renamed, as intended.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A compacted segment while it is written.
+/// A compacted segment that is being written.
 pub(crate) struct CompactedSegment {
     partial: PartialSegment,
     first: u64,
@@ -88,7 +89,7 @@ pub(crate) struct CompactedSegment {
 }
 
 impl CompactedSegment {
-    /// A segment that begins with number `first`. What an earlier attempt left is deleted.
+    /// Creates a segment that begins with number `first`. Leftovers of an earlier attempt are deleted.
     pub(crate) fn create(directory: &Path, disk: &dyn Disk, first: u64) -> io::Result<CompactedSegment> {
         let partial = PartialSegment::create(directory, disk)?;
         let waiting = Header::compacted(first).encode();
@@ -112,12 +113,12 @@ impl CompactedSegment {
         Ok(())
     }
 
-    /// The file, until it is put into place.
+    /// The path of the file before the segment is put into place.
     pub(crate) fn path(&self) -> &Path {
         &self.partial.path
     }
 
-    /// Makes the segment durable, and calls `check` with every transaction as it is read back.
+    /// Makes the segment durable. Reads it back and calls `check` with every transaction.
     pub(crate) fn finish(&mut self, check: &mut dyn FnMut(LoggedTransaction) -> Result<()>) -> Result<()> {
         self.partial.write(&self.waiting).map_err(|error| unwritten(&error))?;
         self.waiting.clear();
@@ -145,17 +146,17 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 impl Log {
-    /// Where its history begins, if its beginning was replaced.
+    /// Where the history begins, if its beginning was replaced.
     pub(crate) fn base(&self) -> Option<LogBase> {
         self.index.read().base
     }
 
-    /// The number of the base; 0 when the log is whole.
+    /// The sequence number of the base; 0 if the log is complete.
     pub(crate) fn base_seq(&self) -> u64 {
         self.base().map_or(0, |base| base.seq)
     }
 
-    /// Identifies the log: the first 16 bytes of the BLAKE3 of its first transaction; `None` when it has none.
+    /// Identifies the log by the first 16 bytes of the BLAKE3 hash of its first transaction; `None` for an empty log.
     pub(crate) fn origin(&self) -> Result<Option<[u8; 16]>> {
         if let Some(base) = self.base() {
             return Ok(Some(base.origin));
@@ -163,15 +164,15 @@ impl Log {
         Ok(self.read_payload(1)?.map(|payload| Log::origin_of(&payload)))
     }
 
-    /// What [`Log::origin`] is for a log that begins with an encoded transaction.
+    /// The [`Log::origin`] of a log whose first encoded transaction is `first`.
     pub(crate) fn origin_of(first: &[u8]) -> [u8; 16] {
         let mut origin = [0; 16];
         origin.iter_mut().zip(blake3::hash(first).as_bytes()).for_each(|(to, from)| *to = *from);
         origin
     }
 
-    /// The last transaction such that it and every one before it were made before a time, and the greatest of their
-    /// times. `None` when the history begins with a later one. Transactions after `until` do not count.
+    /// The last transaction such that it and all earlier ones were made before a time, with the latest of their times.
+    /// `None` if the history begins later. Transactions after `until` are ignored.
     pub(crate) fn last_before(
         &self,
         before: Timestamp,
@@ -194,7 +195,7 @@ impl Log {
         };
         let mut start = first;
         let last = self.last().min(until);
-        // In parts, because nothing else ends a replay.
+        // The replay is done in parts, because it cannot be stopped otherwise.
         while start <= last && !is_over.get() {
             let end = last.min(start + STRIDE * 16);
             self.replay(start, end, &mut visit)?;
@@ -203,20 +204,20 @@ impl Log {
         Ok(found)
     }
 
-    /// The last transaction of the segment that has a transaction, if another segment follows it.
+    /// The last transaction of the segment that contains a transaction; `None` if no other segment follows.
     pub(crate) fn end_of_segment(&self, seq: u64) -> Option<u64> {
         let index = self.index.read();
         let next = index.segments.iter().find(|segment| segment.first > seq);
         next.map(|next| next.first - 1)
     }
 
-    /// The folder of its segments.
+    /// The folder of the log's segments.
     pub(crate) fn directory(&self) -> PathBuf {
         self.directory.clone()
     }
 
-    /// Puts a finished segment in the place of all segments up to its end. The replaced files are deleted once nobody
-    /// reads them.
+    /// Replaces all segments up to the end of a finished compacted segment. The replaced files are deleted when they
+    /// have no readers any more.
     pub(crate) fn replace_beginning(
         &self,
         segment: &mut CompactedSegment,
@@ -227,7 +228,7 @@ impl Log {
         let mut index = self.index.write();
         let is_taken = index.segments.iter().any(|old| old.first == segment.first);
         if is_taken && Arc::strong_count(&self.hold) > 1 {
-            // A reader of the segment of this name would find the new one.
+            // A reader of the segment with this name would suddenly read the new one.
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         fs::rename(segment.path(), &path)?;
@@ -245,12 +246,12 @@ impl Log {
         disk.sync_directory(&self.directory)
     }
 
-    /// Deletes segments that a compacted one has replaced, unless somebody reads them.
+    /// Deletes segments that a compacted one has replaced, unless they are being read.
     pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
-        // Readers take their hold with the lock of the index.
+        // Readers take their hold while they have the lock of the index.
         let _index = self.index.write();
         let is_needed = self.obsolete.lock().is_empty() || Arc::strong_count(&self.hold) > 1;
-        // The name of the segment that replaces them must be durable first.
+        // The directory entry of the replacing segment must be durable first.
         if is_needed || disk.sync_directory(&self.directory).is_err() {
             return;
         }
@@ -265,12 +266,12 @@ impl Log {
     }
 }
 
-/// The error for a compaction that the disk does not let happen.
+/// The error for a compaction that fails because of the disk.
 pub(crate) fn unwritten(error: &io::Error) -> Error {
     Error::new(disk::code(error), format!("no compacted log can be made: a file cannot be written ({error})"))
 }
 
-/// Why no compacted log can be made.
+/// The error for a compacted log that cannot be created.
 pub(crate) fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
     Error::internal(format!("no compacted log can be made: {what} ({why})"))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with the log.
+//! Errors about the contents of the log.
 
 use super::segment::FORMAT;
 use poc_graph::error::Error;

@@ -1,5 +1,5 @@
-//! Opens the log. Every record is checked, except in segments that an earlier open has checked. An end that
-//! is not valid is moved to the quarantine. Damage before intact records is left as it is: see [`salvage`].
+//! Opens the log. Every record is checked, except in segments that an earlier open has checked. An invalid end is moved
+//! to the quarantine. Damage that intact records follow is left as it is; see [`salvage`].
 //!
 //! [`salvage`]: super::salvage
 
@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Fails when a newer release wrote the log. Changes nothing.
+/// Fails if a newer release wrote the log. Changes nothing.
 pub(crate) fn check_format(directory: &Path) -> Result<()> {
     for first in segments(directory)? {
         let path = segment_path(directory, first);
@@ -28,8 +28,8 @@ pub(crate) fn check_format(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads the log of a directory: its longest valid prefix, and where that ends if something follows it. `all`
-/// checks every record, otherwise only those that no earlier open has checked. Changes nothing.
+/// Reads the log in a directory. Returns its longest valid prefix, and where the prefix ends if something follows it.
+/// With `all`, every record is checked, otherwise only those that no earlier open has checked. Changes nothing.
 pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<PrefixEnd>)> {
     let mut numbers = segments(directory)?;
     let is_compacted = |number: &u64| {
@@ -43,7 +43,7 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
     let mut prefix_end = None;
     for (at, &number) in numbers.iter().enumerate() {
         if number <= index.last && index.base.is_some() && index.segments.len() == 1 {
-            // The compacted segment has replaced it.
+            // The compacted segment has replaced this one.
             obsolete.push(number);
             continue;
         }
@@ -54,7 +54,7 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
             checked.enter(&mut index);
             continue;
         }
-        // Taken before the file is read, so that the next open notices a change during the scan.
+        // The time is read before the file, so that the next open notices a change during the scan.
         let changed = modified_at(&path);
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
@@ -70,7 +70,7 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
     Ok((Log::new(directory, index, obsolete), prefix_end))
 }
 
-/// The first sequence numbers of the segments, from the names of their files, sorted.
+/// The first sequence numbers of all segments, from their file names, sorted.
 fn segments(directory: &Path) -> Result<Vec<u64>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -88,11 +88,10 @@ fn segments(directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Checks one segment and adds its records to the index. Returns the byte offset of the first damage, if
-/// any.
+/// Checks one segment and adds its records to the index. Returns the byte offset of the first damage, if there is any.
 fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64>> {
     let header = Header::read(path)?.filter(|header| header.first == number);
-    // Only the first segment of a log can be a compacted one that counts.
+    // A compacted segment is valid only as the first segment of a log.
     let is_compacted =
         index.segments.is_empty() && header.is_some_and(|header| header.format == COMPACTED && number > 0);
     if is_compacted {
@@ -121,16 +120,16 @@ fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64
     }
 }
 
-/// The end of the valid prefix of a log, if further bytes follow it.
+/// Where the valid prefix of a log ends, if further bytes follow it.
 pub(crate) struct PrefixEnd {
     pub(super) directory: PathBuf,
-    /// The segment it ends in.
+    /// The number of the segment in which the prefix ends.
     pub(super) number: u64,
-    /// The byte it ends at; 0 when the segment's header is not valid.
+    /// The byte offset in that segment; 0 if its header is invalid.
     pub(super) offset: u64,
-    /// The segments after it.
+    /// The numbers of the segments after it.
     pub(super) later: Vec<u64>,
-    /// The last valid transaction.
+    /// The sequence number of the last valid transaction.
     last: u64,
 }
 
@@ -144,7 +143,7 @@ impl std::fmt::Display for PrefixEnd {
 }
 
 impl PrefixEnd {
-    /// Whether intact, newer records follow.
+    /// Whether intact, newer records follow the prefix.
     pub(crate) fn precedes_intact_records(&self) -> io::Result<bool> {
         if !intact_records(&self.readable_tail()?, self.last).is_empty() {
             return Ok(true);
@@ -158,12 +157,12 @@ impl PrefixEnd {
         Ok(false)
     }
 
-    /// The bytes of the segment after the prefix. What the disk cannot read is zeros.
+    /// The bytes of the segment after the prefix. Parts that the disk cannot read become zeros.
     pub(super) fn readable_tail(&self) -> io::Result<Vec<u8>> {
         read_around(&segment_path(&self.directory, self.number), self.offset)
     }
 
-    /// The bytes of the segment after the prefix. An error when the disk cannot read all of them.
+    /// The bytes of the segment after the prefix. Fails if the disk cannot read all of them.
     fn tail(&self) -> io::Result<Vec<u8>> {
         let mut tail = Vec::new();
         let mut file = File::open(segment_path(&self.directory, self.number))?;
@@ -172,8 +171,8 @@ impl PrefixEnd {
         Ok(tail)
     }
 
-    /// Moves everything after the prefix to the quarantine and returns a message about it. The damaged segment
-    /// is cut last, so that after an interruption the next call, or the next open, continues.
+    /// Moves everything after the prefix to the quarantine and returns a message about it. The damaged segment is
+    /// truncated last, so that the next call or the next open continues after an interruption.
     pub(crate) fn move_tail(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
         let path = segment_path(&self.directory, self.number);
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -183,7 +182,7 @@ impl PrefixEnd {
         for &segment in self.later.iter().rev() {
             let path = segment_path(&self.directory, segment);
             if !path.exists() {
-                // An earlier call has moved it.
+                // An earlier call has already moved it.
                 continue;
             }
             intact += count_records(&fs::read(&path)?);

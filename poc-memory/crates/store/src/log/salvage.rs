@@ -1,4 +1,4 @@
-//! Finds the intact records of a damaged log, those after the damage included. Nothing on disk changes.
+//! Finds the intact records of a damaged log, including those after the damage. Nothing on disk changes.
 
 use super::inspect::PrefixEnd;
 use super::segment::intact_records;
@@ -8,7 +8,7 @@ use crate::logged_transaction::LoggedTransaction;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 
-/// The valid prefix of a log, and the intact records after the place where it ends.
+/// A log of the valid prefix and the intact records after its end.
 pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log> {
     let mut index = prefix.index.into_inner();
     let first = index.positions.first().map(|position| position.seq);
@@ -27,14 +27,14 @@ pub(crate) fn salvage(prefix: Log, prefix_end: Option<&PrefixEnd>) -> Result<Log
     Ok(Log { read_only: true, ..Log::new(&prefix.directory, index, Vec::new()) })
 }
 
-/// Adds the intact records among the bytes of a segment, given by its number, from a byte on.
+/// Adds the intact records in the bytes of a segment, given by its number, from a byte offset on.
 fn add(index: &mut LogIndex, intact: &mut Vec<(u64, u64)>, (number, from): (u64, u64), bytes: &[u8]) {
     let mut end = None;
     if index.segments.last().is_none_or(|last| last.first != number) {
         index.segments.push(Segment { first: number, bytes: from, changed: None });
     }
     for record in intact_records(bytes, index.last) {
-        // The numbers must ascend, also if a segment was copied.
+        // The numbers must ascend, even if a segment was copied.
         let fits = record.seq > index.last
             && LoggedTransaction::decode(record.payload).is_ok_and(|txn| txn.seq == record.seq);
         if !fits {
@@ -57,29 +57,29 @@ fn add(index: &mut LogIndex, intact: &mut Vec<(u64, u64)>, (number, from): (u64,
 }
 
 impl Log {
-    /// Raises the number of the last transaction of a damaged log to one that another part of the store knows.
+    /// Raises the number of the last transaction of a damaged log to one that another part of the store has seen.
     pub(crate) fn raise_last(&self, seq: u64) {
         let mut index = self.index.write();
         index.last = index.last.max(seq);
     }
 
-    /// The intact parts of a damaged log up to a transaction: their first and last numbers, ascending.
+    /// The intact parts of a damaged log up to a transaction, as their first and last numbers, ascending.
     pub(crate) fn intact_parts(&self, last: u64) -> Vec<(u64, u64)> {
         let index = self.index.read();
         if index.intact.is_none() { Vec::new() } else { index.parts(0, last) }
     }
 
-    /// The last transaction up to `last` that the log holds; 0 when there is none.
+    /// The last transaction up to `last` that the log has; 0 if there is none.
     pub(crate) fn last_held(&self, last: u64) -> u64 {
         self.intact_parts(last).last().map_or(0, |(_, to)| *to)
     }
 
-    /// When the last transaction up to `last` was made that the log holds.
+    /// The time of the last transaction up to `last` that the log has.
     pub(crate) fn time_of_last(&self, last: u64) -> Result<Option<Timestamp>> {
         Ok(self.read(self.last_held(last))?.map(|(txn, _)| txn.cause.at))
     }
 
-    /// When the first transaction after `seq` was made that the log holds.
+    /// The time of the first transaction after `seq` that the log has.
     pub(crate) fn time_of_next(&self, seq: u64) -> Result<Option<Timestamp>> {
         let later = self.index.read().parts(seq + 1, u64::MAX);
         let Some((first, _)) = later.first() else { return Ok(None) };

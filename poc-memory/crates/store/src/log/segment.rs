@@ -1,10 +1,10 @@
-//! One file of the log: a header, then records. All numbers are little-endian.
+//! A file of the log: a header, followed by records. All numbers are little-endian.
 //!
-//! Header, 24 bytes, the same in every version of the format: magic (8), format version (u32),
-//! first sequence number (u64), CRC32C of these twenty bytes (u32).
+//! Header, 24 bytes, the same in every version of the format: magic (8), format version (u32), first sequence number
+//! (u64), CRC32C of these twenty bytes (u32).
 //!
-//! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32),
-//! sequence number (u64), payload (MessagePack of a `LoggedTransaction`).
+//! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32), sequence number (u64),
+//! payload (MessagePack of a `LoggedTransaction`).
 
 use crate::disk::is_unreadable;
 use crate::logged_transaction::{LoggedTransaction, MAX_RECORD};
@@ -13,15 +13,15 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const MAGIC: [u8; 8] = *b"poc-log\n";
-/// The version of a segment that this release writes.
+/// The version of an ordinary segment.
 const PLAIN: u32 = 1;
-/// The version of a compacted segment, and the newest this release reads.
+/// The version of a compacted segment.
 pub(super) const COMPACTED: u32 = 2;
-/// The newest version this release reads.
+/// The newest version that this release can read.
 pub(super) const FORMAT: u32 = COMPACTED;
-/// Bytes of a header.
+/// The size of a header, in bytes.
 pub(super) const HEADER: usize = 24;
-/// Bytes of a record before its payload.
+/// The size of a record without its payload, in bytes.
 pub(super) const FRAME: usize = 16;
 
 /// The header of a segment.
@@ -50,7 +50,7 @@ impl Header {
         bytes
     }
 
-    /// `None` when the bytes are not a valid header.
+    /// Decodes a header; `None` if the bytes are not a valid one.
     pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<Self> {
         let (fields, rest) = bytes.split_first_chunk::<20>()?;
         let (magic, numbers) = fields.split_first_chunk::<8>()?;
@@ -60,7 +60,7 @@ impl Header {
         whole.then_some(Header { format: u32::from_le_bytes(*format), first })
     }
 
-    /// The header of a file; `None` when it has none or a damaged one.
+    /// Reads the header of a file; `None` if it is missing or damaged.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut bytes = [0; HEADER];
         match File::open(path)?.read_exact(&mut bytes) {
@@ -71,8 +71,7 @@ impl Header {
     }
 }
 
-/// The bytes of a record with its checksum. The payload is neither empty nor longer than
-/// [`MAX_RECORD`].
+/// The bytes of a record, and its checksum. The payload must not be empty or longer than [`MAX_RECORD`].
 pub(crate) fn frame(seq: u64, payload: &[u8]) -> (Vec<u8>, u32) {
     let length = (payload.len() as u32).to_le_bytes();
     let seq = seq.to_le_bytes();
@@ -84,7 +83,7 @@ fn checksum(length: [u8; 4], seq: [u8; 8], payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(&length), &seq), payload)
 }
 
-/// A record's frame before its payload.
+/// The part of a record before its payload.
 struct Frame {
     length: [u8; 4],
     checksum: u32,
@@ -103,15 +102,16 @@ impl Frame {
         u32::from_le_bytes(self.length) as usize
     }
 
-    /// Whether the length is possible. An empty record is not: a file extended by zeros has no records.
+    /// Whether the length is possible. An empty record is not valid, so a file that was extended with zeros has no
+    /// records.
     fn is_plausible(&self, rest: u64) -> bool {
         (1..=MAX_RECORD).contains(&self.length()) && self.length() as u64 <= rest
     }
 }
 
-/// The result of reading on in a segment.
+/// The result of reading the next record of a segment.
 pub(super) enum NextRecord {
-    /// A record. Without its payload it is not checked and `payload` is empty.
+    /// A record. If it was read without its payload, it is not checked and `payload` is empty.
     Record { seq: u64, checksum: u32, payload: Vec<u8> },
     /// The end of the file.
     End,
@@ -119,7 +119,7 @@ pub(super) enum NextRecord {
     Damaged,
 }
 
-/// Reads records one after the other and keeps one in memory.
+/// Reads records one by one and keeps only one in memory.
 pub(super) struct SegmentReader<F = File> {
     file: BufReader<F>,
     offset: u64,
@@ -127,7 +127,7 @@ pub(super) struct SegmentReader<F = File> {
 }
 
 impl SegmentReader {
-    /// A reader that starts at byte `offset`.
+    /// Opens a reader that starts at byte `offset`.
     pub(super) fn open(path: &Path, offset: u64) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
         let length = file.get_ref().metadata()?.len();
@@ -142,8 +142,8 @@ impl<F: Read + Seek> SegmentReader<F> {
         self.offset
     }
 
-    /// The next record, checked; or only its sequence number, unchecked, without `payload`. What the disk cannot read is
-    /// damaged.
+    /// Reads and checks the next record. Without `payload`, only its sequence number is read and nothing is checked.
+    /// Parts that the disk cannot read count as damaged.
     pub(super) fn next(&mut self, payload: bool) -> io::Result<NextRecord> {
         match self.read_next(payload) {
             Err(error) if is_unreadable(&error) => Ok(NextRecord::Damaged),
@@ -186,19 +186,19 @@ pub(super) fn count_records(bytes: &[u8]) -> usize {
     intact_records(bytes, 0).len()
 }
 
-/// An intact record among damaged bytes.
+/// An intact record within damaged bytes.
 pub(crate) struct IntactRecord<'a> {
     pub(super) seq: u64,
-    /// Of its first byte.
+    /// The offset of its first byte.
     pub(super) offset: u64,
-    /// Bytes of the whole record.
+    /// The size of the whole record, in bytes.
     pub(super) length: u64,
     pub(crate) payload: &'a [u8],
 }
 
 /// The intact records anywhere in damaged bytes whose sequence numbers are greater than `after`.
 pub(crate) fn intact_records(bytes: &[u8], after: u64) -> Vec<IntactRecord<'_>> {
-    /// No log has as many. Without the bound, checksums of random bytes would be computed.
+    /// No log has that many records. Without this bound, checksums would be computed for random bytes.
     const MAX_RECORDS: u64 = 1 << 40;
     let mut found = Vec::new();
     let mut offset = 0;
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// A file of which the disk cannot read what follows a byte.
+    /// A file that the disk cannot read from a byte on.
     struct BadSector(io::Cursor<Vec<u8>>, u64);
 
     impl Read for BadSector {

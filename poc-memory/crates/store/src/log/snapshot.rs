@@ -1,7 +1,7 @@
-//! The log as files: what a copy of it must contain, and whether a copied segment is whole.
+//! The log as a set of files: what a copy of it must contain, and whether a copied segment is intact.
 //!
-//! Records are only appended, and the index knows only records that are synced. A copy of every segment up to the
-//! length in the index is therefore the log at one transaction, whatever is appended meanwhile.
+//! Records are only appended, and the index has only synced records. A copy of every segment up to its length in the
+//! index is therefore the log as of one transaction, even if records are appended meanwhile.
 
 use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader};
 use super::{Log, LogError, segment_path, unreadable};
@@ -11,53 +11,53 @@ use poc_graph::time::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The log up to one transaction.
+/// The files of the log as of one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSnapshot {
-    /// Sequence number of the last durable transaction; 0 when there is none.
+    /// The sequence number of the last durable transaction; 0 for an empty log.
     pub seq: u64,
-    /// Number of the last transaction that a compaction has dropped; 0 when there is none.
+    /// The sequence number of the last transaction that a compaction has dropped; 0 if there is none.
     pub base: u64,
-    /// Its segments in order. All but the last are complete and never change.
+    /// The segments in order. All but the last one are complete and never change.
     pub segments: Vec<SegmentExtent>,
-    /// Keeps the files from being deleted.
+    /// Prevents the deletion of the files.
     _hold: Arc<()>,
 }
 
 /// The part of a segment that belongs to a [`LogSnapshot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentExtent {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// First sequence number, which names the file.
+    /// The first sequence number, which is also the name of the file.
     pub first: u64,
-    /// Last sequence number; `first - 1` when it has no record.
+    /// The last sequence number; `first - 1` if there is no record.
     pub last: u64,
-    /// Bytes up to the end of the last record, counted from the beginning of the file.
+    /// The offset of the end of the last record, in bytes.
     pub bytes: u64,
 }
 
 /// The result of checking a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
-    /// Every record is whole.
+    /// Every record is intact.
     Whole {
-        /// The last sequence number that was checked; `first - 1` when there is no record.
+        /// The last sequence number that was checked; `first - 1` if there is no record.
         last: u64,
-        /// Bytes up to the end of that record.
+        /// The offset of the end of that record, in bytes.
         bytes: u64,
-        /// The checksum of that record; 0 when there is none.
+        /// The checksum of that record; 0 if there is none.
         checksum: u32,
     },
-    /// The first byte that is not part of a valid header or record.
+    /// The segment is damaged.
     Damaged {
-        /// Counted from the beginning of the file.
+        /// The offset of the first byte that is not part of a valid header or record.
         offset: u64,
     },
 }
 
 impl Log {
-    /// The segments and their lengths as of the last durable record.
+    /// The segments with their lengths as of the last durable record.
     pub(crate) fn snapshot(&self) -> LogSnapshot {
         let index = self.index.read();
         let ends = index.segments.iter().skip(1).map(|next| next.first - 1).chain([index.last]);
@@ -72,16 +72,16 @@ impl Log {
     }
 }
 
-/// Reads a segment and checks header, checksums and sequence numbers up to the record `last`, or up to the end of the
-/// file if it ends earlier.
+/// Reads a segment and checks its header, checksums and sequence numbers up to the record `last`, or up to the end of a
+/// shorter file.
 ///
 /// # Errors
-/// `conflict` when a newer release wrote the segment, `internal` when the file cannot be read.
+/// `conflict` if a newer release wrote the segment, and `internal` if the file cannot be read.
 pub fn check_segment(path: &Path, first: u64, last: u64) -> Result<SegmentState> {
     check_segment_with(path, first, last, &mut |_| Ok(()))
 }
 
-/// The same, calling `each` with the number of every record. An error of it ends the check.
+/// Like [`check_segment`], and calls `each` with the number of every record. An error of `each` ends the check.
 pub(crate) fn check_segment_with(
     path: &Path,
     first: u64,
@@ -96,11 +96,11 @@ pub(crate) fn check_segment_with(
     Ok(damaged.map_or(state, |offset| SegmentState::Damaged { offset }))
 }
 
-/// Calls `each` with the transactions of a segment, in order. Returns the byte offset of the first damage, if any; nothing
-/// after it is read.
+/// Calls `each` with the transactions of a segment, in order. Returns the byte offset of the first damage, if there is
+/// any; nothing after it is read.
 ///
 /// # Errors
-/// As [`check_segment`], and those of `each`.
+/// Those of [`check_segment`] and of `each`.
 pub fn each_transaction_of_segment(
     path: &Path,
     first: u64,
@@ -109,16 +109,16 @@ pub fn each_transaction_of_segment(
     each_record(path, first, u64::MAX, &mut |record| each(LoggedTransaction::decode(&record.payload)?))
 }
 
-/// The last transaction of a segment that was made at or before a time; `None` when it has none.
+/// The last transaction of a segment that was made at or before a time; `None` if it has none.
 ///
 /// # Errors
-/// As [`check_segment`], and `internal` when the segment is damaged.
+/// Those of [`check_segment`], and `internal` if the segment is damaged.
 pub fn last_transaction_before(path: &Path, first: u64, at: Timestamp) -> Result<Option<u64>> {
     let mut found = None;
     let damaged = each_record(path, first, u64::MAX, &mut |record| {
         let txn = LoggedTransaction::decode(&record.payload)?;
         if let Some(base) = txn.base {
-            // The parts of a state are one transaction.
+            // All transactions that make up a state count as one.
             found = (base.at <= at).then_some(base.seq);
         } else if !txn.is_state() && txn.cause.at <= at {
             found = Some(record.seq);
@@ -131,16 +131,16 @@ pub fn last_transaction_before(path: &Path, first: u64, at: Timestamp) -> Result
     }
 }
 
-/// A whole record of a segment.
+/// An intact record of a segment.
 struct WholeRecord {
     seq: u64,
     checksum: u32,
-    /// The byte after it.
+    /// The offset of the first byte after the record.
     end: u64,
     payload: Vec<u8>,
 }
 
-/// Calls `each` with the records up to `last`. Returns the offset of the first damage, if any.
+/// Calls `each` with the records up to `last`. Returns the byte offset of the first damage, if there is any.
 fn each_record(
     path: &Path,
     first: u64,

@@ -1,9 +1,9 @@
-//! Opens a store whose log is damaged. Nothing on disk changes, apart from the lock: a person decides with
+//! Opens a store whose log is damaged. Nothing on disk changes except the lock; a person decides what to do with
 //! `poc-memory repair`.
 //!
-//! The state is put together from everything that is intact: the records or the log's prefix, whichever is newer, and
-//! then every intact transaction of the log after it. The records are read from a copy, because opening them
-//! changes their files.
+//! The state is assembled from everything that is intact: the records or the prefix of the log, whichever is newer, and
+//! then every later intact transaction of the log. The records are read from a copy, because opening them changes their
+//! files.
 
 use crate::catch_up::{self, Sources};
 use crate::commit::CommitQueue;
@@ -30,19 +30,19 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A possibly damaged log whose valid prefix ends with transaction `last`.
+/// A log that may be damaged, and whose valid prefix ends with transaction `last`.
 pub(crate) struct SuspectLog<'a> {
     pub(crate) directory: &'a Path,
-    /// The end of the prefix, if further bytes follow it.
+    /// Where the prefix ends, if further bytes follow it.
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
-    /// How long the record engine may go without a heartbeat.
+    /// Maximum time between two heartbeats of the record engine.
     pub(crate) patience: Duration,
 }
 
 impl SuspectLog<'_> {
-    /// Whether something intact is newer than the prefix. Otherwise the bytes after it are the end of a write that was
-    /// interrupted.
+    /// Whether any intact part of the store is newer than the prefix. Otherwise the bytes after the prefix are the end
+    /// of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         if view_file::claimed_seq(self.directory) > self.last {
             let saved = view_file::read(self.directory);
@@ -56,7 +56,7 @@ impl SuspectLog<'_> {
     }
 }
 
-/// A damaged store that is about to be opened.
+/// A damaged store that is being opened.
 pub(super) struct DamagedStore<'a> {
     pub(super) directory: &'a Path,
     pub(super) embedder: &'a str,
@@ -70,7 +70,7 @@ impl DamagedStore<'_> {
     pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<Shared> {
         let DamagedStore { directory, embedder, patience, saved, lock } = self;
         let log_directory = directory.join("log");
-        // All of it, also what an earlier open has checked.
+        // The whole log is checked, including segments that an earlier open has checked.
         let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
         let prefix_last = prefix.last();
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
@@ -140,17 +140,17 @@ impl DamagedStore<'_> {
     }
 }
 
-/// Records that contain everything intact, in a folder of their own.
+/// Records assembled from everything that is intact, in a temporary folder.
 pub(crate) struct SalvagedRecords {
     pub(crate) engine: Arc<dyn Engine>,
-    /// The last transaction in the store's records; 0 when they could not be used.
+    /// The last transaction in the store's records; 0 if they could not be used.
     pub(crate) base: u64,
-    /// Deletes the folder when it is dropped.
+    /// The temporary folder, which is deleted when this is dropped.
     copy: Option<TemporaryFolder>,
 }
 
 impl SalvagedRecords {
-    /// A copy of the records in a folder, with every intact transaction of the log after them.
+    /// Copies the records in a folder and adds every later intact transaction of the log.
     pub(crate) fn of(folder: &Path, log: Arc<Log>, patience: Duration) -> Result<SalvagedRecords> {
         if !lsm::is_readable(folder) {
             return Err(EngineError::NotTrusted.into());
@@ -160,12 +160,12 @@ impl SalvagedRecords {
         SalvagedRecords::in_copy(copy, log, last, patience)
     }
 
-    /// What the log alone gives, up to a transaction.
+    /// Assembles the records from the log alone, up to a transaction.
     pub(crate) fn of_log(log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
         SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, patience)
     }
 
-    /// The same without a folder.
+    /// Like [`SalvagedRecords::of_log`], in memory.
     pub(crate) fn in_memory(log: &Log, last: u64) -> Result<SalvagedRecords> {
         let engine = MemoryEngine::default();
         log.replay(1, last, &mut |txn, checksum| {
@@ -174,7 +174,7 @@ impl SalvagedRecords {
         Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, copy: None })
     }
 
-    /// As the engine of a store.
+    /// Converts to the engine of a store.
     pub(crate) fn into_current(self) -> CurrentEngine {
         CurrentEngine { engine: self.engine, substitutes: None, _copy: self.copy }
     }
@@ -191,7 +191,7 @@ impl SalvagedRecords {
             let engine = LsmEngine::open_copy(&folder)?;
             let mark = engine.mark()?;
             check(&engine, mark, &log)?;
-            // Damage is noticed only when it is read.
+            // Damage is only noticed when it is read.
             engine.scan(&[], &mut |_, _| {
                 beat();
                 Ok(())
@@ -207,7 +207,7 @@ impl SalvagedRecords {
     }
 }
 
-/// Fails when records followed another log, or a change of them was interrupted and cannot be completed.
+/// Fails if the records belong to another log, or if an interrupted change of them cannot be completed.
 fn check(engine: &LsmEngine, mark: Mark, log: &Log) -> Result<()> {
     let unfinished = engine.unfinished()?;
     for mark in [mark].into_iter().chain(unfinished) {
@@ -222,9 +222,9 @@ fn check(engine: &LsmEngine, mark: Mark, log: &Log) -> Result<()> {
     Ok(())
 }
 
-/// What is damaged, and which state is shown instead.
+/// Describes what is damaged and which state is shown instead.
 struct SalvagedState {
-    /// Where the valid prefix of the log ends in a segment.
+    /// Where the valid prefix of the log ends in a segment, as text.
     prefix_end: Option<String>,
     /// The last transaction of the valid prefix.
     prefix: u64,
@@ -234,9 +234,9 @@ struct SalvagedState {
     base: u64,
     /// Why the records cannot be used.
     problem: Option<String>,
-    /// The last transaction of the saved view, if it is shown.
+    /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
-    /// What the log does not hold.
+    /// The ranges of transactions that the log lacks.
     missing: Vec<(u64, u64)>,
 }
 

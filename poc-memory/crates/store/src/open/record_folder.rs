@@ -1,4 +1,4 @@
-//! Opens the records: brings the engine to the end of the log and builds the views from it.
+//! Opens the records: brings the engine up to the end of the log and builds the views from it.
 
 use super::damaged::SalvagedRecords;
 use crate::catch_up;
@@ -18,25 +18,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The folder of the records and the log that they follow.
+/// The folder of the records, and the log that they are derived from.
 #[derive(Clone)]
 pub(super) struct RecordFolder {
     pub(super) folder: PathBuf,
     pub(super) log: Arc<Log>,
     pub(super) engine: OpenEngine,
-    /// Bytes of changes that are collected before the engine gets them.
+    /// Size of the buffer in front of the engine, in bytes.
     pub(super) buffer: usize,
-    /// How long the engine may go without a heartbeat.
+    /// Maximum time between two heartbeats of the engine.
     pub(super) patience: Duration,
     pub(super) reserve: Arc<Reserve>,
     pub(super) quarantine: Arc<Quarantine>,
 }
 
 impl RecordFolder {
-    /// Opens the engine, brings it to the end of the log, and builds the views from it if `wanted` says so.
+    /// Opens the engine, brings it up to the end of the log, and builds the views from it if `wanted` returns true.
     ///
-    /// If the disk does not let it be opened, a copy of the records takes its place. On any other failure, a panic or a
-    /// hang included, its files are moved to the quarantine and it is rebuilt from the log, once, if the log is whole.
+    /// If the engine cannot be opened because of the disk, a copy of the records replaces it. On any other failure,
+    /// including a panic or a hang, its files are moved to the quarantine and it is rebuilt from the log once, provided
+    /// that the log is complete.
     pub(super) fn open(&self, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
         let source: Arc<dyn EngineSource> = Arc::new(self.clone());
         let is_wanted = OnceCell::new();
@@ -61,9 +62,9 @@ impl RecordFolder {
         Ok(opened)
     }
 
-    /// Moves the files of an engine that cannot be used to the quarantine, and returns a message for people about it.
+    /// Moves the files of an unusable engine to the quarantine, and returns a message about it for people.
     fn move_to_quarantine(&self, why: &Error) -> Result<Option<String>> {
-        // Otherwise the records are what is left of the part of the log that is damaged, and cannot be rebuilt.
+        // If a part of the log is damaged, the records are the only source for it and cannot be rebuilt.
         self.log.verify()?;
         if !self.folder.exists() {
             return Ok(None);
@@ -96,7 +97,7 @@ impl RecordFolder {
         })
     }
 
-    /// Opens the engine and brings it to the end of the log.
+    /// Opens the engine and brings it up to the end of the log.
     fn open_engine(&self) -> Result<Arc<dyn Engine>> {
         if lsm::has_earlier_layout(&self.folder) {
             tracing::info!("the records have an earlier layout: they are written again from the log");
@@ -143,7 +144,7 @@ impl EngineSource for RecordFolder {
             return Ok(());
         }
         self.log.verify()?;
-        // About as much as the new files take, without what the old ones give back.
+        // An estimate of the space that the new files need in addition to what the old ones free.
         let bytes = self.log.bytes().saturating_sub(lsm::size(&self.folder));
         disk::check_space(&self.folder, bytes, 0).map_err(EngineError::NoSpace)?;
         Ok(lsm::delete_open(&self.folder).map_err(failed)?)

@@ -1,4 +1,4 @@
-//! The moves of a repair. They are saved before the first is made, and made again until all are done.
+//! The moves of a repair. They are saved before the first move, and repeated until all are done.
 
 use crate::atomic_file;
 use poc_graph::error::{Error, Result};
@@ -7,29 +7,29 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The journal of an unfinished repair, in the folder of the store.
+/// The file name of the journal of an unfinished repair, in the store's folder.
 const JOURNAL: &str = "repair.json";
-/// What a finished repair has moved, in its folder in the quarantine.
+/// The file name of the list of moves of a finished repair, in its quarantine folder.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// What a repair replaces.
+/// The parts of a store that a repair replaces.
 const PARTS: [&str; 3] = ["log", "records", "view"];
 
-/// The moves of a repair, or of its undoing.
+/// The moves of a repair, or of undoing one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Journal {
-    /// What the store is made from, or `undo`.
+    /// The source of the repair, or `undo`.
     source: String,
-    /// The folder in the quarantine.
+    /// The name of the folder in the quarantine.
     folder: String,
-    /// For an undoing, the folder of the repair that it takes back.
+    /// When undoing, the folder of the repair that is undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undoes: Option<String>,
-    /// From and to, relative to the store's folder. Each is a rename.
+    /// Pairs of source and target, relative to the store's folder. Each is a rename.
     moves: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Journal {
-    /// Puts a new log in the place of the log, and everything that was made from the old one away.
+    /// Replaces the log with a new one, and moves everything derived from the old log away.
     pub(super) fn exchange(store: &Path, new_log: &str, source: &str) -> Result<Journal> {
         let folder = free_name(store, "repair");
         let mut moves = put_away(store, &folder);
@@ -37,7 +37,7 @@ impl Journal {
         Ok(Journal { source: source.to_owned(), folder, undoes: None, moves })
     }
 
-    /// Takes the last repair back that has not been.
+    /// Undoes the last repair that was not yet undone.
     pub(super) fn undo(store: &Path) -> Result<Journal> {
         let manifests = manifests(store);
         let is_undone = |name: &str| manifests.iter().any(|other| other.undoes.as_deref() == Some(name));
@@ -59,8 +59,8 @@ impl Journal {
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
-    /// Deletes what was derived from the old log, saves the journal, makes its moves, and returns the name of the folder in
-    /// the quarantine.
+    /// Deletes data derived from the old log, saves the journal and performs its moves. Returns the name of the folder
+    /// in the quarantine.
     pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
         for folder in derived.iter().map(|name| store.join(name)).filter(|folder| folder.exists()) {
             fs::remove_dir_all(&folder).map_err(|error| {
@@ -84,7 +84,7 @@ impl Journal {
         fs::create_dir_all(&folder)?;
         for (from, to) in &self.moves {
             let (from, to) = (store.join(from), store.join(to));
-            // A move that was made before an interruption has its target, and perhaps something new in its origin.
+            // If a move was made before an interruption, its target exists and its source may have been created anew.
             if from.exists() && !to.exists() {
                 fs::rename(from, to)?;
             }
@@ -98,7 +98,7 @@ impl Journal {
     }
 }
 
-/// Completes a repair of the store in a directory that was interrupted.
+/// Completes an interrupted repair of the store in a directory.
 pub(crate) fn complete(store: &Path) -> Result<()> {
     let bytes = match fs::read(store.join(JOURNAL)) {
         Ok(bytes) => bytes,
@@ -114,18 +114,18 @@ fn unreadable(error: &dyn std::fmt::Display) -> Error {
     Error::internal(format!("the interrupted repair in `{JOURNAL}` cannot be completed: {error}"))
 }
 
-/// The folder of a repair, relative to the store's.
+/// The path of a repair's folder, relative to the store's folder.
 fn place(folder: &str) -> PathBuf {
     Path::new("quarantine").join(folder)
 }
 
-/// The moves that put the parts of a store away that it has.
+/// The moves that put away the existing parts of a store.
 fn put_away(store: &Path, folder: &str) -> Vec<(PathBuf, PathBuf)> {
     let parts = PARTS.map(PathBuf::from).into_iter().filter(|part| store.join(part).exists());
     parts.map(|part| (part.clone(), place(folder).join(part))).collect()
 }
 
-/// A name that no folder in the quarantine has: with the next number after all.
+/// A folder name that is free in the quarantine; its number follows the highest one in use.
 fn free_name(store: &Path, kind: &str) -> String {
     let next = manifests(store).iter().filter_map(|journal| number(&journal.folder)).max().unwrap_or(0) + 1;
     let mut numbers = next..;
@@ -137,12 +137,12 @@ fn number(folder: &str) -> Option<u64> {
     folder.rsplit('-').next()?.parse().ok()
 }
 
-/// The names of the folders in the quarantine with what repairs, and their undoings, have replaced.
+/// The names of the quarantine folders with files replaced by repairs and by undoing them.
 pub fn repair_folders(store: &Path) -> Vec<String> {
     manifests(store).into_iter().map(|journal| journal.folder).collect()
 }
 
-/// The finished repairs and undoings of a store, the earliest first.
+/// The finished repairs and their undoings, oldest first.
 fn manifests(store: &Path) -> Vec<Journal> {
     let entries = fs::read_dir(store.join("quarantine")).into_iter().flatten().flatten();
     let read =

@@ -1,9 +1,9 @@
 //! Writes a log without gaps from a damaged one.
 //!
-//! Intact records are copied byte for byte, so that their numbers and checksums stay. The transactions of a gap are
-//! replaced by as many others. The last of them write what the gap must have changed: records whose before-image in a
-//! later transaction differs from what precedes the gap, and whatever else the repaired state needs. The history of
-//! what is in between is lost.
+//! Intact records are copied byte for byte, so that their numbers and checksums do not change. The transactions of a
+//! gap are replaced by the same number of new ones. The last of these write what the gap must have changed: records
+//! whose before-image in a later transaction differs from their value before the gap, and whatever else the repaired
+//! state needs. The history within the gap is lost.
 
 use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
@@ -22,31 +22,32 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The op of the transactions with which a repair replaces those that are lost. They cannot be undone.
+/// The op of the transactions with which a repair replaces lost ones. They cannot be undone.
 pub const REPAIR_OP: &str = "repair";
-/// Bytes of records that are written with one sync.
+/// The number of bytes of records that are written with one sync.
 const BATCH_BYTES: usize = 4 << 20;
-/// Bytes of changes that a transaction of a gap gets, if the gap has enough transactions for that.
+/// Preferred size in bytes of the changes in one transaction of a gap, if the gap has enough transactions.
 const TXN_BYTES: usize = 8 << 20;
-/// Bytes of changes that a transaction of a gap gets at most. The rest is for the transaction itself.
+/// Maximum size in bytes of the changes in one transaction of a gap. The rest is for the transaction's other fields.
 const MAX_TXN_BYTES: usize = MAX_RECORD - (1 << 20);
-/// Bytes of an encoded write beside its key and its images, at most: the names of its fields and of its table.
+/// Maximum size in bytes of an encoded write without its key and images: the names of its fields and of its table.
 const WRITE_BYTES: usize = 64;
 
-/// The log to write.
+/// The log to be written.
 pub(super) struct NewLog<'a> {
-    /// Its folder; what an interrupted repair left there is deleted.
+    /// The folder of the new log. Leftovers of an interrupted repair are deleted.
     pub(super) folder: &'a Path,
-    /// The damaged one.
+    /// The damaged log.
     pub(super) log: &'a Log,
-    /// The last transaction it gets.
+    /// The last transaction of the new log.
     pub(super) last: u64,
-    /// The time of transactions that no other time is known of.
+    /// The timestamp for transactions whose time is unknown.
     pub(super) now: Timestamp,
 }
 
 impl NewLog<'_> {
-    /// Writes it. `target` is the state that it must lead to; without one, the log must have no gap up to its end.
+    /// Writes the log. `target` is the state that it must lead to. Without a target, the damaged log must have no gap
+    /// up to `last`.
     pub(super) fn write(&self, target: Option<&dyn Engine>) -> Result<()> {
         let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
@@ -69,7 +70,7 @@ impl NewLog<'_> {
         Ok(())
     }
 
-    /// Replaces the transactions that are missing before number `last`, and that one.
+    /// Replaces the missing transactions up to and including number `last`.
     fn fill(&self, writer: &mut Writer, last: u64, target: Option<&dyn Engine>) -> Result<()> {
         let first = writer.next;
         if last < first {
@@ -119,7 +120,8 @@ impl NewLog<'_> {
         if divided.len() as u64 > places {
             return Err(failed("a gap in the log changed more than its transactions can hold", &gap));
         }
-        // At the end of the gap: an index that was saved in the middle of it reads them all.
+        // The changes go to the end of the gap, so that an index that was saved in the middle of the gap reads all of
+        // them.
         let empty = places - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
@@ -135,7 +137,8 @@ impl NewLog<'_> {
     }
 }
 
-/// Divides writes into transactions, each of one tenant, nodes first; at most `places` of them if that is possible.
+/// Divides writes into transactions of one tenant each, with nodes first, and into at most `places` of them if
+/// possible.
 fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
     let mut by_tenant: BTreeMap<Tenant, Vec<Write>> = BTreeMap::new();
     let (shared, own): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, write)| write.table.is_shared());
@@ -143,7 +146,7 @@ fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<
         by_tenant.entry(tenant).or_default().push(write);
     }
     if !shared.is_empty() {
-        // A table that all tenants share is written by a transaction of any.
+        // A table that all tenants share can be written by a transaction of any tenant.
         let tenant = by_tenant.keys().next().copied().unwrap_or_default();
         by_tenant.entry(tenant).or_default().extend(shared.into_iter().map(|(_, write)| write));
     }
@@ -160,14 +163,14 @@ fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<
             return Ok(parts);
         }
         if limit >= MAX_TXN_BYTES {
-            // A last attempt: the lengths above are upper bounds.
+            // This is the last attempt: the lengths above are upper bounds, so it may succeed.
             return Ok(by_tenant.into_iter().collect());
         }
         limit = (limit * 2).min(MAX_TXN_BYTES);
     }
 }
 
-/// Divides the writes of each tenant into parts of at most `limit` bytes, or of one larger write.
+/// Divides the writes of each tenant into parts of at most `limit` bytes. A larger write is a part of its own.
 fn parts_of(by_tenant: &BTreeMap<Tenant, Vec<Write>>, limit: usize) -> Vec<(Tenant, Vec<Write>)> {
     let mut parts = Vec::new();
     for (tenant, writes) in by_tenant {
@@ -188,7 +191,7 @@ fn parts_of(by_tenant: &BTreeMap<Tenant, Vec<Write>>, limit: usize) -> Vec<(Tena
     parts
 }
 
-/// Whether two engines hold the same records, except those that are derived from the numbers of transactions.
+/// Whether two engines have the same records, except those derived from transaction numbers.
 fn equals(a: &dyn Engine, b: &dyn Engine) -> bool {
     let is_derived =
         |key: &[u8]| Table::split_engine_key(key).is_some_and(|(_, table, _)| table == Table::Changes);
@@ -204,7 +207,7 @@ fn equals(a: &dyn Engine, b: &dyn Engine) -> bool {
     is_within(a, b) && is_within(b, a)
 }
 
-/// The new log while it is written, and the state after its last transaction.
+/// The new log while it is being written, and the state after its last transaction.
 struct Writer {
     log: Arc<Log>,
     appender: Appender,
@@ -212,7 +215,7 @@ struct Writer {
     next: u64,
     waiting: Vec<(u64, Vec<u8>)>,
     bytes: usize,
-    // The last field, so that it is deleted after the engine is closed.
+    // This must be the last field, so that it is deleted after the engine is closed.
     _scratch: TemporaryFolder,
 }
 
@@ -226,7 +229,7 @@ impl Writer {
         Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
     }
 
-    /// Adds a transaction. With `expected`, the checksum of its record must be that.
+    /// Adds a transaction. If `expected` is given, the checksum of its record must match.
     fn add(&mut self, txn: &LoggedTransaction, payload: &[u8], expected: Option<u32>) -> Result<()> {
         let (record, checksum) = frame(txn.seq, payload);
         if txn.seq != self.next || expected.is_some_and(|expected| expected != checksum) {
@@ -248,8 +251,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what is waiting and checks the whole log. Returns whether it ends with transaction `last` and leads to a
-    /// state.
+    /// Writes the remaining records and checks the whole log. Returns whether it ends with transaction `last` and leads
+    /// to the target state.
     fn finish(mut self, last: u64, target: Option<&dyn Engine>) -> Result<bool> {
         self.flush()?;
         self.log.verify()?;

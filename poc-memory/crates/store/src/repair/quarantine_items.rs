@@ -1,4 +1,4 @@
-//! Reads what opens and repairs have moved to the quarantine.
+//! Reads what repairs and opens have moved to the quarantine.
 
 use super::journal::MANIFEST;
 use crate::engine::lsm;
@@ -18,20 +18,20 @@ use std::path::{Path, PathBuf};
 /// A file or folder in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineItem {
-    /// Its name there.
+    /// The name of the file or folder.
     pub name: String,
-    /// Bytes on disk.
+    /// The size on disk, in bytes.
     pub bytes: u64,
-    /// Changes of any tenant that can still be read in pieces of a log. Tables of records are not counted.
+    /// The number of changes of any tenant that are readable in pieces of a log. Tables of records are not counted.
     pub changes: u64,
-    /// The first and the last number of these.
+    /// The first and last sequence numbers of these changes.
     pub range: Option<(u64, u64)>,
 }
 
-/// What the quarantine of the store in a directory contains, by name. The store may be open.
+/// The contents of the quarantine of the store in a directory, sorted by name. The store may be open.
 ///
 /// # Errors
-/// `unavailable` when it cannot be read.
+/// `unavailable` if the quarantine cannot be read.
 pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
     let mut found = Vec::new();
     for (name, files) in named_files(directory)? {
@@ -103,31 +103,31 @@ fn named_files(directory: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     Ok(found)
 }
 
-/// What the quarantine has of one tenant.
+/// The quarantined data of one tenant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuarantinedTenant {
-    /// The keys and values that name the tenant; `None` when the quarantine lacks them.
+    /// The keys and values that identify the tenant; `None` if the quarantine does not have them.
     pub tuple: Option<Tuple>,
-    /// The notes, each as its last change there left it. A note that was deleted there has the state before.
+    /// The notes, each in the state after its last change in the quarantine. A note deleted there has its state before.
     pub notes: Vec<QuarantinedRecord>,
-    /// The edges as their last changes left them, without those that were deleted.
+    /// The edges in the state after their last change, without deleted ones.
     pub edges: Vec<Edge>,
 }
 
-/// A note in the quarantine folder.
+/// A note in the quarantine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuarantinedRecord {
     /// The note.
     pub node: Node,
-    /// Whether its last change deleted it.
+    /// Whether the last change of the note deleted it.
     pub deleted: bool,
 }
 
-/// What a file or folder in the quarantine has, by tenant: the intact changes of pieces of a log, and the intact blocks of
-/// tables of records. What sled has of the newest records is not read.
+/// The contents of a file or folder in the quarantine, by tenant: the intact changes in pieces of a log, and the intact
+/// blocks of tables of records. The newest records, which are in sled, are not read.
 ///
 /// # Errors
-/// `not_found` when the quarantine does not contain it.
+/// `not_found` if the quarantine has no such file or folder.
 pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantinedTenant>> {
     let path = item_path(directory, name)?;
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
@@ -173,10 +173,11 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
     Ok(found)
 }
 
-/// Calls `each` with every record that can be read of a file or folder in the quarantine, of all tenants: those that the
-/// intact changes of pieces of a log wrote or replaced, and those in the intact blocks of tables of records.
+/// Calls `each` with every readable record of all tenants in a file or folder of the quarantine: the old and new values
+/// in intact changes of pieces of a log, and the records in intact blocks of tables.
 ///
 /// # Errors
+/// `not_found` if the quarantine has no such file or folder.
 /// `not_found` when the quarantine does not contain it.
 pub fn each_quarantined_record(
     directory: &Path,
@@ -212,7 +213,7 @@ fn item_path(directory: &Path, name: &str) -> Result<PathBuf> {
     Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())))
 }
 
-/// The file itself, or all files in the folder.
+/// The path itself if it is a file, or all files in the folder.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);

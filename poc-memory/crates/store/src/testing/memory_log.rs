@@ -1,4 +1,4 @@
-//! A shared log in memory, with faults.
+//! A shared log in memory that can simulate faults.
 
 use crate::shared_log::{
     AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot, SnapshotStore, WriterId,
@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A wait is not longer than this, so that stores close soon.
+/// Maximum duration of a wait, so that stores close quickly.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// What happens to a call of a writer.
+/// A fault in a call of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFault {
     /// The log is not reached.
     Unreachable,
-    /// The log does what it is asked, but the answer is lost.
+    /// The log executes the call, but its response is lost.
     AnswerLost,
 }
 
@@ -27,9 +27,10 @@ struct Contents {
     lease: Option<WriterId>,
     writers: u128,
     alive: BTreeSet<WriterId>,
-    /// The parts of snapshots by their last records, and what was said when they were completed.
+    /// The parts of snapshots by their last record, and the description given when they were
+    /// completed.
     snapshots: BTreeMap<u64, (Vec<Vec<u8>>, Option<SharedSnapshot>)>,
-    /// Who writes a snapshot.
+    /// The writer that has claimed to write a snapshot.
     claim: Option<WriterId>,
 }
 
@@ -41,7 +42,7 @@ pub struct MemoryLog {
 }
 
 impl MemoryLog {
-    /// A new writer.
+    /// Creates a writer.
     pub fn writer(self: &Arc<Self>) -> Arc<MemoryLogWriter> {
         let id = {
             let mut contents = self.contents.lock();
@@ -54,7 +55,7 @@ impl MemoryLog {
         Arc::new(MemoryLogWriter { log, id, faults: Mutex::default(), is_silent: Mutex::new(false) })
     }
 
-    /// Forgets the records after a number, as a replica that did not have them yet.
+    /// Forgets the records after a number, like a replica that had not received them yet.
     pub fn forget_after(&self, seq: u64) {
         self.contents.lock().records.truncate(seq as usize);
     }
@@ -74,7 +75,7 @@ impl MemoryLog {
         }
     }
 
-    /// Ends the claim to write a snapshot, as time does.
+    /// Ends the claim to write a snapshot, as if it had expired.
     pub fn expire_claim(&self) {
         self.contents.lock().claim = None;
     }
@@ -94,24 +95,24 @@ impl MemoryLog {
 pub struct MemoryLogWriter {
     log: Arc<MemoryLog>,
     id: WriterId,
-    /// For the next calls; `None` succeeds. Without entries all succeed.
+    /// The faults of the next calls; `None` means success. Calls without an entry succeed.
     faults: Mutex<Vec<Option<LogFault>>>,
-    /// Whether it hears of new records only when it reads.
+    /// Whether it notices new records only when it reads.
     is_silent: Mutex<bool>,
 }
 
 impl MemoryLogWriter {
-    /// Plans faults of the next calls, the last one first.
+    /// Plans the faults of the next calls, in reverse order.
     pub fn plan(&self, faults: Vec<Option<LogFault>>) {
         *self.faults.lock() = faults;
     }
 
-    /// Lets others see it as dead.
+    /// Makes this writer look dead to others.
     pub fn die(&self) {
         self.log.contents.lock().alive.remove(&self.id);
     }
 
-    /// Whether it hears of new records only when it reads.
+    /// Sets whether this writer notices new records only when it reads.
     pub fn silence(&self, is_silent: bool) {
         *self.is_silent.lock() = is_silent;
     }
@@ -168,7 +169,7 @@ impl SharedLog for MemoryLogWriter {
     }
 
     fn wait(&self, after: u64, timeout: Duration) -> Result<u64> {
-        // It may become silent while this waits.
+        // It may become silent during this wait.
         let is_silent = || *self.is_silent.lock();
         let mut contents = self.log.contents.lock();
         self.log.grown.wait_while_for(

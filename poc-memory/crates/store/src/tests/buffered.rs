@@ -1,4 +1,4 @@
-//! The engine may lack any number of the newest transactions, or have a part of them: nothing is lost.
+//! The engine may lack the newest transactions or contain only parts of them, and nothing is lost.
 
 use super::*;
 use crate::engine::buffered::BufferedEngine;
@@ -9,7 +9,7 @@ use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
 use std::borrow::Cow;
 
-/// A memory engine whose disk can be full: then a write fails after half of its changes.
+/// A memory engine whose disk can be full. A write then fails after half of its changes.
 #[derive(Default)]
 struct FullEngine {
     engine: MemoryEngine,
@@ -83,7 +83,8 @@ proptest! {
                     seq += 1;
                     let mark = Mark { seq, checksum: seq as u32 };
                     plain.apply(changes.clone().into(), mark).unwrap();
-                    // An error says that an earlier buffer cannot be written; the changes are there all the same.
+                    // An error means that an earlier buffer cannot be written. The new changes are buffered
+                    // nevertheless.
                     let applied = buffered.apply(changes.into(), mark);
                     prop_assert!(applied.is_ok() || inner.is_full.load(Ordering::SeqCst));
                 }
@@ -132,7 +133,7 @@ fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
     assert!(acknowledged.iter().all(|number| kept.contains(number)));
 }
 
-/// A closed store with one transaction a node. sled has the first `written` of them.
+/// A closed store with one transaction per node. sled has the first `written` of them.
 fn lagging(count: u64, written: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
@@ -242,7 +243,7 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
     true
 }
 
-/// As an earlier release left it: single records, and a mark with another name.
+/// The layout of an earlier release: single records, and a mark with another name.
 #[test]
 fn records_of_the_layout_before_blocks_are_written_again() {
     let folder = lagging(10, 10);
@@ -260,8 +261,8 @@ fn records_of_the_layout_before_blocks_are_written_again() {
     assert!(!records.join("db").exists());
 }
 
-/// Each write is interrupted anywhere and then made again, as an open after a crash does. What an interruption leaves in
-/// a block must not come back later, for example when the block behind it is removed.
+/// Each write is interrupted at any point and then repeated, as by an open after a crash. Leftovers of an interruption
+/// in a block must not reappear later, for example when the next block is removed.
 #[test]
 fn records_after_interrupted_writes_equal_a_sorted_map() {
     let folder = tempfile::tempdir().unwrap();

@@ -40,7 +40,7 @@ fn change(path: &Path, later: i64, how: impl Fn(&mut Vec<u8>)) {
     fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
 
-/// Reads the log and returns the last transaction of its valid prefix and what is said about the damage after it.
+/// Reads the log and returns the last transaction of its valid prefix and the messages about the damage after it.
 fn recover(folder: &TempDir) -> (u64, Vec<String>) {
     let (log, prefix_end) = log::inspect(&folder.path().join("log"), false).unwrap();
     (log.last(), prefix_end.iter().map(ToString::to_string).collect())

@@ -1,5 +1,5 @@
-//! Compaction: a compacted store equals one that never was, from its base on, and an interruption at any step leaves one or
-//! the other.
+//! Compaction: from its base on, a compacted store equals one that was never compacted. An interruption at any step
+//! leaves one state or the other.
 
 use super::*;
 use poc_graph::Edge;
@@ -24,7 +24,7 @@ enum Event {
     },
     Checkpoint,
     Reopen,
-    /// Drops what is older than this share of the time so far.
+    /// Drops history older than this share of the elapsed time.
     Compact(Option<u8>),
 }
 
@@ -46,7 +46,7 @@ fn tuple(tenant: u8) -> Tuple {
     if tenant == 0 { Tuple::default() } else { Tuple::new([("t", tenant.to_string().as_str())]).unwrap() }
 }
 
-/// A node of a tenant: no two tenants have one of the same id.
+/// A node of a tenant. Nodes of different tenants have different ids.
 fn of(tenant: u8, number: u64) -> Node {
     node(number + 100 * u64::from(tenant))
 }
@@ -65,7 +65,7 @@ fn records(store: &impl Records) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
     tables.flat_map(of).collect()
 }
 
-/// The same without those that all tenants share.
+/// Like [`records`], without tables that all tenants share.
 fn own_records(store: &impl Records) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
     let mut own = records(store);
     own.retain(|(table, _), _| !Table::try_from(*table).unwrap().is_shared());
@@ -129,11 +129,11 @@ impl Pair {
                     assert!(error.message.starts_with("the history begins at "), "{error}");
                 } else if let Ok(of_twin) = of_twin {
                     let past = past.unwrap();
-                    // The base may be a later transaction of another tenant, which changed what all share.
+                    // The base may be a later transaction of another tenant that changed shared tables.
                     assert!(own_records(&past) == own_records(&of_twin), "at {seconds}");
                     assert_eq!(past.view().node_count(), of_twin.view().node_count());
                 } else {
-                    // The twin knows that the tenant has not written yet.
+                    // The uncompacted store knows that the tenant had not written anything yet.
                     assert!(past.is_err() || own_records(&past.unwrap()).is_empty());
                 }
             }
@@ -172,7 +172,7 @@ impl Pair {
         for copy in copies.into_inner() {
             let store = open_in(&copy, parts()).unwrap();
             self.check(&store);
-            // It can go on from there.
+            // The store can continue from there.
             let done = store
                 .compact(before, &CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) });
             done.unwrap();
@@ -256,7 +256,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
     let done = store.compact(Some(Timestamp(200)), &check_cancelled).unwrap();
     assert_eq!((done.dropped, done.base.unwrap().at), (199, Timestamp(199)));
     assert!(done.log_bytes.1 < done.log_bytes.0 / 2, "{done:?}");
-    // sled's least file.
+    // sled's file has a minimum size.
     assert!(done.record_bytes.1 <= done.record_bytes.0.max(1 << 20), "{done:?}");
     let names: Vec<String> = segment_files(&folder)
         .iter()
@@ -266,7 +266,7 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
     for left in ["compact", "records.old", "log/compacted.partial"] {
         assert!(!folder.path().join(left).exists(), "{left}");
     }
-    // Again: there is nothing to do.
+    // A second compaction has nothing to do.
     assert_eq!(store.compact(Some(Timestamp(200)), &check_cancelled).unwrap().dropped, 0);
     assert_eq!(store.transaction(199).unwrap(), None);
     assert_eq!(store.transaction(200).unwrap().unwrap().seq, 200);

@@ -1,5 +1,5 @@
-//! Damaged files: a torn end of the log is cut off, and what is derived is rebuilt from a whole log. A log that is
-//! damaged otherwise is left as it is.
+//! Damaged files: an incomplete end of the log is cut off, and derived data is rebuilt from an undamaged log. A log
+//! that is damaged otherwise is left unchanged.
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn zeros_after_the_last_record_are_not_records() {
     insta::assert_snapshot!(store.recovery().notes[0], @"log segment `00000000000000000001.log` ended at byte 806 in a record that is not whole: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
 }
 
-/// In the last record it looks like a write that was interrupted. Before others nothing is changed.
+/// Damage in the last record looks like an interrupted write. Damage before other records changes nothing on disk.
 #[test]
 fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
     let (folder, ends) = made(5, Limits::default());
@@ -124,8 +124,8 @@ fn a_newer_format_is_refused_without_changing_a_file() {
     assert!(!folder.path().join("lock").exists());
 }
 
-/// Checks that a store loses nothing when `harm` changes its `records`, with and without tables. `rebuilt` is whether that
-/// requires a rebuild, if known.
+/// Checks that a store loses nothing if `harm` changes its `records`, with and without tables. `rebuilt` tells whether
+/// this requires a rebuild, if known.
 fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
     survives_in(Parts::default(), &harm, rebuilt);
     survives_in(Parts { engine: with_small_tables, buffer: 4000, ..Parts::default() }, &harm, rebuilt);
@@ -309,7 +309,7 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
     );
 }
 
-/// A record that the records know was acknowledged, so its torn end is no interrupted write.
+/// A record in the records folder was acknowledged, so an incomplete end of the log is not an interrupted write.
 #[test]
 fn records_ahead_of_the_log_are_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A disk that fails writes, syncs and everything else for a while: nothing is acknowledged falsely, nothing that was
-//! acknowledged is lost, all reads are answered, and writing goes on by itself afterwards.
+//! A disk that fails writes, syncs and all other operations for a while. Nothing is acknowledged falsely, nothing
+//! acknowledged is lost, all reads are answered, and writing resumes by itself afterwards.
 
 use super::*;
 use crate::engine::{EngineError, Mark, Put, Visitor};
@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-/// How a disk fails.
+/// The errors with which a disk fails.
 const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS, Errno::FBIG];
 
-/// What a disk does with the next operations, and what it has of its files.
+/// The planned results of the next operations, and what the disk has of its files.
 #[derive(Default)]
 struct Plan {
-    /// For the next operations: `None` succeeds. Without entries all succeed.
+    /// The results of the next operations; `None` means success. Operations without an entry succeed.
     faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
     /// Whether every operation fails.
     is_down: AtomicBool,
@@ -38,7 +38,7 @@ impl Plan {
         Err(errno.into())
     }
 
-    /// What is left of the files after a power cut: what was dropped is zeros.
+    /// What is left of the files after a power failure: dropped parts are zeros.
     fn cut_power(&self) {
         for (path, dropped) in self.dropped.lock().iter() {
             let Ok(mut bytes) = fs::read(path) else { continue };
@@ -56,7 +56,7 @@ struct FailingDisk(Arc<Plan>);
 struct FailingFile(Box<dyn AppendFile>, Arc<Plan>, PathBuf);
 
 impl FailingDisk {
-    /// Lets the next operations fail with these of [`ERRORS`], or succeed.
+    /// Makes the next operations fail with these of [`ERRORS`], or succeed.
     fn fail(&self, faults: &[Option<usize>]) {
         *self.0.faults.lock() = faults.iter().map(|fault| fault.map(|at| ERRORS[at])).collect();
     }
@@ -106,7 +106,7 @@ impl AppendFile for FailingFile {
         match self.1.next() {
             Ok(()) => self.0.write_all(bytes),
             Err(error) => {
-                // A part of the write is taken.
+                // The disk accepts a part of the write.
                 self.0.write_all(&bytes[..bytes.len() / 2])?;
                 Err(error)
             }
@@ -127,7 +127,7 @@ impl AppendFile for FailingFile {
 /// The folders of records whose disk is full.
 static FULL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// As sled: it cannot be opened on a full disk, and after a write that failed, reads fail too.
+/// Behaves like sled: it cannot be opened on a full disk, and after a failed write, reads fail too.
 struct FragileEngine {
     engine: MemoryEngine,
     folder: PathBuf,
@@ -188,7 +188,7 @@ fn parts(disk: &FailingDisk) -> Parts {
         limits: Limits { segment: 2000, reserve: 64 },
         engine: FragileEngine::open,
         buffer: 1500,
-        // The tests let a write try again.
+        // Only the tests trigger further attempts.
         pause: Duration::from_secs(3600),
         ..Parts::default()
     }
@@ -297,8 +297,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A write that fails while the store is compacted leaves nothing in the segment that the compaction completes, and no
-    /// segment that was begun in vain.
+    /// A write that fails during a compaction leaves nothing in the segment that the compaction completes, and no
+    /// segment whose creation failed.
     #[test]
     fn a_disk_that_fails_during_a_compaction_damages_no_log(
         moment in 0usize..4,
@@ -374,8 +374,8 @@ fn writing_goes_on_without_a_write_that_asks_for_it() {
     assert_eq!(put(&store, 3).seq, 2);
 }
 
-/// A transaction that was built upon one that is taken back gets its error, and a later transaction with the same number
-/// does not acknowledge it.
+/// A transaction built on one that is rolled back gets its error. A later transaction with the same number does not
+/// acknowledge it.
 #[test]
 fn what_was_built_upon_a_failed_write_fails_with_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -402,7 +402,7 @@ fn what_was_built_upon_a_failed_write_fails_with_it() {
         for failed in [first.join().unwrap().map(drop), second.join().unwrap().map(drop)] {
             assert_eq!(failed.unwrap_err().code, Code::ReadOnly);
         }
-        // It read what was taken back and fails, or was built afterwards and does not see it.
+        // It read the rolled-back value and fails, or was built afterwards and does not see it.
         assert_eq!(reader.join().unwrap().map_or(1, |read| read.value), 1);
     });
     *faults.gate.lock() = None;
@@ -417,7 +417,7 @@ fn what_was_built_upon_a_failed_write_fails_with_it() {
     assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 4]);
 }
 
-/// The end of an interrupted write stays where it is until the disk takes writes again, and reads go on.
+/// The end of an interrupted write stays in place until the disk accepts writes again, and reads continue.
 #[test]
 fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     let folder = tempfile::tempdir().unwrap();

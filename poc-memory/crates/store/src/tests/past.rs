@@ -21,7 +21,7 @@ fn records<R: Records>(records: &R) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// A state, recorded when it was the newest.
+/// A state that was recorded while it was the newest.
 struct Seen {
     seq: u64,
     at: i64,

@@ -135,8 +135,8 @@ proptest! {
             // The power may also fail during the open.
             if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900, ..Limits::default() }, ..in_memory() }) {
                 let visible = numbers(&store);
-                // On a disk that takes no sync, an open shows what a killed process wrote, and says so. Nobody has
-                // acknowledged it.
+                // If the disk does not accept a sync, an open shows what a killed process wrote and reports that it is
+                // read-only. Those writes were never acknowledged.
                 if store.read_only().is_none() {
                     expected.extend(visible);
                 }

@@ -1,5 +1,5 @@
-//! A store with random damage loses no note that any intact part of it has, and no file of a store that is opened
-//! read-only changes.
+//! A store with random damage loses no note that any intact part of it contains. No file of a store opened read-only
+//! changes.
 
 use super::changes::op;
 use super::*;
@@ -171,7 +171,7 @@ proptest! {
                 drop(store);
                 prop_assert!(bytes_of_files(made.folder.path()) == before, "{:?}", harms);
             } else {
-                // Then nothing is known of anything that is not shown.
+                // In that case nothing is known about notes that are not shown.
                 prop_assert_eq!(&numbers(&store), &listed);
                 prop_assert_eq!(listed.len() as u64, store.last_seq());
             }
@@ -260,7 +260,7 @@ proptest! {
         }
     }
 
-    /// Any changes of two tenants, and a byte of the log that the records have outlived.
+    /// Any changes of two tenants, and a damaged byte in the log that is older than the records.
     #[test]
     fn a_log_that_is_repaired_from_the_records_leads_to_the_state_before_the_damage(
         txns in proptest::collection::vec((any::<bool>(), proptest::collection::vec(op(), 1..6)), 4..30),
@@ -414,7 +414,7 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     }
 }
 
-/// The file that says which transaction of the records is the last may be lost, too.
+/// The file with the number of the records' last transaction may be lost, too.
 #[test]
 fn nothing_changes_on_disk_when_the_number_of_the_last_transaction_is_lost() {
     for checkpoint in [3, COUNT] {
@@ -467,7 +467,7 @@ fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() 
         put_is_refused(&store);
         put_is_refused(&store);
         assert_eq!(numbers(&store), all);
-        // As after a kill: what the log lacks is in the records already.
+        // As after a kill: the records already have what the log lacks.
         let killed = copied(folder.path());
         drop(store);
         for folder in [folder, killed] {
@@ -492,7 +492,7 @@ fn a_log_that_was_moved_away_and_back_takes_writes_again() {
     }
     let segments = segment_files(&folder);
     assert!(segments.len() > 2, "{segments:?}");
-    // The one that is written to, and one that is complete.
+    // Tests both the segment being written and a complete one.
     for (round, segment) in [segments.last().unwrap(), &segments[0]].into_iter().enumerate() {
         let elsewhere = segment.with_extension("away");
         fs::rename(segment, &elsewhere).unwrap();
@@ -515,12 +515,12 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
     let segment = segment_files(&folder).remove(0);
     let bytes = fs::read(&segment).unwrap();
     fs::remove_file(&segment).unwrap();
-    // What is shorter is no copy.
+    // A shorter file is not accepted as a copy.
     fs::write(&segment, &bytes[..bytes.len() - 1]).unwrap();
     put_is_refused(&store);
     fs::write(&segment, bytes).unwrap();
     put(&store, 2);
-    // Before it is noticed.
+    // This happens before the change is noticed.
     let bytes = fs::read(&segment).unwrap();
     fs::remove_file(&segment).unwrap();
     fs::write(&segment, bytes).unwrap();
@@ -529,7 +529,7 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
     assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), [1, 2, 3]);
 }
 
-/// A write that failed is cut off; what another program has cut off more is not filled with zeros.
+/// A failed write is cut off. If another program has cut off more, the gap is not filled with zeros.
 #[test]
 fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
     let folder = tempfile::tempdir().unwrap();
@@ -561,7 +561,7 @@ fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
     assert_eq!(numbers(&store), [1, 2, 3, 4, 5]);
 }
 
-/// Notes of a lost segment that are too large for as many transactions of the usual size.
+/// Notes of a lost segment that are too large for the same number of transactions of the usual size.
 #[test]
 fn a_gap_of_large_notes_is_repaired() {
     let folder = tempfile::tempdir().unwrap();

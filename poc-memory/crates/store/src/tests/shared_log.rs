@@ -1,4 +1,4 @@
-//! Several stores over one shared log: every acknowledged write is there once, and all stores become equal.
+//! Several stores use one shared log. Every acknowledged write is in it exactly once, and all stores become equal.
 
 use super::*;
 use crate::testing::{LogFault, MemoryLog, MemoryLogWriter};
@@ -162,7 +162,7 @@ fn a_log_that_is_not_reached_stops_writes_and_not_reads() {
     daemon.writer.plan(vec![Some(LogFault::Unreachable); 2000]);
     let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
-    // Whether the write was sent depends on who finds the log unreachable first, it or the thread that follows the log.
+    // Whether the write was sent depends on which thread first finds the log unreachable.
     let unsure = "it is not known whether this write was made; ";
     assert_eq!(
         error.line().replace(unsure, ""),
@@ -227,7 +227,7 @@ fn a_log_that_has_lost_records_is_another_memory() {
     for others_write in [false, true] {
         let log = Arc::new(MemoryLog::default());
         let daemon = Daemon::new(&log);
-        // Otherwise the thread that follows the log may read the other log before its connection ends.
+        // Otherwise the watching thread may read the other log before its connection ends.
         daemon.writer.silence(true);
         put(daemon.store(), 1);
         put(daemon.store(), 2);

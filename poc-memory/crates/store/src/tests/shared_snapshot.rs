@@ -1,4 +1,4 @@
-//! Snapshots of a shared log: a store that begins with one equals the others, and a snapshot is complete or does not count.
+//! Snapshots of a shared log: a store that starts with one equals the others, and incomplete snapshots are ignored.
 
 use super::shared_log::{Daemon, daemons, snapshot, tear};
 use super::*;
@@ -148,7 +148,7 @@ fn a_snapshot_of_a_log_that_was_replaced_is_neither_made_nor_used() {
         put(first.store(), number);
     }
     snapshot(first.store(), 1).unwrap().unwrap();
-    // A replica takes the place of the log before it had the last record, and others write another one.
+    // A replica that lacked the last record replaces the log, and another writer appends a different one.
     log.forget_after(9);
     let third = Daemon::new(&log);
     assert_eq!(third.store().history_base(), None);
@@ -190,7 +190,7 @@ fn a_store_that_fails_lets_others_make_the_snapshot() {
 fn an_interrupted_snapshot_does_not_count_and_two_stay() {
     let log = Arc::new(MemoryLog::default());
     let first = Daemon::new(&log);
-    // Otherwise the thread that follows the log may meet the planned faults.
+    // Otherwise the watching thread may trigger the planned faults.
     first.writer.silence(true);
     fill(first.store(), &log);
     snapshot(first.store(), 1).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! The reads and effects of transactions.
+//! Tests of what transactions read and write.
 
 use super::*;
 

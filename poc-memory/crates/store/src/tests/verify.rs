@@ -1,5 +1,5 @@
-//! A verification finds any damage of any file, and nothing in an intact store, whatever its history and whatever is
-//! written meanwhile.
+//! A verification finds any damage in any file, and reports nothing for an intact store, whatever its history is and
+//! whatever is written meanwhile.
 
 use super::changes::{apply_for, op};
 use super::*;
@@ -117,7 +117,7 @@ proptest! {
             || !store.recovery().notes.is_empty()
             || !store.verify(&QUIET).unwrap().is_empty();
         if !is_found {
-            // sled has written its files again, or the damage was where it has nothing.
+            // sled has rewritten its files, or the damage was in an unused part of them.
             prop_assert_eq!(&contents(&store), &records);
             prop_assert_eq!(&view_contents(&store.view()), &view);
             let is_of_log = path.extension().is_some_and(|extension| extension == "log");
@@ -126,7 +126,7 @@ proptest! {
         }
     }
 
-    /// As when a daemon has the store open: all files but sled's are read from the disk.
+    /// The store is open, as with a daemon: all files except sled's are read from the disk.
     #[test]
     fn damage_of_an_open_store_is_found(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
         let (folder, ..) = closed();

@@ -1,5 +1,4 @@
-//! The records of the graph in a transaction: nodes with their index entries, messages, edges, vectors, activity and
-//! visits.
+//! The graph's records in a transaction: nodes with their index entries, messages, edges, vectors, activity and visits.
 
 use super::Transaction;
 use crate::record_encoding::Record;
@@ -9,7 +8,7 @@ use crate::{keys, vector_encoding};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Visit};
 
-/// Why a transaction cannot contain a write.
+/// Why a write is not allowed in a transaction.
 #[derive(Debug, thiserror::Error)]
 enum TxError {
     #[error("the key `{key}` belongs to note `{owner}`")]
@@ -39,7 +38,7 @@ impl Transaction<'_> {
         Records::node(self, id)
     }
 
-    /// Whether there is a live node with this id. Quicker than [`Transaction::node`].
+    /// Whether there is a live node with this id. It is faster than [`Transaction::node`].
     pub fn is_live(&self, id: NodeId) -> Result<bool> {
         match self.own_node(id) {
             Some(None) => Ok(false),
@@ -53,7 +52,7 @@ impl Transaction<'_> {
         Records::find_key(self, key)
     }
 
-    /// The live node with this content hash; the one with the smallest id when there are several.
+    /// The live node with this content hash; if there are several, the one with the smallest id.
     pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
         Records::find_hash(self, hash)
     }
@@ -65,10 +64,10 @@ impl Transaction<'_> {
         Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
     }
 
-    /// Puts a node and updates its entries for key, aliases, content hash and keywords.
+    /// Writes a node and updates its entries for key, aliases, content hash and keywords.
     ///
     /// # Errors
-    /// `conflict` when its key or one of its aliases belongs to another node.
+    /// `conflict` if its key or one of its aliases belongs to another node.
     pub fn put_node(&mut self, node: &Node) -> Result<()> {
         if node.tenant != self.tenant {
             return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
@@ -99,8 +98,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Deletes a node with its edges, vectors, keywords, visits and activity. Nothing happens when
-    /// it is not there.
+    /// Deletes a node with its edges, vectors, keywords, visits and activity, if it exists.
     pub fn delete_node(&mut self, id: NodeId) -> Result<()> {
         let Some(node) = self.node(id)? else { return Ok(()) };
         for edge in self.edges(id)? {
@@ -118,27 +116,27 @@ impl Transaction<'_> {
         self.delete::<Node>(id.as_bytes())
     }
 
-    /// A message.
+    /// The message with an id.
     pub fn message(&self, id: MessageId) -> Result<Option<Message>> {
         Records::message(self, id)
     }
 
-    /// Puts a message.
+    /// Writes a message.
     pub fn put_message(&mut self, message: &Message) -> Result<()> {
         self.put(message.id.as_bytes(), message)
     }
 
-    /// Deletes a message; nothing happens when it is not there.
+    /// Deletes a message if it exists.
     pub fn delete_message(&mut self, id: MessageId) -> Result<()> {
         self.delete::<Message>(id.as_bytes())
     }
 
-    /// The messages whose ids start with these bytes, by id.
+    /// The messages whose ids start with these bytes, sorted by id.
     pub fn messages(&self, prefix: &[u8]) -> Result<Vec<Message>> {
         Ok(self.range::<Message>(prefix)?.into_iter().map(|(_, message)| message).collect())
     }
 
-    /// Deletes the vectors of a node except those by some embedders.
+    /// Deletes the vectors of a node except those from some embedders.
     pub fn retain_vectors(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
             if !embedders.contains(&keys::read_vector(&key)?.2) {
@@ -148,7 +146,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// How many vectors a node has, by any embedder.
+    /// The number of vectors of a node, from all embedders.
     pub fn count_vectors(&self, id: NodeId) -> Result<usize> {
         Ok(self.raw_range(Table::Vectors, id.as_bytes())?.len())
     }
@@ -158,13 +156,13 @@ impl Transaction<'_> {
         Records::activity(self, id)
     }
 
-    /// Puts the activity of a node, which must exist.
+    /// Writes the activity of a node, which must exist.
     pub fn put_activity(&mut self, id: NodeId, activity: &Activity) -> Result<()> {
         self.must_exist(id)?;
         self.put(id.as_bytes(), activity)
     }
 
-    /// One edge.
+    /// The edge of a kind between two nodes.
     pub fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
         Records::edge(self, src, kind, dst)
     }
@@ -174,7 +172,7 @@ impl Transaction<'_> {
         Records::edges(self, id)
     }
 
-    /// Puts an edge and its mirror. Both nodes must exist.
+    /// Writes an edge and its mirror. Both nodes must exist.
     pub fn put_edge(&mut self, edge: &Edge) -> Result<()> {
         self.must_exist(edge.src)?;
         self.must_exist(edge.dst)?;
@@ -188,8 +186,8 @@ impl Transaction<'_> {
         self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
     }
 
-    /// Puts the vectors of a node whose text is new: part 0 is the title, passages follow. Deletes surplus
-    /// parts and the vectors of other embedders, which are of the old text. The node must exist.
+    /// Writes the vectors of a node whose text is new: part 0 is the title, the others are passages. Deletes surplus
+    /// parts and the vectors from other embedders, which belong to the old text. The node must exist.
     pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
@@ -201,7 +199,7 @@ impl Transaction<'_> {
         self.add_vectors(id, embedder, parts)
     }
 
-    /// Puts vectors of an unchanged text by another embedder. The node must exist.
+    /// Writes vectors of an unchanged text from another embedder. The node must exist.
     pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (part, vector) in parts.iter().enumerate() {
@@ -220,7 +218,7 @@ impl Transaction<'_> {
         self.record(&keys::visit(id, agent))
     }
 
-    /// Puts the last visit of a node by an agent. Nothing happens when the node does not exist.
+    /// Writes the last visit of a node by an agent, if the node exists.
     pub fn put_visit(&mut self, agent: &str, id: NodeId, visit: &Visit) -> Result<()> {
         if self.raw(Table::Nodes, id.as_bytes())?.is_none() {
             return Ok(());
@@ -237,7 +235,7 @@ impl Transaction<'_> {
     }
 }
 
-/// The index entries of a node: its key, its aliases and, when it is live, its content hash and keywords.
+/// The index entries of a node: its key, its aliases and, if it is live, its content hash and keywords.
 fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
     let mut entries: Vec<(Table, Vec<u8>)> =
         node.names().map(|name| (Table::Keys, keys::name(name))).collect();

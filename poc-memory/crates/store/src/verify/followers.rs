@@ -11,13 +11,14 @@ use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId, Tenant};
 use std::sync::Arc;
 
-/// Notes that are indexed together.
+/// Number of notes that are indexed together.
 const BATCH: usize = 200;
-/// Maximum number of notes that are looked at again.
+/// Maximum number of notes that are checked again.
 const MAX_SUSPECTS: usize = 1000;
 
 impl Verifier<'_> {
-    /// Compares what each follower has of every note with what the records give, and checks its files.
+    /// Compares each follower's data about every note with that derived from the records, and checks the follower's
+    /// files.
     pub(super) fn followers(&self) -> Result<Vec<VerifyDiagnostic>> {
         let shared = &self.store.shared;
         let lagging = self.store.lagging_followers();
@@ -31,7 +32,7 @@ impl Verifier<'_> {
                 path,
                 message: "its content is not what was written".into(),
             }));
-            // What is still being built is reported by every answer.
+            // A follower that is still being built is not checked; every answer already reports it.
             if lagging.iter().any(|(lagging, _)| *lagging == name) {
                 continue;
             }
@@ -54,7 +55,7 @@ impl Verifier<'_> {
         view.find(id).map_or_else(|| format!("note {id}"), |ix| format!("`{}`", view.key(ix)))
     }
 
-    /// The notes of a tenant of which a follower has something else than the records give.
+    /// The notes of a tenant for which a follower's data differs from the records.
     fn differing(&self, follower: &dyn Follower, tenant: Tenant) -> Result<Vec<NodeId>> {
         let found = follower.digests(tenant);
         let mut found = match found {
@@ -88,7 +89,7 @@ impl Verifier<'_> {
         })
     }
 
-    /// What the records give a follower of some notes.
+    /// The data about some notes that a follower should have according to the records.
     fn expected(&self, follower: &dyn Follower, tenant: Tenant, ids: &[NodeId]) -> Result<NoteDigests> {
         let shared = &self.store.shared;
         let records = TenantRecords { engine: shared.engine.as_ref(), tenant };

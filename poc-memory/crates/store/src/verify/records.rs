@@ -1,7 +1,7 @@
-//! Compares all records with what the transactions of the log give.
+//! Compares all records with the transactions of the log.
 //!
-//! Of the log, only hashes are kept in memory, in parts of bounded size: each part has the records whose keys have hashes
-//! in one range, and reads the log once.
+//! Only hashes of the log's contents are kept in memory, and in parts of limited size. Each part covers the records
+//! whose key hashes are in one range, and reads the whole log once.
 
 use super::{MAX_LISTED, StorePart, Verifier, VerifyDiagnostic, listed};
 use crate::engine::{Engine as _, changes};
@@ -11,15 +11,16 @@ use poc_graph::error::{Code, Error, Result};
 use rustc_hash::FxHashMap;
 
 const FOLDER: &str = "records";
-/// About how many records a part has: 16 bytes each, and what the table wastes.
+/// Approximate number of records per part. Each takes 16 bytes plus the overhead of the hash table.
 const PART: u64 = 1 << 19;
-/// Maximum number of records that are looked at again.
+/// Maximum number of records that are checked again.
 const MAX_SUSPECTS: usize = 10_000;
 
-/// The hash of the value of each record that the log gives, by the hash of its key.
+/// The hash of each record's value according to the log, by the hash of its key.
 type Expected = FxHashMap<u64, u64>;
 
-/// Records that differ, by key: the hash of the value that the log gives, or `None` for a record that it does not give.
+/// Records that differ, by key, with the hash of the value according to the log, or `None` if the log has no such
+/// record.
 type Suspects = FxHashMap<Vec<u8>, Option<u64>>;
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -62,7 +63,7 @@ impl Verifier<'_> {
         Ok(findings)
     }
 
-    /// Calls `each` with every key and value. Returns a finding if they cannot be read.
+    /// Calls `each` with every key and value. Returns a diagnostic if they cannot be read.
     fn each_record(
         &self,
         total: Option<u64>,
@@ -85,7 +86,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// The finding for records that cannot be read; other errors are returned as they are.
+    /// The diagnostic for records that cannot be read. Other errors are returned unchanged.
     fn unreadable(&self, error: Error) -> Result<VerifyDiagnostic> {
         match error.code {
             Code::Damaged | Code::Internal => Ok(self.finding(StorePart::Records, FOLDER, error.message)),
@@ -93,8 +94,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Finds the records of a part (its number, and how many there are) that differ from the log up to a transaction.
-    /// `count` is about the number of all records.
+    /// Finds the records of a part, given by its number and the number of parts, that differ from the log up to a
+    /// transaction. `count` is the approximate number of all records.
     fn suspects(
         &self,
         (part, parts): (u64, u64),
@@ -132,7 +133,7 @@ impl Verifier<'_> {
         if unreadable.is_some() || expected.is_empty() || suspects.len() >= MAX_SUSPECTS {
             return Ok(unreadable);
         }
-        // The hash of a missing record does not say which it is.
+        // The hash of a missing record does not tell its key, so the log is read again to find it.
         log.replay(1, seq, &mut |txn, _| {
             self.step("changes of records", txn.seq, Some(seq))?;
             for (full, _) in changes(&txn)? {
@@ -147,7 +148,7 @@ impl Verifier<'_> {
         Ok(None)
     }
 
-    /// The keys of suspects that differ from the log while no transaction runs. Their values are those after
+    /// The keys of suspects that still differ from the log while no transaction runs, compared with their values after
     /// transaction `seq`.
     fn confirmed(&self, mut suspects: Suspects, seq: u64) -> Result<Vec<Vec<u8>>> {
         let shared = &self.store.shared;
@@ -161,7 +162,7 @@ impl Verifier<'_> {
                 Ok(())
             })
         };
-        // Most of it before writers have to wait.
+        // Most of the log is read before writers have to wait.
         let meanwhile = shared.log.last();
         advance(&mut suspects, seq + 1, meanwhile)?;
         self.at_rest(|last| {
@@ -178,13 +179,13 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether a record is an entry of the history that a compaction has dropped from the log.
+/// Whether a record is an entry for history that a compaction has dropped from the log.
 fn is_dropped_history(full: &[u8], base: u64) -> bool {
     let Some((_, Table::Changes, key)) = Table::split_engine_key(full) else { return false };
     keys::read_change(key).is_ok_and(|seq| seq <= base)
 }
 
-/// The table of a record, its tenant, and the beginning of its key.
+/// A description of a record: its table, its tenant, and the beginning of its key.
 fn name(full: &[u8]) -> String {
     let Some((tenant, table, key)) = Table::split_engine_key(full) else {
         return "a record of no table".to_owned();

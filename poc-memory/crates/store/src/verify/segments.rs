@@ -5,11 +5,11 @@ use crate::log::{SegmentState, check_segment_with};
 use poc_graph::error::Result;
 
 impl Verifier<'_> {
-    /// Checks headers, checksums, numbers and lengths of all segments, and the list of those that were checked before.
+    /// Checks headers, checksums, numbers and lengths of all segments, and the list of previously checked segments.
     pub(super) fn segments(&self) -> Result<Vec<VerifyDiagnostic>> {
         let log = self.store.log_snapshot();
         let mut findings: Vec<VerifyDiagnostic> =
-            // A list that is made again when it is missing.
+            // This list is created again if it is missing.
             self.sealed(StorePart::Index, "log/checked").into_iter().collect();
         let (mut number, last_segment) = (0, log.segments.len());
         for segment in &log.segments {

@@ -10,11 +10,11 @@ use poc_graph::error::Result;
 const FILE: &str = "view";
 
 impl Verifier<'_> {
-    /// Compares the views of all tenants with those that the transactions of the log give.
+    /// Compares the views of all tenants with those that follow from the transactions of the log.
     pub(super) fn views(&self) -> Result<Vec<VerifyDiagnostic>> {
         let shared = &self.store.shared;
         let base = shared.log.base_seq();
-        // Before the views, which are then not older.
+        // The file is read before the views, so that the views are not older.
         let saved = view_file::read(&shared.directory);
         let mut findings: Vec<VerifyDiagnostic> = self.sealed(StorePart::View, FILE).into_iter().collect();
         let (seq, views) = shared.commits.views();
@@ -30,11 +30,12 @@ impl Verifier<'_> {
                 findings.push(self.finding(StorePart::View, FILE, message));
             }
         }
-        // A compaction or an erasure meanwhile has replaced the transactions with which the file was brought up to date.
+        // If a compaction or an erasure has replaced the transactions that were applied to the saved views, starts
+        // over.
         if findings.is_empty() || shared.log.base_seq() == base { Ok(findings) } else { self.views() }
     }
 
-    /// Applies the transactions with these numbers to views.
+    /// Applies a range of transactions to views.
     fn advance(&self, views: &mut Views, first: u64, last: u64) -> Result<()> {
         self.store.shared.log.replay(first, last, &mut |txn, _| {
             self.step("changes of names and links", txn.seq, Some(last))?;
@@ -43,7 +44,7 @@ impl Verifier<'_> {
     }
 }
 
-/// How two sets of views differ, if they do.
+/// A description of how two sets of views differ; `None` if they are equal.
 fn difference(expected: &Views, found: &Views, expected_name: &str, found_name: &str) -> Option<String> {
     let mut names = Vec::new();
     let empty = View::new();

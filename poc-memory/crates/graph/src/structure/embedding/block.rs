@@ -1,9 +1,9 @@
 //! The largest eigenvalues of N in a large component: block Krylov search (Golub and Underwood 1977) with full
 //! orthogonalisation in the filtered matrix.
 //!
-//! A product of the matrix with a few vectors at once costs little more than with one, because most of its time
-//! goes into reading edges and finding the rows they lead to. A block also finds an eigenvalue as often as it
-//! occurs, up to the number of its vectors.
+//! Multiplying the matrix with a few vectors at once costs little more than with one, because most of the time goes
+//! into reading edges and finding the rows they lead to. A block also finds multiple eigenvalues, up to a multiplicity
+//! of [`BLOCK`].
 
 use super::eigenpair::Eigenpair;
 use super::filter::Filter;
@@ -12,16 +12,16 @@ use crate::cancellation;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
-/// Vectors in a block. A row of the block fits into half a cache line.
+/// Vectors per block. With four, a row of the block fits into half a cache line.
 pub(super) const BLOCK: usize = 4;
 
-/// Norm of N v − μ v, for v of unit length, at which an eigenvector counts as found.
+/// An eigenvector v of unit length has converged when the norm of N v − μ v is at most this.
 pub(super) const TOLERANCE: f64 = 1e-8;
 
-/// The same for a probe, which only needs the value: its error is about the square of this.
+/// The same tolerance for a probe, which only needs the eigenvalue: the error of the value is about the square of this.
 const PROBE: f64 = 1e-4;
 
-/// A vector lies in the basis if orthogonalisation leaves less than this share of its length.
+/// A vector counts as linearly dependent on the basis if orthogonalisation leaves less than this share of its length.
 const DEPENDENT: f64 = 1e-12;
 
 /// The minimum number of vectors in the basis.
@@ -32,20 +32,20 @@ pub(super) fn min_basis(wanted: usize) -> usize {
     MIN_BASIS.max(2 * wanted)
 }
 
-/// A search in the complement of the first eigenvector and of the pairs already found.
+/// A search that excludes the first eigenvector and the pairs already found.
 #[derive(Debug)]
 pub(super) struct BlockSearch<'a> {
     walk: &'a Walk,
     filter: Filter,
     // What every vector is orthogonal to: the first eigenvector and those already found.
     known: Mat<f64>,
-    // Start vectors, which also replace vectors that lie in the basis.
+    // Start vectors. They also replace vectors that depend on the basis.
     random: [Vec<f64>; BLOCK],
     blocks: usize,
 }
 
 impl<'a> BlockSearch<'a> {
-    /// From a block of random start vectors.
+    /// Starts a search from a block of random vectors.
     pub(super) fn new(
         walk: &'a Walk,
         filter: Filter,
@@ -61,27 +61,26 @@ impl<'a> BlockSearch<'a> {
         BlockSearch { walk, filter, known, random, blocks: 0 }
     }
 
-    /// Edge ends visited so far, once for each vector.
+    /// The edge ends visited so far, counted once per vector.
     pub(super) fn work(&self) -> usize {
         self.blocks * BLOCK * self.filter.degree() * self.walk.work()
     }
 
-    /// Finds the `wanted` largest eigenvalues of N, as eigenvalues of the Laplacian, with a basis of at most `max`
-    /// vectors; fewer when the filter is too weak.
+    /// Finds the `wanted` largest eigenvalues of N, returned as eigenvalues of the Laplacian, with a basis of at most
+    /// `max` vectors. Returns fewer if the filter is too weak.
     pub(super) fn run(&mut self, wanted: usize, max: usize) -> Vec<Eigenpair> {
         let mut found = self.solve(wanted, max, TOLERANCE);
         found.retain(|pair| pair.residual <= TOLERANCE);
         found
     }
 
-    /// An upper estimate of the smallest remaining eigenvalue of the Laplacian; `None` when the filter is too
-    /// weak.
+    /// An upper estimate of the smallest remaining eigenvalue of the Laplacian; `None` if the filter is too weak.
     pub(super) fn probe(&mut self, max: usize) -> Option<f64> {
         let found = self.solve(1, max, PROBE);
         found.first().filter(|pair| pair.residual <= PROBE).map(|pair| pair.value)
     }
 
-    /// The best approximations in a basis that grows until they are as exact as `tolerance`, or has `max` vectors.
+    /// The best approximations in a basis that grows until they reach `tolerance` or it has `max` vectors.
     fn solve(&mut self, wanted: usize, max: usize, tolerance: f64) -> Vec<Eigenpair> {
         let nodes = self.walk.len();
         let max = max.min(nodes.saturating_sub(self.known.ncols())) / BLOCK * BLOCK;
@@ -123,8 +122,8 @@ impl<'a> BlockSearch<'a> {
         from_rows(&self.filter.apply(self.walk, to_rows(block.as_ref())))
     }
 
-    /// Makes the vectors of a block orthogonal to the known ones and to the basis, and to each other, of unit
-    /// length. Returns their components along the basis, and along each other afterwards.
+    /// Orthonormalises a block against the known vectors, the basis and itself. Returns the components along the basis,
+    /// and those among the vectors of the block.
     fn orthonormalise(
         &self,
         basis: MatRef<'_, f64>,
@@ -133,8 +132,8 @@ impl<'a> BlockSearch<'a> {
     ) -> (Mat<f64>, Mat<f64>) {
         let norms: Vec<f64> = block.col_iter().map(|column| column.norm_l2()).collect();
         let mut coupling = Mat::<f64>::zeros(BLOCK, BLOCK);
-        // An image lies in the span of the last two blocks and the next one, except for rounding errors. These are
-        // removed along the whole basis afterwards.
+        // Except for rounding errors, an image lies in the span of the last two blocks and the next one. The errors are
+        // removed afterwards, along the whole basis.
         let recent = basis.ncols().saturating_sub(2 * BLOCK);
         let along = remove(basis.subcols(recent, basis.ncols() - recent), block);
         remove(self.known.as_ref(), block);
@@ -166,8 +165,7 @@ impl<'a> BlockSearch<'a> {
         (inner, coupling)
     }
 
-    /// A vector orthogonal to everything, in place of one that lies in the basis: a random one, turned around each
-    /// time.
+    /// A vector orthogonal to the basis that replaces a dependent one: a random vector, rotated differently each time.
     fn replacement(
         &self,
         basis: MatRef<'_, f64>,
@@ -207,7 +205,7 @@ impl<'a> BlockSearch<'a> {
     }
 }
 
-/// Subtracts the components of a block along other vectors, which are orthogonal to each other; returns them.
+/// Subtracts the components of a block along other, mutually orthogonal vectors, and returns these components.
 fn remove(others: MatRef<'_, f64>, block: &mut Mat<f64>) -> Mat<f64> {
     let mut along = Mat::<f64>::zeros(others.ncols(), block.ncols());
     matmul(&mut along, Accum::Replace, others.transpose(), &*block, 1.0, Par::Seq);

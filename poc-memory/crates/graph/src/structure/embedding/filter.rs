@@ -1,11 +1,10 @@
-//! The Chebyshev filter: a polynomial of N that keeps the order of its large eigenvalues, spreads
-//! them far apart and pushes all others together.
+//! The Chebyshev filter: a polynomial of N that keeps the order of its large eigenvalues, spreads them far apart and
+//! moves all others close together.
 //!
-//! With T the Chebyshev polynomial of some degree and the interval from −1 to `cut` mapped onto
-//! −1 to 1, T(N) has eigenvalues in −1 to 1 where N has them below the cut, and above it they grow
-//! exponentially with the degree (Saad 1984; Zhou, Saad, Tiago and Chelikowsky 2006). A search in
-//! the filtered matrix needs as many steps of the walk, but far fewer vectors to be kept and made
-//! orthogonal.
+//! Let T be the Chebyshev polynomial of some degree, with the interval from −1 to `cut` mapped onto −1 to 1. T(N) has
+//! eigenvalues in −1 to 1 where those of N are below the cut; above the cut they grow exponentially with the degree
+//! (Saad 1984; Zhou, Saad, Tiago and Chelikowsky 2006). A search in the filtered matrix needs as many matrix
+//! multiplications, but far fewer vectors to store and orthogonalise.
 
 use super::walk::Walk;
 use crate::cancellation;
@@ -14,10 +13,10 @@ use faer::{Mat, Side};
 /// Lanczos steps for the estimate of the spectral density.
 const LANCZOS_STEPS: usize = 80;
 
-/// Bound on the amplification: cosh of this, 33 million.
+/// Bound on the amplification: cosh 18, about 33 million.
 const MAX_GROWTH: f64 = 18.0;
 
-/// A weaker filter has the degree divided by this.
+/// The factor by which [`Filter::weaker`] divides the degree.
 const WEAKER: usize = 3;
 
 /// An estimate of the spectral density of N: values in descending order, each with the number of eigenvalues
@@ -76,7 +75,7 @@ impl SpectralDensity {
         SpectralDensity { values }
     }
 
-    /// A value with about `count` eigenvalues above it; −1 when there are fewer.
+    /// A value with about `count` eigenvalues above it; −1 if there are fewer.
     fn below(&self, count: f64) -> f64 {
         self.values.iter().find(|(_, above)| *above >= count).map_or(-1.0, |(value, _)| *value)
     }
@@ -88,7 +87,7 @@ impl SpectralDensity {
     }
 }
 
-/// The polynomial.
+/// The Chebyshev polynomial, scaled to a cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter {
     middle: f64,
@@ -97,8 +96,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// A filter for the `wanted` largest eigenvalues, with about `room` times as many above the cut. The last
-    /// wanted one is amplified by cosh of `growth`.
+    /// A filter for the `wanted` largest eigenvalues, with about `room` times as many above the cut. The smallest
+    /// wanted eigenvalue is amplified by cosh `growth`.
     pub(super) fn new(density: &SpectralDensity, wanted: usize, room: f64, growth: f64) -> Filter {
         let smallest = density.below(wanted as f64);
         let cut = density.below(wanted as f64 * room).min(density.under(smallest)).max(-0.9);
@@ -119,7 +118,7 @@ impl Filter {
         Filter { degree: self.degree.div_ceil(WEAKER), ..self }
     }
 
-    /// T(N) `x` for `x` orthogonal to the eigenvector of eigenvalue 1.
+    /// Computes T(N) `x`, for `x` orthogonal to the eigenvector of eigenvalue 1.
     pub(super) fn apply<const B: usize>(&self, walk: &Walk, mut x: Vec<[f64; B]>) -> Vec<[f64; B]> {
         let (middle, scale) = (self.middle, self.half.recip());
         walk.to_walk_space(&mut x);
@@ -137,7 +136,7 @@ impl Filter {
     }
 }
 
-/// `out` = N `x`.
+/// Computes `out` = N `x`.
 pub(super) fn multiply(walk: &Walk, x: &[f64], out: &mut [f64]) {
     let image = walk.multiply(x.iter().map(|x| [*x]).collect());
     out.iter_mut().zip(image).for_each(|(out, [image])| *out = image);
@@ -147,7 +146,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Makes a vector one of unit length; returns its length.
+/// Scales a vector to unit length; returns its previous length.
 pub(super) fn normalise(x: &mut [f64]) -> f64 {
     let length = dot(x, x).sqrt();
     if length > 0.0 {

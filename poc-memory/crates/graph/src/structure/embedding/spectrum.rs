@@ -1,5 +1,5 @@
-//! The smallest eigenvalues above zero of a component's normalised Laplacian I − N, with their
-//! vectors: those of the largest eigenvalues of N but the first.
+//! The smallest non-zero eigenvalues of a component's normalised Laplacian I − N, with their eigenvectors. They
+//! correspond to the largest eigenvalues of N except the first.
 
 use super::block::{self, BLOCK, BlockSearch, TOLERANCE};
 use super::dense;
@@ -18,13 +18,14 @@ const SMALL: usize = 320;
 /// tolerance.
 const DISTINCT_FROM_ZERO: f64 = 100.0;
 
-/// Eigenvalues that differ by less than this share count as equal.
+/// Eigenvalues with a smaller relative difference count as equal.
 const SAME: f64 = 1e-6;
 
-/// An eigenvalue smaller than the last wanted one by more than this share was missed.
+/// If a probe finds an eigenvalue smaller than the last wanted one by more than this relative difference, the search
+/// missed it.
 const MISSED: f64 = 1e-4;
 
-/// Bound on the edge ends visited for one component: some minutes for a large one.
+/// Bound on the edge ends visited for one component; for a large component this takes some minutes.
 const MAX_WORK: usize = 120_000_000_000;
 
 /// Bound on the searches and probes of one component.
@@ -46,7 +47,7 @@ const MORE_BASIS: f64 = 1.5;
 /// Bound on the vectors in a basis.
 const MAX_BASIS: usize = 512;
 
-/// Bound on the numbers in a basis: almost a gigabyte, which the solver needs twice.
+/// Bound on the numbers in a basis: 0.8 GB. The solver needs that memory twice.
 const MAX_NUMBERS: usize = 100_000_000;
 
 /// Returns a pseudo-random number for every node, for a given turn.
@@ -61,8 +62,8 @@ pub(super) struct Spectrum {
     pub(super) converged: bool,
 }
 
-/// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
-/// `dimensions`. `random` provides the start vectors.
+/// The smallest non-zero eigenvalues: all of them for up to [`WHOLE`] nodes, otherwise about `dimensions`. `random`
+/// provides the start vectors.
 pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize) -> Spectrum {
     if walk.len() > WHOLE.max(block::min_basis(dimensions + 1)) {
         let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
@@ -81,8 +82,8 @@ pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize
     Spectrum { pairs, converged }
 }
 
-/// The number of pairs to keep so that every eigenvalue keeps all of its vectors or none: at most `wanted`, or
-/// all vectors of the first eigenvalue when it alone occurs more often.
+/// The number of pairs to keep so that every eigenvalue keeps all of its eigenvectors or none: at most `wanted`, unless
+/// the first eigenvalue alone occurs more often.
 fn keep(pairs: &[Eigenpair], wanted: usize) -> usize {
     let mut kept = 0;
     for run in pairs.chunk_by(same) {
@@ -98,8 +99,9 @@ fn same(a: &Eigenpair, b: &Eigenpair) -> bool {
     (a.value - b.value).abs() <= SAME * a.value.max(b.value)
 }
 
-/// Finds the `wanted` smallest pairs. A block finds an eigenvalue as often as it has vectors. When one occurs as often,
-/// and when the first search was not enough, the search repeats until a probe finds no further eigenvalue among them.
+/// Finds the `wanted` smallest pairs. A block can find an eigenvalue only as often as it has vectors. If one occurs
+/// that often, or if the first search did not suffice, the search repeats until a probe finds no further eigenvalue
+/// among them.
 fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     let mut search = EigenSearch { walk, random, basis: 0, turn: 0, work: 0 };
     let density = SpectralDensity::at(walk, &random(0));
@@ -139,7 +141,7 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
     Spectrum { pairs, converged }
 }
 
-/// Repeated searches of one component, each from another start vector.
+/// Repeated searches of one component, each from different start vectors.
 struct EigenSearch<'a> {
     walk: &'a Walk,
     random: &'a RandomVector<'a>,

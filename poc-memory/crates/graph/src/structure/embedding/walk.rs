@@ -1,11 +1,12 @@
-//! One component as a matrix that is never written out: the normalised adjacency
-//! N = D^-1/2 A D^-1/2, and the random walk D^-1 A that has the same eigenvalues.
+//! One component as a matrix that is never materialised: the normalised adjacency N = D^-1/2 A D^-1/2, and the random
+//! walk D^-1 A, which has the same eigenvalues.
 
 use super::super::adjacency::{Adjacency, HalfEdge};
 use multiversion::multiversion;
 use std::ops::Range;
 
-/// From this many edge ends on, a step uses two threads; below, starting a thread costs as much.
+/// Edge ends from which a step uses two threads. For smaller components, starting a thread would cost as much as it
+/// saves.
 const SHARED: usize = 400_000;
 
 /// The matrix of one component.
@@ -20,7 +21,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// From the edges of a component; every node must have one.
+    /// Creates the matrix from the edges of a component; every node must have an edge.
     pub(super) fn new(edges: Adjacency) -> Walk {
         let rows = edges.rows_in(0..edges.rows() as usize);
         let degrees: Vec<f64> = rows.map(|row| row.iter().map(|end| f64::from(end.strength)).sum()).collect();
@@ -30,7 +31,7 @@ impl Walk {
         Walk { edges, degrees, shares, roots, volume }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.degrees.len()
     }
@@ -55,7 +56,7 @@ impl Walk {
         self.edges.rows_in(0..self.len())
     }
 
-    /// An entry of N, given the two ends and the strength of the edge.
+    /// The entry of N for an edge, given one end, the other end and the strength.
     pub(super) fn entry(&self, a: usize, end: HalfEdge) -> f64 {
         let root = |at: usize| self.roots.get(at).copied().unwrap_or(1.0);
         f64::from(end.strength) / (root(a) * root(end.ix as usize))
@@ -71,7 +72,7 @@ impl Walk {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| x.iter_mut().for_each(|x| *x *= root));
     }
 
-    /// The eigenvector of N with eigenvalue 1, of unit length: √d.
+    /// The unit eigenvector of N with eigenvalue 1: √d, normalised.
     pub(super) fn ground_state(&self) -> Vec<f64> {
         let length = self.volume.sqrt();
         self.roots.iter().map(|root| root / length).collect()
@@ -83,7 +84,7 @@ impl Walk {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x -= along * root);
     }
 
-    /// N `x`.
+    /// Computes N `x`.
     pub(super) fn multiply<const B: usize>(&self, mut x: Vec<[f64; B]>) -> Vec<[f64; B]> {
         self.to_walk_space(&mut x);
         let mut out = vec![[0.0; B]; x.len()];
@@ -92,8 +93,8 @@ impl Walk {
         out
     }
 
-    /// One step of the random walk for some vectors, given row by row: `out` = `put`(D^-1 A `x`, `x`, `out`), number by
-    /// number.
+    /// One step of the random walk for several vectors, stored row by row. Sets every number of `out` to `put`(D^-1 A
+    /// `x`, `x`, `out`).
     pub(super) fn step<const B: usize>(
         &self,
         x: &[[f64; B]],
@@ -115,7 +116,8 @@ impl Walk {
     }
 }
 
-/// [`Walk::step`] for the nodes in a range, whose rows are `out`. Every processor adds up in the same order.
+/// [`Walk::step`] for a range of nodes, whose rows are `out`. The order of additions is the same on every processor,
+/// and so is the result.
 #[multiversion(targets("x86_64+avx2"))]
 fn step_rows<const B: usize, P: Fn(f64, f64, f64) -> f64>(
     edges: &Adjacency,

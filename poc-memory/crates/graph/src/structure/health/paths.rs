@@ -7,7 +7,8 @@ use crate::View;
 /// Components of up to this many nodes are searched from every node.
 pub(super) const EXACT: usize = 512;
 
-/// Edges that the searches of a larger component may follow; both directions count.
+/// Maximum number of edges that the searches of a larger component follow, counting both
+/// directions.
 const BUDGET: usize = 40_000_000;
 
 /// The minimum number of start nodes for a component of any size.
@@ -25,8 +26,8 @@ pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
     parts
 }
 
-/// The mean shortest-path length between two different nodes of a component; `None` below two nodes.
-/// Starts from all its nodes, or from an evenly spaced sample.
+/// The mean shortest-path length between two different nodes of a component; `None` below two
+/// nodes. Searches from all its nodes, or from an evenly spaced sample.
 pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
     if component.len() < 2 {
         return None;

@@ -1,27 +1,26 @@
-//! Fits a power law to the degrees: p(d) ∝ d^−α from a minimum degree on.
+//! Fits a power law to the degrees: p(d) ∝ d^−α for degrees d from a minimum on.
 //!
-//! After Clauset, Shalizi and Newman 2009 ("Power-law distributions in empirical data", SIAM
-//! Review): α is the approximate maximum-likelihood estimate for whole numbers, their equation 3.7,
-//! and the minimum degree is the one with the smallest Kolmogorov–Smirnov distance.
+//! Follows Clauset, Shalizi and Newman 2009 ("Power-law distributions in empirical data", SIAM Review): α is the
+//! approximate maximum-likelihood estimate for integers (their equation 3.7), and the minimum degree is the one with
+//! the smallest Kolmogorov–Smirnov distance.
 
 use serde::{Deserialize, Serialize};
 
 /// A fitted power law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerLaw {
-    /// The exponent α, above 1. Networks that grow around hubs have 2 to 3.
+    /// The exponent α, above 1. Networks with hubs typically have 2 to 3.
     pub alpha: f64,
-    /// The minimum degree of the fit.
+    /// The minimum degree that the law was fitted to.
     pub least: u32,
-    /// Nodes with that degree or more.
+    /// The number of nodes with at least that degree.
     pub nodes: usize,
-    /// The Kolmogorov–Smirnov distance between data and fit, 0–1.
+    /// The Kolmogorov–Smirnov distance between data and fitted law, 0–1.
     pub distance: f64,
 }
 
 impl PowerLaw {
-    /// Fits ascending degrees; degrees of 0 are ignored. `None` if fewer than two different degrees
-    /// remain.
+    /// Fits a power law to ascending degrees, ignoring degrees of 0. `None` if fewer than two different degrees remain.
     pub fn fit(ascending: &[u32]) -> Option<PowerLaw> {
         let tied = ascending.get(ascending.partition_point(|&degree| degree == 0)..).unwrap_or(&[]);
         let counts: Vec<(u32, usize)> =
@@ -34,7 +33,7 @@ impl PowerLaw {
     }
 }
 
-/// The power law from the first degree on, for degrees with their counts.
+/// The power law for degrees from the first one on, given with their counts.
 fn law(counts: &[(u32, usize)]) -> Option<PowerLaw> {
     let &(least, _) = counts.first()?;
     let nodes: usize = counts.iter().map(|(_, count)| count).sum();

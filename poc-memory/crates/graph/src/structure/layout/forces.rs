@@ -1,9 +1,9 @@
 //! Force-directed layout: edges attract and nodes repel (Fruchterman and Reingold 1991).
 //!
-//! A node repels only nodes within [`REACH`], which a grid finds. If these are more than [`CROWD`], only every k-th of
-//! them repels it, with k times the force, and each step takes others. This bounds the cost of a step per node. An edge
-//! attracts with the force s · d² / m, where s is its strength and m the square root of the greater degree of its ends.
-//! Without m, a hub would pull all its neighbours to one point.
+//! A node repels only nodes within [`REACH`], which a grid finds. If there are more than [`CROWD`] of these, only every
+//! k-th of them repels it, with k times the force, and each step selects different ones. This bounds the cost of a step
+//! per node. An edge attracts with the force s · d² / m, where s is its strength, d its length and m the square root of
+//! the greater degree of its ends. Without m, a hub would pull all its neighbours to one point.
 
 use super::super::adjacency::Adjacency;
 use crate::cancellation;
@@ -16,23 +16,24 @@ pub(super) const SPACING: f64 = 1.0;
 /// The distance beyond which nodes do not repel each other.
 const REACH: f64 = 2.5;
 
-/// About the maximum number of nodes that repel one node in a step.
+/// The approximate maximum number of nodes that repel a node in one step.
 const CROWD: usize = 200;
 
 const STEPS: usize = 80;
 
-/// A component with more nodes gets fewer steps in proportion, but at least [`MIN_STEPS`]: its start positions are close to
-/// the final ones at the scale at which so many nodes can be seen.
+/// A component with more nodes gets proportionally fewer steps, but at least [`MIN_STEPS`]. At the scale at which so
+/// many nodes are displayed, its start positions are already close to the final ones.
 const LARGE: usize = 10_000;
 const MIN_STEPS: usize = 16;
 
-/// The maximum move in the first step; it decreases linearly to 0.
+/// The maximum distance that a node moves in the first step; it decreases linearly to 0.
 const FIRST_MOVE: f64 = 0.5;
 
 /// The minimum distance used for repulsion. Nodes closer than this repel in a pseudo-random direction.
 const MIN_DISTANCE: f64 = 1e-3;
 
-/// Moves the nodes of a component. `jitter` returns a number from −1 to 1 for a node and an index.
+/// Moves the nodes of a component until the forces balance or the steps are used up. `jitter` returns a number from −1
+/// to 1 for a node and an index.
 pub(super) fn relax<const D: usize>(
     ties: &Adjacency,
     places: &mut [[f64; D]],

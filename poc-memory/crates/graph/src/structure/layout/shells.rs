@@ -3,11 +3,11 @@
 /// The gap between two components.
 const GAP: f64 = 1.0;
 
-/// The packing constant of a sphere. The n points of a Fibonacci lattice are at least 3.09/√n radii apart
-/// (Hardin, Michaels and Saff 2016), so the upper bound is (3.09 / 2)².
+/// The packing constant of a sphere. The n points of a Fibonacci lattice are at least 3.09/√n radii apart (Hardin,
+/// Michaels and Saff 2016), so (3.09 / 2)² ≈ 2.39 is its upper bound.
 const LATTICE: f64 = 2.0;
 
-/// The centres of components with these radii, given in descending order. No two components overlap.
+/// The centres of components with these radii, which must be in descending order. No two components overlap.
 pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
     let Some((first, mut rest)) = radii.split_first() else { return Vec::new() };
     let mut centres = vec![[0.0; D]];
@@ -23,7 +23,7 @@ pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
     centres
 }
 
-/// How many balls of radius `own` fit side by side on a ring, or a sphere, of radius `shell`.
+/// How many balls of radius `own` fit side by side on a ring or sphere of radius `shell`.
 fn capacity<const D: usize>(shell: f64, own: f64) -> usize {
     let fit = match D {
         2 => std::f64::consts::PI / (own / shell).asin(),
@@ -32,7 +32,7 @@ fn capacity<const D: usize>(shell: f64, own: f64) -> usize {
     (fit as usize).max(1)
 }
 
-/// Position number `place` of `places` on the ring, or the sphere, of radius 1.
+/// Position number `place` of `places` on the unit ring or sphere.
 fn on_shell<const D: usize>(place: usize, places: usize) -> [f64; D] {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let (angle, height) = match D {

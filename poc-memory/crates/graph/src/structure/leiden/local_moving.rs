@@ -5,14 +5,14 @@ use crate::cancellation;
 use crate::rng::{Rng, SeededRng};
 use std::collections::VecDeque;
 
-/// A move must raise modularity by more than this weight inside communities, so that rounding errors cannot keep
-/// nodes moving back and forth. Weights are far greater.
+/// A move must raise the weight inside communities by more than this, so that rounding errors cannot move nodes back
+/// and forth forever. Real weights are far greater.
 pub(super) const MIN_MOVE: f64 = 1e-9;
 
-/// Nodes from one look at the tokens of its scopes to the next.
+/// The number of nodes visited between two checks for cancellation.
 pub(super) const SLICE: u32 = 1024;
 
-/// Moves nodes until none gains by moving. Labels are below the number of nodes. A node is visited again only
+/// Moves nodes until no move raises modularity. Labels must be below the number of nodes. A node is visited again only
 /// after a neighbour has moved to another community than its own.
 pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededRng) {
     let nodes = network.len();
@@ -59,7 +59,7 @@ pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededR
             }
         }
         weights.clear();
-        // Alone in a community, a node gains nothing and loses nothing.
+        // A community of one node contributes no gain and no loss.
         let is_alone = sizes.get(own as usize) == Some(&1);
         if max < 0.0
             && !is_alone
@@ -105,19 +105,19 @@ pub(super) fn shuffled(count: usize, random: &SeededRng) -> Vec<u32> {
     order
 }
 
-/// The weight from one node to each label around it.
+/// The total edge weight from one node to each neighbouring label.
 pub(super) struct LabelWeights {
     weights: Vec<f64>,
     labels: Vec<u32>,
 }
 
 impl LabelWeights {
-    /// For labels below `count`.
+    /// Creates an empty accumulator for labels below `count`.
     pub(super) fn new(count: usize) -> LabelWeights {
         LabelWeights { weights: vec![0.0; count], labels: Vec::new() }
     }
 
-    /// Adds a weight above 0.
+    /// Adds a positive weight to a label.
     #[inline]
     pub(super) fn add(&mut self, label: u32, weight: f64) {
         if let Some(sum) = self.weights.get_mut(label as usize) {

@@ -1,7 +1,7 @@
 //! A weighted network without loops, and its modularity.
 
-/// Compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, by target. An edge is stored at
-/// both ends.
+/// An undirected network in compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, sorted by
+/// target. An edge is stored at both ends.
 #[derive(Clone, Debug, Default)]
 pub(in crate::structure) struct Network {
     starts: Vec<usize>,
@@ -14,8 +14,8 @@ pub(in crate::structure) struct Network {
 }
 
 impl Network {
-    /// From the edges of every node: the other end and a weight above 0. Both ends must list an edge, and no node
-    /// may list itself.
+    /// Creates a network from the edges of every node, given as the other end and a positive weight. Both ends must
+    /// list an edge, and no node may list itself.
     pub(in crate::structure) fn new<R>(rows: impl ExactSizeIterator<Item = R> + Clone) -> Network
     where
         R: IntoIterator<Item = (u32, f64)>,
@@ -90,7 +90,7 @@ impl Network {
         sums
     }
 
-    /// Modularity (Newman and Girvan 2004) of communities, −½ to 1: the share of weight inside of them minus the
+    /// Modularity (Newman and Girvan 2004) of communities, −½ to 1: the share of weight inside communities minus the
     /// share expected by chance. A merged network has the modularity of the network it was merged from.
     pub(in crate::structure) fn modularity(&self, labels: &[u32]) -> f64 {
         if self.total <= 0.0 {
@@ -105,8 +105,8 @@ impl Network {
         1.0 - between / self.total - chance
     }
 
-    /// The network of the parts: each of them one node, the edges between two of them one edge. `parts` has the
-    /// part of every node, below `count`.
+    /// The network with each part merged into one node, and all edges between two parts merged into one edge. `parts`
+    /// has the part of every node, below `count`.
     pub(super) fn merged(&self, parts: &[u32], count: usize) -> Network {
         let (members, first) = sorted_by_label(parts, count);
         let part = |node: u32| parts.get(node as usize).copied().unwrap_or(0);
@@ -146,7 +146,7 @@ impl Network {
     }
 }
 
-/// The nodes by label, ascending within one: those of label `i` are at `first[i]..first[i + 1]`.
+/// The nodes sorted by label, then by number: those of label `i` are at `first[i]..first[i + 1]`.
 pub(super) fn sorted_by_label(labels: &[u32], count: usize) -> (Vec<u32>, Vec<usize>) {
     let mut first = vec![0; count + 1];
     for &label in labels {

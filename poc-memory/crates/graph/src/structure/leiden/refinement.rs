@@ -1,17 +1,17 @@
-//! The second step of a level: every community is split into parts that hold together by themselves.
+//! The second step of a level: splits every community into parts that are well connected internally.
 
 use super::local_moving::{LabelWeights, MIN_MOVE, shuffled};
 use super::network::Network;
 use crate::rng::{Rng, SeededRng};
 
-/// How random the choice of a part is: a part that raises the objective by a weight of `RANDOMNESS` less is chosen
-/// e times less often (θ in the paper, which uses the same value).
+/// The randomness of the choice of a part (θ in the paper, which uses the same value): a part that raises the objective
+/// by `RANDOMNESS` less is chosen e times less often.
 const RANDOMNESS: f64 = 0.01;
 
-/// The part of every node, below the number of nodes. A part lies within one community. Every node starts as a
-/// part of its own. Nodes that are still alone and well connected with the rest of their community join a
-/// well-connected part of it, so that modularity does not decrease; among these the choice is random, which lets
-/// refinement reach partitions that a greedy choice would miss.
+/// The part of every node, below the number of nodes. A part lies within one community. Every node starts as a part of
+/// its own. A node that is still alone and well connected with the rest of its community joins a well-connected part of
+/// it, if modularity does not decrease. The choice among several parts is random, so that refinement can reach
+/// partitions that a greedy choice would miss.
 pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng) -> Vec<u32> {
     let nodes = network.len();
     let in_community = network.degrees_by(communities);
@@ -76,9 +76,9 @@ pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng)
     parts
 }
 
-/// One of the parts, with a probability proportional to the exponential of its gain. The paper also lets a node stay
-/// alone. Without that, every community of several nodes has a part of several nodes, so that every level shrinks
-/// the network.
+/// Chooses a part with a probability proportional to the exponential of its gain. The paper also lets a node stay
+/// alone. Without that option, every community of several nodes has a part of several nodes, so every level shrinks the
+/// network.
 fn chosen(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
     let max = choices.iter().map(|(_, gain)| *gain).fold(0.0, f64::max);
     let odds = |gain: f64| ((gain - max) / RANDOMNESS).exp();

@@ -1,4 +1,4 @@
-//! Adding and removing edges in a view, and the counts of the simple graph that follow from them.
+//! Adds and removes edges in a view, and updates the counts of the simple graph.
 
 use crate::lists::Lists;
 use crate::structure::StructureCell;

@@ -62,7 +62,7 @@ impl<F: FnMut(Ix) -> bool> Scan for All<F> {
         if self.next >= end {
             return false;
         }
-        // A node that is not admitted is overwritten by the next one. A branch would be hard to predict.
+        // A rejected node is overwritten by the next one, because a branch would be hard to predict.
         block.resize((end - self.next) as usize, ScoredNode { ix: 0, score: 1.0 });
         let mut kept = 0;
         for ix in self.next..end {

@@ -1,5 +1,5 @@
-//! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: the nodes that activation
-//! from several nodes of the input reaches (`poc_rank::confluence`).
+//! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: the nodes that activation from several
+//! nodes of the input reaches (`poc_rank::confluence`).
 
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;

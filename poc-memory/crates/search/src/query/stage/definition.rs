@@ -15,17 +15,18 @@ use std::ops::Range;
 /// The definition of one stage of the language.
 #[derive(Clone, Debug)]
 pub struct StageDef {
-    /// The word it is written with.
+    /// The word of the stage, such as `limit`.
     pub word: &'static str,
-    /// Its parameters, in the order they are written.
+    /// The parameters of the stage, in the order in which they are written.
     pub params: &'static [Param],
     /// What the stage does, in one sentence.
     pub doc: &'static str,
-    /// Details for the manual, in Markdown: for an algorithm its formula and published source. May be empty.
+    /// Details for the manual, in Markdown. For an algorithm they include its formula and published source. May be
+    /// empty.
     pub more: &'static str,
     /// A pipeline that uses the stage, and the keys it returns for the sample notes of the manual.
     pub example: Example,
-    /// Describes one use of the stage. For a filter: which nodes it selects, as in `of type `daily``.
+    /// Describes one use of the stage. For a filter, it describes the nodes that it selects, as in `of type `daily``.
     pub(in crate::query) describe: fn(&Arguments) -> String,
     /// The implementation.
     pub(in crate::query) work: Work,
@@ -58,7 +59,7 @@ impl Kind {
     }
 }
 
-/// Computes a new set from the items. Only as many of its first nodes as the number says must be in order.
+/// Computes a new set from the items. Only the given number of its first nodes must be in order.
 pub(in crate::query) type Algorithm =
     fn(&Arguments, &QueryContext<'_>, &[ScoredNode], usize) -> Result<Vec<ScoredNode>>;
 
@@ -67,35 +68,35 @@ pub(in crate::query) type Algorithm =
 pub(in crate::query) enum Work {
     /// Produces a set block by block, so that the filters directly after it can run in the same pass.
     Scan(for<'a> fn(&'a QueryContext<'a>) -> Box<dyn Scan + 'a>),
-    /// Produces a set.
+    /// Produces a set at once.
     Generate(fn(&Arguments, &QueryContext<'_>) -> Result<ResultSet>),
-    /// Resolves the arguments once and returns the test.
+    /// Resolves the arguments once and returns the filter.
     Filter(for<'a> fn(&'a Arguments, &'a QueryContext<'a>) -> Result<Box<dyn Filter + 'a>>),
-    /// Compares a field with the argument.
+    /// Compares a field with the argument of the stage.
     Compare(&'static Field),
     /// Returns the field and the direction to sort by.
     Sort(for<'a> fn(&'a Arguments, &'a QueryContext<'a>) -> Result<Order<'a>>),
     /// Orders the items. Only the first `wanted` matter; the others may be dropped.
     Order(fn(&Arguments, &QueryContext<'_>, &mut Vec<ScoredNode>, wanted: usize) -> Result<()>),
-    /// Returns which positions of a set of the given length stay.
+    /// Returns the range of positions to keep, for a set of the given length.
     Cut(fn(&Arguments, usize) -> Range<usize>),
-    /// Computes a new set.
+    /// Computes a new set from the incoming one.
     Algorithm(Algorithm),
 }
 
 /// Properties of a stage that are known without running it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::query) struct Hints {
-    /// What the stage reads.
+    /// The data that the stage reads.
     pub(in crate::query) cost: Cost,
-    /// For a filter by an agent's visits, with the parameters `AGENT[,DURATION]`: `true` when it keeps the
-    /// visited nodes, `false` when it keeps the others.
+    /// For a filter by an agent's visits, with the parameters `AGENT[,DURATION]`: `true` if it keeps the visited nodes,
+    /// and `false` if it keeps the others.
     pub(in crate::query) keeps_visited: Option<bool>,
-    /// For a filter by state: the state that the scan must return as well.
+    /// For a filter by state: the state that the scan must return in addition.
     pub(in crate::query) widens_to: Option<fn(&Arguments) -> Option<State>>,
     /// Whether a node that is not stored yet passes this filter.
     pub(in crate::query) passes: Option<fn(&Arguments, &NewNode<'_>) -> bool>,
-    /// Whether search terms without a stage become the text of this generator. True for exactly one stage.
+    /// Whether search terms without a stage become the text of this generator. It is true for exactly one stage.
     pub(in crate::query) takes_free_terms: bool,
 }
 
@@ -110,7 +111,7 @@ impl Hints {
     };
 }
 
-/// What a filter or a transform reads.
+/// The data that a filter or a transform reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::query) enum Cost {
     /// Columns of the view, which is always cheap.
@@ -141,7 +142,7 @@ impl StageDef {
         }
     }
 
-    /// For a generator that searches for a text: the parameter that takes it.
+    /// For a generator that searches for a text: the parameter for the text.
     pub(in crate::query) fn text_param(&self) -> Option<&Param> {
         let mut params = self.params.iter();
         params
@@ -164,17 +165,17 @@ impl StageDef {
         signature(self.word, self.params)
     }
 
-    /// Whether it scans the columns.
+    /// Whether the stage scans the columns.
     pub(in crate::query) fn is_scan(&self) -> bool {
         matches!(self.work, Work::Scan(_))
     }
 
-    /// Whether it keeps a limited number of nodes of a set of any length.
+    /// Whether the stage keeps a limited number of nodes, whatever the length of the set.
     pub(in crate::query) fn is_limit(&self, arguments: &Arguments) -> bool {
         matches!(self.work, Work::Cut(cut) if cut(arguments, usize::MAX).end < usize::MAX)
     }
 
-    /// Whether it sorts by a field.
+    /// Whether the stage sorts by a field.
     pub(in crate::query) fn is_sort(&self) -> bool {
         matches!(self.work, Work::Sort(_))
     }
@@ -184,10 +185,10 @@ impl StageDef {
         self.hints.widens_to.and_then(|widens_to| widens_to(arguments))
     }
 
-    /// Whether a node that is not stored yet passes this filter; `None` if that is not known.
+    /// Whether a node that is not stored yet passes this filter; `None` if that is unknown.
     pub(in crate::query) fn passes(&self, arguments: &Arguments, node: &NewNode<'_>) -> Option<bool> {
         match self.work {
-            // The text may turn out shorter than the maximum, so only a failure is certain.
+            // The text may be shorter than the maximum, so only a failure is certain.
             Work::Compare(field) if field.is_text_len => {
                 let may_pass = |compare: Compare| compare.can_hold_up_to(node.most_chars as f64);
                 if arguments.compare("CMP").is_ok_and(may_pass) { None } else { Some(false) }

@@ -35,7 +35,7 @@ pub(super) const STAGE: StageDef = StageDef {
 /// The names that programs give to unnamed things.
 const PLACEHOLDERS: [&str; 8] = ["untitled", "unnamed", "note", "new", "document", "doc", "entry", "memory"];
 
-/// Whether a key looks generated: it has `len` characters or more, contains an id, or is a placeholder.
+/// Whether a key looks generated: it has `len` or more characters, contains an id, or is a placeholder.
 pub fn is_generated(key: &str, len: usize) -> bool {
     if key.chars().count() >= len {
         return true;
@@ -43,7 +43,7 @@ pub fn is_generated(key: &str, len: usize) -> bool {
     if parts(key).any(is_id) {
         return true;
     }
-    // The folder of an untitled note does not matter.
+    // The folder of an untitled note is ignored.
     let mut name = parts(key.rsplit(['/', '#']).next().unwrap_or(key));
     let is_number = |part: &str| part.chars().all(|c| c.is_ascii_digit());
     let is_placeholder = |part: &str| PLACEHOLDERS.contains(&part.to_lowercase().as_str());

@@ -1,4 +1,4 @@
-//! `geodesic,max_path=6,k=20`: the nodes on the most direct walks between those of the input
+//! `geodesic,max_path=6,k=20`: the nodes on the most direct walks between the nodes of the input
 //! (`poc_rank::geodesic`).
 
 use super::definition::{Hints, StageDef, Work};

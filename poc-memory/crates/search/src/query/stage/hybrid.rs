@@ -1,4 +1,5 @@
-//! `hybrid:"TEXT",k=50`: the best nodes by meaning and words together (`retrieve`), best first.
+//! `hybrid:"TEXT",k=50`: the best nodes by vector search and text search together (`retrieve`),
+//! best first.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;

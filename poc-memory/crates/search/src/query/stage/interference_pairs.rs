@@ -70,8 +70,8 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints::NONE,
 };
 
-/// The number of nearest nodes to search for per wanted partner in another community. Nodes in the same
-/// community are usually nearer.
+/// The number of nearest nodes to search for each wanted partner in another community. Nodes of the same community are
+/// usually nearer.
 const NEIGHBORS_PER_PAIR: usize = 4;
 
 fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
@@ -79,7 +79,7 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     let twin = ctx.sources.config.cosines()?.twin.max(min);
     let communities = ctx.communities();
     let mut is_live = visible_at(view, ctx.sources.visibility());
-    // One lookup table, because the index calls the filter for every node it visits.
+    // All data is in one lookup table, because the index calls the filter for every node that it visits.
     let mut members: FxHashMap<NodeId, (Ix, u32)> = FxHashMap::default();
     for ix in (0..view.slots()).filter(|&ix| is_live(ix)) {
         if let (Some(id), Some(community)) = (view.id(ix), communities.of(ix)) {
@@ -125,7 +125,8 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     Ok(ResultSet { items, pairs })
 }
 
-/// Whether two nodes are joined by an edge that was made because they are similar, and by no other than automatic edges.
+/// Whether two nodes are joined by an edge that was created because they are similar, and otherwise only by automatic
+/// edges.
 fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
     let edges = view.edges(a);
     let from = edges.partition_point(|edge| edge.target() < b);
@@ -135,7 +136,7 @@ fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
         && kinds.iter().all(|kind| matches!(kind, EdgeKind::Semantic | EdgeKind::Keyword))
 }
 
-/// A passage for which partners of its node are searched.
+/// A passage for whose node partners are searched.
 struct Probe<'a> {
     view: &'a View,
     id: NodeId,
@@ -167,7 +168,7 @@ impl Probe<'_> {
         let near = vectors.search(self.vector, count, &|id| members.contains_key(&id))?;
         let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= self.min);
         let mut found: Vec<(Ix, f64)> = near.iter().filter_map(partner).take(k).collect();
-        // Nodes of the same community filled the result. Search without them, which is more expensive.
+        // The result is full of nodes of the same community, so they are excluded from a second, more expensive search.
         if cut && found.len() < k {
             let past = vectors.search(self.vector, k, &|id| elsewhere(id).is_some())?;
             for (ix, cosine) in past.iter().filter_map(partner) {

@@ -21,7 +21,7 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
-        // The normalization of `insert`.
+        // This is how `insert` normalises keywords.
         let word: String = call.text("WORD")?.trim().to_lowercase().nfc().collect();
         Ok(match view.keyword_number(&word) {
             Some(number) => Box::new(move |ix| view.keywords(ix).contains(&number)),

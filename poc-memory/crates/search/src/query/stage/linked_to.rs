@@ -22,7 +22,7 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("linked-to", &call.text("KEY")?)?;
-        // The edges are ordered by target. Nodes mostly ascend, so the next target is usually close ahead.
+        // The edges are sorted by target, and nodes mostly ascend, so the next target is usually close ahead.
         let row = view.edges(center);
         let mut at = 0;
         Ok(Box::new(move |ix| {

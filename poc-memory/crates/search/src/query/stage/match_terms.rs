@@ -11,11 +11,11 @@ use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation, normal_key};
 use rustc_hash::FxHashMap;
 
-/// The score of a key that equals the term.
+/// The score of a key that equals a term.
 const KEY: f64 = 1.0;
-/// The score of a key that has the term as a component.
+/// The score of a key that has a term as a component.
 const COMPONENT: f64 = 0.5;
-/// The score of the best text.
+/// The score of the best text match.
 const TEXT: f64 = 0.2;
 
 /// The characters that separate the components of a key.
@@ -50,7 +50,7 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
     let mut terms = Terms::of(terms);
     for ix in 0..view.slots() {
-        // A former key counts like the key.
+        // A former key counts like the current one.
         let score = view.names(ix).map(|name| terms.score(name, || is_live(ix))).fold(0.0, f64::max);
         if score > 0.0 {
             scores.insert(ix, score);
@@ -72,15 +72,15 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     Ok(ResultSet { items, pairs: Vec::new() })
 }
 
-/// The distinct terms of a query, and which of them were found in a key. Scoring a key takes a few lookups,
-/// independent of the number of terms.
+/// The distinct terms of a query, and which of them were found in a key. Scoring a key takes a few lookups, however
+/// many terms there are.
 struct Terms {
-    // As written.
+    // The terms as written.
     words: Vec<String>,
     // The folded terms with their positions in `words`.
     places: FxHashMap<String, usize>,
     answered: Vec<bool>,
-    // Bit n is set if a term has n bytes; the last bit covers all greater lengths.
+    // Bit n is set if a term has n bytes; the last bit stands for all greater lengths.
     lengths: u64,
     // A buffer for a folded key.
     folded: String,
@@ -100,7 +100,7 @@ impl Terms {
         Terms { answered: vec![false; words.len()], words, places, lengths, folded: String::new() }
     }
 
-    /// The score of a key for all terms together. `counts` is called only if the score is above 0.
+    /// The score of a key for all terms together. `counts` is only called if the score is above 0.
     fn score(&mut self, key: &str, counts: impl FnOnce() -> bool) -> f64 {
         let is_folded = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
         let key = if key.bytes().all(is_folded) {
@@ -162,7 +162,7 @@ mod tests {
         check("b-trees", "tree", 0.0);
         check("über-uns", "ÜBER", 0.5);
         check("tree", "b-tree", 0.0);
-        // The scores of several terms add up. A repeated term, or one found twice, counts once.
+        // The scores of several terms add up. A term that is repeated or found twice counts once.
         check("b-tree", "b tree b-tree", 2.0);
         check("tree-of-trees/tree", "tree Tree", 0.5);
         // Both Unicode forms of an accent match.

@@ -39,7 +39,7 @@ use super::value::Compare;
 use definition::{Hints, Work};
 use std::sync::LazyLock;
 
-/// Every stage that has a file of its own, in the order of the help.
+/// All stages that have a file of their own, in the order of the help.
 pub const STAGES: &[StageDef] = &[
     all::STAGE,
     match_terms::STAGE,
@@ -69,7 +69,7 @@ pub const STAGES: &[StageDef] = &[
     manifold::STAGE,
 ];
 
-/// The filter `FIELD:CMP`, for a field that can be filtered by.
+/// The filter `FIELD:CMP` for a field; `None` if the field has no filter.
 fn comparison(field: &'static Field) -> Option<StageDef> {
     const fn compared(value_type: ParamType) -> Param {
         let doc = "what the value is compared with";
@@ -108,18 +108,18 @@ static VOCABULARY: LazyLock<Vec<StageDef>> = LazyLock::new(|| {
     algorithms.into_iter().chain(others).chain(comparisons).collect()
 });
 
-/// Every stage of the language: algorithms first, then the other stages, then the comparisons of fields.
+/// All stages of the language: algorithms first, then the other stages, then the comparisons of fields.
 pub fn vocabulary() -> &'static [StageDef] {
     &VOCABULARY
 }
 
-/// The generator of a pipeline that is written without one.
+/// The generator of a pipeline that has none.
 pub(in crate::query) fn implicit_generator() -> &'static StageDef {
     static IMPLICIT: StageDef = all::STAGE;
     &IMPLICIT
 }
 
-/// The generator that search terms without a stage become the text of.
+/// The generator that takes search terms without a stage as its text.
 pub(in crate::query) fn for_free_terms() -> Option<&'static StageDef> {
     vocabulary().iter().find(|stage| stage.hints.takes_free_terms)
 }

@@ -27,7 +27,7 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
-        // The form of keywords.
+        // This is how keywords are normalised.
         let wanted: String = call.text("NAME")?.trim().to_lowercase().nfc().collect();
         let selected = view.projects().filter(|(_, name)| is_project(name, &wanted));
         let selected: Vec<u32> = selected.map(|(number, _)| number).collect();

@@ -7,7 +7,7 @@ use crate::query::top::best_first;
 use poc_graph::{Embedding, Ix};
 use rustc_hash::FxHashSet;
 
-/// The nodes of the set with a score above 0, in order. Adds a remark if others are left out.
+/// The nodes of the set with a score above 0, in order. Adds a remark if others are omitted.
 pub(super) fn positive(ctx: &QueryContext<'_>, items: &[ScoredNode]) -> Vec<ScoredNode> {
     let seeds: Vec<ScoredNode> = items.iter().filter(|item| item.score > 0.0).copied().collect();
     if seeds.len() < items.len() {
@@ -16,8 +16,8 @@ pub(super) fn positive(ctx: &QueryContext<'_>, items: &[ScoredNode]) -> Vec<Scor
     seeds
 }
 
-/// The best `max` nodes of the set with a score above 0, best first, ties by id. Adds a remark if others
-/// are left out.
+/// The best `max` nodes of the set with a score above 0, best first. Equal scores are ordered by id. Adds a remark if
+/// others are omitted.
 pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], max: usize) -> Vec<(Ix, f64)> {
     let mut seeds = positive(ctx, items);
     best_first(ctx.sources.view, &mut seeds);
@@ -28,8 +28,8 @@ pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], max: usize) -> 
     seeds.into_iter().map(|item| (item.ix, item.score)).collect()
 }
 
-/// The nodes of the set, in order, that are live, score above 0 and have a position in the embedding. Adds a
-/// remark if others are left out.
+/// The nodes of the set, in order, that are live, have a score above 0 and have coordinates in the embedding. Adds a
+/// remark if others are omitted.
 pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[ScoredNode]) -> Vec<ScoredNode> {
     let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
     let mut has_position =
@@ -41,7 +41,7 @@ pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[Sco
     seeds
 }
 
-/// Returns whether nodes are live and not in the set.
+/// Returns a function that tells whether a node is live and not in the set.
 pub(super) fn others<'a>(ctx: &QueryContext<'a>, items: &[ScoredNode]) -> impl FnMut(Ix) -> bool + 'a {
     let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
     let set: FxHashSet<Ix> = items.iter().map(|item| item.ix).collect();

@@ -1,4 +1,5 @@
-//! `similar:"TEXT",k=50`: the nodes nearest to a text by meaning, score = cosine, best first.
+//! `similar:"TEXT",k=50`: the nodes nearest to a text by meaning, best first. The score is the
+//! cosine.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::context::QueryContext;

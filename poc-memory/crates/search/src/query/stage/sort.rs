@@ -1,4 +1,4 @@
-//! `sort:FIELD [asc|desc]`: sorts the set by one of the fields in the table of fields.
+//! `sort:FIELD [asc|desc]`: sorts the set by a field of the table of fields.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;

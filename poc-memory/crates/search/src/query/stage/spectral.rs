@@ -7,7 +7,7 @@ use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::ScoredNode;
 use poc_rank::spectral::nearest;
 
-/// The maximum number of nodes whose neighbours are searched. Each is compared with all nodes of its component.
+/// The maximum number of seeds. Each seed is compared with all nodes of its component.
 const MAX_SEEDS: usize = 100;
 
 /// The number of nodes to return.

@@ -24,7 +24,7 @@ pub(super) const MAX_HOPS: Param = Param {
     doc: "the number of edges that activation is passed along",
 };
 
-/// The share of activation that an edge passes on.
+/// The share of activation that an edge of strength 1 passes on, 0–1.
 pub(super) const EDGE_DECAY: Param = Param {
     name: "edge_decay",
     position: ParamPosition::Named,
@@ -82,8 +82,8 @@ pub(super) fn rules(call: &Arguments) -> Result<SpreadOptions> {
     })
 }
 
-/// Converts activations to scores: each is multiplied by the weight of its node. The first `wanted` are the best, best
-/// first; the others follow in unspecified order.
+/// Converts activations to scores by multiplying each with the weight of its node. The first `wanted` items are the
+/// best, best first; the order of the others is unspecified.
 pub(super) fn weighed(ctx: &QueryContext<'_>, reached: Vec<(Ix, f64)>, wanted: usize) -> Vec<ScoredNode> {
     let mut weight = weights(ctx);
     let mut scored: Vec<ScoredNode> = reached

@@ -42,12 +42,13 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints { keeps_visited: Some(true), ..Hints::NONE },
 };
 
-/// ` within 7d`, or an empty text without a duration.
+/// The text ` within 7d`, or an empty text without a duration.
 pub(super) fn within(call: &Arguments) -> String {
     call.duration("DURATION").map_or_else(String::new, |span| format!(" within {}", in_days(span)))
 }
 
-/// Returns whether the agent has visited a node, with the rules for durations and versions applied.
+/// Returns a function that tells whether the agent has visited a node, taking durations and
+/// versions into account.
 pub(super) fn visited<'a>(
     agent: &str,
     within: Option<Span>,

@@ -20,7 +20,7 @@ fn close(found: &[(&str, f64)], expected: &[(&str, f64)]) {
     }
 }
 
-/// The sample notes with another edge of strength 0.5 from `crash-notes` to `session#1`.
+/// The sample notes with an additional edge of strength 0.5 from `crash-notes` to `session#1`.
 fn longer() -> World {
     let mut world = notes();
     world.view.apply(2, &[Delta::Edge(testing::edge(6, 2, EdgeKind::Link, 0.5))]);
@@ -85,7 +85,7 @@ fn diverse_chooses_from_a_pool_and_leaves_the_rest_by_score() {
     let pooled = "similar:\"slow query with the missing index\" | diverse,lambda=0,pool=2";
     assert_eq!(world.keys(pooled), plain);
     insta::assert_snapshot!(note(&world, pooled, 1), @r"chose from the 2 best scores");
-    // Without vectors nothing is similar, so the order is by score.
+    // Without vectors no notes are similar, so the order is by score.
     let bare = World::bare(world.now, (0..4).map(|n| Delta::Node(Arc::new(testing::node(n)))).collect());
     assert_eq!(bare.keys("sort:created | diverse,lambda=0"), ["n0", "n1", "n2", "n3"]);
 }
@@ -126,8 +126,8 @@ fn hybrid_is_ordered_and_reports_the_size_of_each_list() {
     assert!(["crash-notes", "past", "old-tree"].iter().all(|key| !keys.contains(key)), "{keys:?}");
 }
 
-/// The volume of the triangle is 4.2. From wal to b-tree lead 0.8 directly and 0.7, 0.6 in a row, to
-/// crash-notes 0.7 and 0.8, 0.6; a distance is √(volume × resistance), times 1 / strength.
+/// The volume of the triangle is 4.2. From wal to b-tree there are two paths, 0.8 directly and 0.7, 0.6 in a row; to
+/// crash-notes 0.7 directly and 0.8, 0.6 in a row. A distance is √(volume × resistance), divided by the strength.
 #[test]
 fn spectral_neighbours_of_a_triangle() {
     let world = notes();
@@ -148,15 +148,15 @@ fn spectral_neighbours_of_a_triangle() {
 #[test]
 fn geodesic_counts_the_walks_over_a_note() {
     let world = longer();
-    // session#1 has an edge only to crash-notes, so the walks to wal and b-tree lead over that; the walk between
-    // those two is their edge. There are six walks; crash-notes is on four of them, and so is each end.
+    // session#1 has an edge only to crash-notes, so the walks to wal and b-tree pass through that note; the walk
+    // between those two is their edge. There are six walks: crash-notes is on four of them, and so is each end.
     let pipeline = "match:\"wal b-tree session#1\" | geodesic";
     let share = 4.0 / 6.0;
     let expected = [("b-tree", share), ("wal", share), ("session#1", share), ("crash-notes", share)];
     close(&scored(&world, pipeline), &expected);
     let told = note(&world, pipeline, 1);
     assert!(told.ends_with("; 6 of 6 walks arrive"), "{told}");
-    // One edge is too few for the walks to session#1.
+    // One hop is not enough for the walks to session#1.
     close(&scored(&world, &format!("{pipeline},max_path=1")), &[("b-tree", 1.0), ("wal", 1.0)]);
     assert_eq!(world.keys(&format!("{pipeline},k=1")), ["b-tree"]);
     assert_eq!(world.keys("match:wal | geodesic"), [""; 0]);
@@ -165,7 +165,7 @@ fn geodesic_counts_the_walks_over_a_note() {
 
 #[test]
 fn manifold_leads_towards_the_first_of_the_set() {
-    // A path: b-tree, wal, crash-notes and session#1 in a row.
+    // The notes form a path: b-tree, wal, crash-notes and session#1.
     let mut world = longer();
     let cut = Delta::EdgeDeleted(testing::node(0).id, EdgeKind::Link, testing::node(6).id);
     world.view.apply(4, &[cut]);
@@ -173,11 +173,11 @@ fn manifold_leads_towards_the_first_of_the_set() {
         let sorted = format!("match:\"wal crash-notes\" | sort:created {first} | manifold");
         scored(&world, &sorted)
     };
-    // wal is the older of the two: with it first, the line leads away from session#1.
+    // wal is the older of the two. If it comes first, the axis points away from session#1.
     let (to_wal, to_crash) = (along("asc"), along("desc"));
     assert_eq!(to_wal.iter().map(|found| found.0).collect::<Vec<_>>(), ["b-tree", "session#1"]);
     assert_eq!(to_crash.iter().map(|found| found.0).collect::<Vec<_>>(), ["session#1", "b-tree"]);
-    // Edges of a tree are at right angles: half the edge between the two along the line, the next edge from it.
+    // Edges of a tree are at right angles, so a note is half an edge along the axis and its next edge away from it.
     let volume: f64 = 2.0 * (0.8 + 0.7 + 0.5);
     let long = |strength: f64| (volume / strength).sqrt();
     let half = long(0.7) / 2.0;
@@ -205,7 +205,7 @@ fn an_expired_note_is_in_no_result_and_on_no_path() {
         assert!(!keys.contains(&"crash-notes"), "{pipeline}: {keys:?}");
         assert!(pipeline.contains("manifold") || !keys.is_empty(), "{pipeline}");
     }
-    // The only path leads over it.
+    // The only path leads through the excluded note.
     assert_eq!(world.keys("match:\"wal session#1\" | geodesic"), [""; 0]);
 }
 

@@ -1,5 +1,5 @@
-//! Random pipelines of all stages over random graphs: the result is always a set of existing nodes with finite
-//! scores, it is deterministic, and the counts add up.
+//! Random pipelines of all stages over random graphs. The result is always a set of existing nodes with finite scores,
+//! it is deterministic, and the counts add up.
 
 use super::naive::{Graph, graph, state};
 use super::parse;
@@ -135,7 +135,7 @@ proptest! {
         };
         for filter in filters {
             let halves = [run(&format!("all | {filter}")), run(&format!("all | !{filter}"))];
-            // Either both fail because the key does not exist, or neither.
+            // Either both fail because the key does not exist, or neither does.
             let [Some(kept), Some(left)] = halves else {
                 prop_assert_eq!(halves, [None, None], "{}", filter);
                 continue;

@@ -1,5 +1,5 @@
-//! Compares combined passes with a naive evaluator, which knows only the records and runs one stage after the
-//! other, for random pipelines over random graphs.
+//! Compares combined passes with a naive evaluator for random pipelines over random graphs. The evaluator reads only
+//! the records and runs one stage after the other.
 
 use super::sample::World;
 use poc_graph::time::Timestamp;
@@ -144,7 +144,7 @@ impl Graph {
                 let clustering = if possible == 0 { 0.0 } else { joined as f64 / possible as f64 };
                 let interval = f64::from(record.activity.replay_interval.max(1));
                 let overdue = record.activity.replayed.map_or(3.0, |at| {
-                    // One division: equal shares of different intervals tie.
+                    // There is a single division, so that equal shares of different intervals are exactly equal.
                     ((NOW.0 - at.0) as f64 / (86_400_000.0 * interval)).clamp(0.0, 5.0)
                 });
                 let displacement = match outliers.of(at as u32) {
@@ -300,7 +300,7 @@ fn record() -> impl Strategy<Value = Record> {
     })
 }
 
-/// A graph whose nodes may be added in the order of their ids.
+/// A graph whose nodes may or may not be added in the order of their ids.
 pub(super) fn graph(nodes: usize) -> impl Strategy<Value = Graph> {
     (1..=nodes, any::<bool>()).prop_flat_map(|(nodes, shuffled)| {
         let numbers: Vec<usize> = (0..nodes).collect();
@@ -361,7 +361,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(), TestCaseError> {
     let mut world = graph.world();
     world.revisit_on_change = by_version;
-    // They have tests of their own. This test checks that the priority uses them.
+    // Outlier scores have their own tests. This test checks that the priority uses them.
     let (outliers, _) = world.view.outliers(&world.config.structure.options()).unwrap();
     for steps in pipelines {
         let text: Vec<String> =
@@ -391,7 +391,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
-    /// The same with more nodes than fit in one block.
+    /// The same test with more nodes than fit into one block.
     #[test]
     fn passes_over_many_blocks_agree_with_a_naive_run(
         graph in proptest::collection::vec(record(), 2300),

@@ -90,7 +90,7 @@ fn invalid_parameters_are_reported_with_their_place() {
 }
 
 proptest! {
-    /// Whatever a value says, it is the text of one argument: the same as in quotes, and never a stage more.
+    /// A value is always the text of one argument, as if it were quoted, and never adds a stage.
     #[test]
     fn a_value_never_adds_a_stage(
         value in prop_oneof![
@@ -115,7 +115,7 @@ proptest! {
         ] {
             if let Ok(pipeline) = with(text, &[("x", &value)]) {
                 prop_assert_eq!(pipeline.outline().len(), 3, "{} with {:?}: {}", text, value, pipeline);
-                // What it comes to is a pipeline of its own, and the same.
+                // The printed result is a pipeline that parses to the same one.
                 prop_assert_eq!(parse(&pipeline.to_string()).unwrap(), pipeline);
             }
         }

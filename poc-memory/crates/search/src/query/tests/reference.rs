@@ -1,6 +1,6 @@
-//! The section of REFERENCE.md on the pipeline language: prose with examples, and the tables of stages and
-//! fields. All results on the page are computed when it is generated. Another test checks that the examples
-//! of the stages return what their definitions say.
+//! The section of REFERENCE.md on the pipeline language: text with examples, and the tables of stages and fields. All
+//! results in it are computed when it is generated. Another test checks that the examples of the stages return what
+//! their definitions say.
 
 use super::sample::{NOW, World, notes};
 use super::{NAMES, from_parts};

@@ -1,5 +1,4 @@
-//! Any input is either an error or a pipeline, and a pipeline prints as a text that parses to the same
-//! pipeline.
+//! Any input gives either an error or a pipeline, and the printed text of a pipeline parses to the same pipeline.
 
 use super::{from_parts, parse};
 use crate::query::vocabulary;
@@ -85,7 +84,7 @@ proptest! {
 }
 
 proptest! {
-    /// Any terms are searched for literally.
+    /// Terms are always searched for literally.
     #[test]
     fn any_terms(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {
         prop_assume!(terms.iter().any(|term| !term.trim().is_empty()));

@@ -363,7 +363,7 @@ fn saved_pipelines_are_bounded() {
 
 const NAMED: &[&str] = &["@a", "@b", "@c", "@d", "!@a", "@b:x", "@"];
 
-/// A text that may be saved: words of the language, names, and others.
+/// A text that may be saved: words of the language, names and other text.
 fn text(names: &'static [&'static str], min: usize) -> impl Strategy<Value = String> {
     let words: Vec<&'static str> = vocabulary().iter().map(|stage| stage.word).collect();
     let stage = prop_oneof![
@@ -378,8 +378,8 @@ fn text(names: &'static [&'static str], min: usize) -> impl Strategy<Value = Str
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
-    /// Whatever is saved, a pipeline is refused or understood; what is understood prints as what it
-    /// is saved for, and that reads back without any saved one.
+    /// Any saved text is either rejected or parsed. A parsed pipeline prints with its saved
+    /// pipelines expanded, and the printed text parses to the same pipeline without saved ones.
     #[test]
     fn a_parsed_pipeline_prints_its_stages(texts in proptest::collection::vec(text(NAMED, 0), 4), own in text(NAMED, 0)) {
         let pairs: Vec<(&str, &str)> = ["a", "b", "c", "d"].into_iter().zip(texts.iter().map(String::as_str)).collect();
@@ -395,7 +395,7 @@ proptest! {
         prop_assert_eq!(broken, pairs.iter().filter(|(name, _)| names.check(name).is_err()).count());
     }
 
-    /// Texts in the place of their names give the same pipeline.
+    /// Replacing names by their texts gives the same pipeline.
     #[test]
     fn a_name_equals_its_text(inner in text(&["limit:1"], 1), before in text(&["limit:1"], 0), after in text(&["limit:1"], 0)) {
         let names = saved(&[("inner", &inner)]);

@@ -88,9 +88,10 @@ fn sorting_by_visits_takes_the_least_recent_first_by_asc() {
 #[test]
 fn priority_puts_overdue_and_unclustered_nodes_first() {
     let mut world = notes();
-    // Never replayed: 3. session#1 was replayed two days ago with an interval of one: 2. lsm-tree
-    // matters: 3 × 1.5. b-tree, wal and crash-notes are a community; from its middle, where a usual
-    // distance counts a third, crash-notes is the farthest: its edges are the weakest.
+    // A note that was never replayed has overdue 3. session#1 was replayed two days ago with an
+    // interval of one day: 2. lsm-tree has emotion: 3 × 1.5. b-tree, wal and crash-notes are a
+    // community. A typical distance from its centre counts a third, and crash-notes is the farthest
+    // because its edges are the weakest.
     let replayed = Activity {
         replay_interval: 1,
         replayed: Some(Timestamp(NOW.0 - 2 * Span::DAY.0)),
@@ -121,7 +122,7 @@ fn terms_found_in_no_key_are_searched_in_the_text_index() {
     assert_eq!(found, [("b-tree", 0.5), ("lsm-tree", 0.5), ("crash-notes", 0.2)]);
     // `tree` was found in keys, so texts are not searched for it.
     assert_eq!(world.keys("match:xyzzy"), [""; 0]);
-    // Not live, by state and by `expires`.
+    // These are not live, by state or by `expires`.
     assert!(!world.keys("match:old-tree").contains(&"old-tree"));
     assert_eq!(world.keys("match:past"), [""; 0]);
 }
@@ -143,7 +144,7 @@ fn pairs_stay_with_the_set() {
     assert!(!set.pairs.is_empty());
     let communities = world.view.communities(&world.config.structure.options()).0;
     assert!(set.pairs.iter().all(|pair| communities.of(pair.a) != communities.of(pair.b)));
-    // With one probe every pair has the node changed last in it.
+    // With one probe, every pair contains the most recently changed node.
     let (few, explanation) = world.run("interference-pairs,min_sim=0,probes=1");
     assert!(!few.pairs.is_empty() && few.pairs.len() < set.pairs.len());
     let last = world.view.find_key("lsm-tree").unwrap();
@@ -179,7 +180,7 @@ fn a_pair_is_found_despite_similar_nodes_in_the_same_community() {
     deltas.push(Delta::Node(Arc::new(says(50, "the slow query of Monday"))));
     deltas.extend((1..50).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
     let mut world = World::new(NOW, deltas);
-    // Without near-duplicates.
+    // This excludes near-duplicates.
     world.config.cosines.values_mut().for_each(|cosines| cosines.twin = 2.0);
     let (set, _) = world.run("interference-pairs,min_sim=0.5,k=1");
     assert_eq!(set.items.len(), 51);

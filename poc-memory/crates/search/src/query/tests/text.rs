@@ -72,7 +72,7 @@ fn terms_become_the_text_of_a_stage_that_has_none() {
     );
     check_parts(&["it's", "a|b,c"], &[" hybrid |limit:5"], "hybrid:\"it's a|b,c\" | limit:5");
     check_parts(&["b"], &["match"], "match:b");
-    // If the stage is not the first, takes no text or has one, the terms become a `hybrid:` before it.
+    // If the first stage takes no text or already has one, the terms become a `hybrid:` before it.
     check_parts(&["b"], &["limit:5"], "hybrid:b | limit:5");
     check_parts(&["b"], &["confluence,min_sources=1"], "hybrid:b | confluence,min_sources=1");
     // A given text is kept.

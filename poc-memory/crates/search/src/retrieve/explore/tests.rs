@@ -1,4 +1,4 @@
-//! Exploration of a graph of seven notes in a plane, small enough to check by hand.
+//! Exploration of a graph of seven notes in a plane, which is small enough to check by hand.
 
 use super::*;
 use poc_config::Config;
@@ -69,8 +69,8 @@ fn chain() -> World {
 #[test]
 fn a_worked_example() {
     let explored = chain().explore(&[], 2, 1, 12);
-    // Note 0 is where the text points: 1. From there 2 (at a right angle) beats 4 (opposite); the
-    // link from 1 is not followed.
+    // Note 0 has the direction of the text: 1. From there, 2 (at a right angle) beats 4 (opposite).
+    // The link from 1 is not followed.
     assert_eq!(numbers(&explored), [0, 2, 3]);
     let hop = |hop: f64| hop * 0.85f64.ln();
     let second = 1.0 + 0.5f64.ln() + 0.5 * 0.5f64.ln() + hop(1.0);

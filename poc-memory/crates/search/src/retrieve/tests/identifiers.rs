@@ -124,7 +124,7 @@ fn a_note_named_by_its_key_comes_first() {
     let gone = Node { state: State::Superseded, ..keyed(0, "people/lin", "left") };
     let found = World::of(&[gone, keyed(1, "People/Lin", "storage")], &[]).find("people/lin", 2);
     assert!(numbers(&found) == [1] && found.hits[0].by_key, "{found:?}");
-    // The best match of several, and before it the note whose key is the whole query.
+    // The best match of several comes first, but after the note whose key is the whole query.
     let several =
         [keyed(0, "day 2026-11-21", "soup"), keyed(1, "2026-11-21", "rain"), keyed(2, "INC-7", "rain, rain")];
     let world = World::of(&several, &[]);

@@ -1,4 +1,4 @@
-//! What is known of a directory of records without opening it as an engine.
+//! Reads a records directory without opening it as an engine.
 
 use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
@@ -13,15 +13,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Whether a directory has records that were not found damaged.
+/// Whether a directory has records that are not marked as damaged and have the current layout.
 pub(crate) fn is_readable(directory: &Path) -> bool {
     directory.is_dir() && !damage_marker::exists(directory) && !has_earlier_layout(directory)
 }
 
-/// The greatest number of a transaction of which a directory may have changes; 0 when it has none or cannot be read.
+/// The highest number of a transaction whose changes a directory may contain; 0 if it has none or cannot be read.
 ///
 /// # Errors
-/// When there is no space for a copy of what must not be changed.
+/// Fails if there is no space for a temporary copy of files that must not be changed.
 pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
     if let Some(last) = last_mark::read(directory) {
         return Ok(last);
@@ -50,10 +50,11 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
     Ok(newest)
 }
 
-/// A callback for the number of the last transaction of a table, a key, and its value, or `None` for a tombstone.
+/// A callback that receives the number of the last transaction of a table, a key, and its value, or `None` for a
+/// tombstone.
 pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
 
-/// Calls `each` with what is intact in a table that nothing has open, and with nothing of other files.
+/// Calls `each` with the intact records of a table file that is not open. Does nothing for other files.
 pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
     if let Some(table) = table_files::is_table(file).then(|| SortedTable::open(file).ok()).flatten() {
         let seq = table.mark().seq;
@@ -61,7 +62,7 @@ pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
     }
 }
 
-/// The bytes of the files of a directory; 0 if it is missing.
+/// The total size of the files in a directory, in bytes; 0 if it is missing.
 pub(crate) fn size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     let length = |entry: fs::DirEntry| match entry.metadata() {
@@ -72,12 +73,12 @@ pub(crate) fn size(directory: &Path) -> u64 {
     entries.flatten().map(length).sum()
 }
 
-/// Deletes a directory that an engine of this process still has open and never uses again.
+/// Deletes a directory that an abandoned engine of this process still has open.
 ///
 /// # Errors
-/// When it cannot be deleted.
+/// Fails if the directory cannot be deleted.
 pub(crate) fn delete_open(directory: &Path) -> io::Result<()> {
-    // A file that is open keeps its space after it is deleted.
+    // An open file keeps its space after it is deleted, so the files are truncated first.
     truncate_files(directory)?;
     fs::remove_dir_all(directory)
 }

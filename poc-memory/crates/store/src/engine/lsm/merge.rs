@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Version {
-    /// How many of the newest tables are due to be merged: each further table that is at most 1.5 times as long as all newer
-    /// ones together. So a record is rewritten a logarithmic number of times.
+    /// The number of newest tables that are due to be merged: each further table is included if it is at most 1.5 times
+    /// as long as all newer ones together. A record is therefore rewritten a logarithmic number of times.
     pub(super) fn due_to_merge(&self) -> Option<usize> {
         let (mut sum, mut count) = (self.tables.first()?.table.length(), 1);
         while let Some(next) = self.tables.get(count)
@@ -26,7 +26,7 @@ impl Version {
 }
 
 impl LsmState {
-    /// Merges tables while that is due and the engine is not closing.
+    /// Merges tables until no merge is due or the engine is closing.
     pub(super) fn merge_while_due(&self) -> Result<()> {
         while !self.is_closing.load(Ordering::SeqCst) {
             let current = self.current();
@@ -36,7 +36,7 @@ impl LsmState {
         Ok(())
     }
 
-    /// Merges the newest tables into one, unless the engine closes before.
+    /// Merges the newest `count` tables into one, unless the engine closes first.
     pub(super) fn merge(&self, current: &Version, count: usize) -> Result<()> {
         let (merged, older) = current.tables.split_at(count);
         let (Some(newest), Some(oldest)) = (merged.first(), merged.last()) else { return Ok(()) };
@@ -51,7 +51,7 @@ impl LsmState {
             if self.is_closing.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            // Below a table that is not the oldest one, an older value would appear again.
+            // Tombstones are kept unless the oldest table is included: without them, an older value would reappear.
             if !value.is_empty() || !older.is_empty() {
                 writer.push(&key, &value)?;
             }
@@ -67,10 +67,10 @@ impl LsmState {
             let Some(at) = at else { return };
             current.tables.splice(at..at + count, [Run { generations, table }]);
         });
-        // The next open deletes what is left. An engine that is given up deletes nothing by name: the directory may belong to
-        // its successor by now.
+        // The next open deletes leftovers. An abandoned engine deletes nothing by name, because the directory may
+        // already belong to its successor.
         for path in obsolete.iter().filter(|_| !self.is_closing.load(Ordering::SeqCst)) {
-            // Whoever reads one has it open.
+            // Current readers have the file open and are not affected.
             let _ = fs::remove_file(path);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Merges sorted records of several sources.
+//! Merges the sorted records of several sources.
 
 use crate::engine::EngineError;
 use crate::engine::sorted_table::StoredRecord;
@@ -6,13 +6,13 @@ use std::iter::Peekable;
 
 type Record = Result<StoredRecord, EngineError>;
 
-/// The records of several sources, sorted by key. Of the same key, the source that was added first wins. After an error
-/// the iteration ends.
+/// The records of several sources, sorted by key. If sources have the same key, the source that was added first wins.
+/// The iteration ends after an error.
 #[derive(Default)]
 pub(super) struct MergeIterator<'a>(Vec<Peekable<Box<dyn Iterator<Item = Record> + 'a>>>);
 
 impl<'a> MergeIterator<'a> {
-    /// Adds a source that is older than those before.
+    /// Adds a source that is older than all sources added so far.
     pub(super) fn add(&mut self, records: impl Iterator<Item = Record> + 'a) {
         let boxed: Box<dyn Iterator<Item = Record> + 'a> = Box::new(records);
         self.0.push(boxed.peekable());

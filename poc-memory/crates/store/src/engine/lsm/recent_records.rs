@@ -1,4 +1,4 @@
-//! The newest records, which are in sled.
+//! The newest records, which are stored in sled.
 
 use crate::engine::Engine as _;
 use crate::engine::sled::SledEngine;
@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// sled's records. The folder is deleted when the last reader is done with it, if a table has the records.
+/// The records in a folder of sled. After a table has taken over the records, the folder is deleted when its last
+/// reader ends.
 pub(super) struct RecentRecords {
     pub(super) engine: SledEngine,
-    /// Bytes written to sled.
+    /// The number of bytes written to sled.
     pub(super) bytes: AtomicUsize,
-    // The last field: fields drop in order, and sled must be closed before its folder is deleted.
+    // This must be the last field: fields drop in order, and sled must be closed before its folder is deleted.
     pub(super) folder: RecentFolder,
 }
 
@@ -26,18 +27,18 @@ impl Drop for RecentFolder {
         if self.is_obsolete.load(Ordering::SeqCst)
             && let Err(error) = fs::remove_dir_all(&self.path)
         {
-            // The next open deletes it.
+            // The next open deletes the folder.
             tracing::debug!("`{}` cannot be deleted: {error}", self.path.display());
         }
     }
 }
 
-/// sled's folder for the changes after a generation.
+/// The path of sled's folder for the changes after a generation.
 pub(super) fn recent_folder(directory: &Path, generation: u64) -> PathBuf {
     directory.join(format!("recent.{generation}"))
 }
 
-/// Opens a folder of sled.
+/// Opens one of sled's folders.
 pub(super) fn open_recent(path: PathBuf, is_copy: bool) -> Result<RecentRecords> {
     let engine = if is_copy { SledEngine::open_copy(&path)? } else { SledEngine::open(&path)? };
     let mut bytes = 0;

@@ -1,7 +1,7 @@
-//! The names of the tables in a directory.
+//! The file names of the tables in a directory.
 //!
-//! Each new table is a generation of its own. A merged table contains the generations of its sources. If a crash prevents
-//! their deletion, the next open recognises them as obsolete.
+//! Each new table is a generation of its own. A merged table contains the generations of its sources. If a crash
+//! prevents the deletion of the sources, the next open recognises them as obsolete.
 
 use super::recent_records::recent_folder;
 use crate::disk;
@@ -12,12 +12,12 @@ use std::path::Path;
 
 const EXTENSION: &str = "table";
 
-/// Whether a file is a table by its name.
+/// Whether a file has the name of a table.
 pub(super) fn is_table(file: &Path) -> bool {
     file.extension().is_some_and(|own| own == EXTENSION)
 }
 
-/// Consecutive generations, both ends included.
+/// A range of consecutive generations, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Generations {
     pub(super) first: u64,
@@ -25,12 +25,12 @@ pub(super) struct Generations {
 }
 
 impl Generations {
-    /// A single one.
+    /// A single generation.
     pub(super) fn one(generation: u64) -> Generations {
         Generations { first: generation, last: generation }
     }
 
-    /// The name of the file.
+    /// The name of the table file with these generations.
     pub(super) fn file_name(self) -> String {
         format!("{:08}-{:08}.{EXTENSION}", self.first, self.last)
     }
@@ -46,11 +46,11 @@ impl Generations {
     }
 }
 
-/// Finds the tables of a directory, the newest first, and deletes what is obsolete: tables that others contain, files of
+/// Finds the tables of a directory, newest first. Deletes obsolete files: tables contained in other tables, files of
 /// interrupted writes, and sled's folders of earlier generations.
 ///
 /// # Errors
-/// [`EngineError::Damaged`] when a table is missing.
+/// [`EngineError::Damaged`] if a table is missing.
 pub(super) fn read(directory: &Path) -> Result<Vec<Generations>, EngineError> {
     let failed = |source| EngineError::Directory { directory: directory.to_owned(), source };
     let entries =

@@ -42,7 +42,7 @@ fn names(folder: &TempDir) -> BTreeSet<String> {
     names.filter(|name| name.contains('.')).collect()
 }
 
-/// As if the machine had stopped while the folder was open.
+/// Simulates a power failure while the folder was open.
 fn cut_power(folder: &TempDir, engine: LsmEngine) {
     engine.finish_merging();
     let recent = engine.state.current().recent.as_ref().map(|recent| recent.folder.path.clone());
@@ -75,7 +75,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// After a power cut, the engine has the state of its mark, from which the log completes it.
+    /// After a power failure, the engine has the state of its mark, from which the log completes
+    /// it.
     #[test]
     fn the_contents_are_those_of_the_mark(steps in proptest::collection::vec(step(), 1..40)) {
         let folder = tempfile::tempdir().unwrap();
@@ -142,7 +143,7 @@ proptest! {
     }
 }
 
-/// Applies changes that become a table. Returns them.
+/// Applies and returns enough changes to become a table.
 fn filled(engine: &LsmEngine, seq: u64) -> Contents {
     let put = |number: u64| {
         let number = number + 1000 * seq;
@@ -204,7 +205,8 @@ fn deleted_records_take_no_space_in_the_oldest_table() {
     assert_eq!(engine.mark().unwrap().seq, 2);
 }
 
-/// A crash between any two steps of a merge or of a new table leaves old files beside the new ones.
+/// A crash between any two steps of a merge or of writing a table leaves old files beside the new
+/// ones.
 #[test]
 fn what_a_crash_leaves_behind_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +279,7 @@ fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
     );
 }
 
-/// No file has a value that was overwritten or deleted.
+/// No file contains a value that was overwritten or deleted.
 #[test]
 fn rewritten_records_have_no_obsolete_values() {
     let folder = tempfile::tempdir().unwrap();
@@ -304,7 +306,7 @@ fn rewritten_records_have_no_obsolete_values() {
     assert_eq!(found, expected);
 }
 
-/// As when the directory cannot be synced after the file got its name.
+/// The directory cannot be synced after the file got its name.
 #[test]
 fn a_table_that_is_not_completed_is_not_left_behind() {
     let folder = tempfile::tempdir().unwrap();
@@ -321,7 +323,7 @@ fn a_table_that_is_not_completed_is_not_left_behind() {
     assert_eq!(names(&folder).len(), 1, "only what is in the way");
 }
 
-/// Readers look for records that never change while tables are written and merged.
+/// Readers look up records that never change while tables are written and merged.
 #[test]
 fn readers_find_every_record_while_tables_change() {
     let folder = tempfile::tempdir().unwrap();

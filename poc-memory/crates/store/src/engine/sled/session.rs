@@ -1,35 +1,37 @@
-//! Whether sled's files can be trusted after a crash of the whole machine.
+//! Detects whether sled's files can be trusted after a crash of the whole machine.
 //!
-//! sled never calls fsync. A killed process loses nothing by that, since the system keeps what was
-//! written; a machine that loses power may keep any part of it. So a mark names the boot of the
-//! machine in which the directory was opened. It is removed at a clean close, once everything is
-//! synced; found with another boot in it, the directory is emptied and filled from the log.
+//! sled never calls fsync. A killed process loses nothing, because the operating system keeps what
+//! was written. A machine that loses power may keep an arbitrary part of it. A mark file therefore
+//! names the boot of the machine in which the directory was opened. It is removed at a clean close,
+//! after everything was synced. If an open finds the mark of another boot, the directory is emptied
+//! and filled from the log.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const MARK: &str = "open-since-boot";
-/// Linux's name for the current boot; elsewhere the file is missing and no mark is set.
+/// Linux's identifier of the current boot. On other systems the file is missing and no mark is
+/// written.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Whether the machine has not stopped while the directory was open.
+/// Whether the machine did not stop while the directory was open.
 pub(in crate::engine) fn survived(directory: &Path) -> bool {
     survived_until(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
 }
 
-/// The same in a given boot of the machine, if that is known.
+/// Like [`survived`], for a given boot of the machine; `None` if the boot is unknown.
 fn survived_until(directory: &Path, boot: Option<&str>) -> bool {
     fs::read_to_string(directory.join(MARK)).ok().is_none_or(|since| boot == Some(since.as_str()))
 }
 
-/// The time from open to close.
+/// The time between opening and closing a directory.
 pub(super) struct Session {
     directory: PathBuf,
 }
 
 impl Session {
-    /// Starts in the current boot of the machine.
+    /// Marks the directory as open in the current boot of the machine.
     pub(super) fn start(directory: &Path) -> io::Result<Session> {
         Session::start_in(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
     }
@@ -45,7 +47,7 @@ impl Session {
             }
             fs::create_dir_all(directory)?;
             if !mark.exists() {
-                // A mark without a boot would look like one of another boot.
+                // An incomplete mark would look like one of another boot.
                 write(&mark, boot).inspect_err(|_| drop(fs::remove_file(&mark)))?;
             }
             File::open(directory)?.sync_all()?;
@@ -64,7 +66,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A mark that is left behind only costs a rebuild after a power cut.
+        // A leftover mark only costs a rebuild after a power failure.
         if let Err(error) = self.end() {
             tracing::debug!("the record engine's files could not be synced: {error}");
         }

@@ -32,7 +32,7 @@ fn opening_waits_for_a_lock_that_is_about_to_be_released() {
     let first = engine(&folder).unwrap();
     std::thread::scope(|scope| {
         let second = scope.spawn(|| engine(&folder).map(drop));
-        // The second opener is refused at least once, or comes late and finds it free: both are well.
+        // The second opener is refused at least once, or comes late and finds the lock free. Both are fine.
         drop(first);
         second.join().unwrap().unwrap();
     });

@@ -1,8 +1,9 @@
-//! Writes changes of records as blocks, each of which is one write of sled.
+//! Writes changes of records as blocks, each with a single write to sled.
 //!
-//! A reader may look for a record at any time, and a crash may end the writes after any of them. So a record that moves
-//! to another block is written there first and removed from its old block afterwards. Until then, or for ever after a
-//! crash, the old block ends with records that belong into the new one. They lie beyond its upper bound, where nobody
+//! Readers may look up a record at any time, and a crash may end the writes after any of them. A record that moves to
+//! another block is therefore written there first and removed from its old block afterwards. Until then, or permanently
+//! after a crash, the old block ends with records that belong to the new one. They are beyond its upper bound, where no
+//! reader looks.
 //! looks for them.
 
 use super::{MARK_KEY, SledEngine, UNFINISHED_KEY, block_key, encode_mark};
@@ -14,7 +15,7 @@ use std::ops::Bound;
 type Write<'a> = &'a mut dyn FnMut(Put) -> Result<()>;
 
 impl SledEngine {
-    /// Writes changes. [`UNFINISHED_KEY`] says that they are incomplete, from the first write until the last.
+    /// Writes changes. [`UNFINISHED_KEY`] marks them as incomplete from the first write to the last.
     pub(super) fn write_changes(&self, changes: &[Put], mark: Mark, write: Write<'_>) -> Result<()> {
         let sorted = sorted(changes);
         let mut left: &[Put] = &sorted;
@@ -36,20 +37,20 @@ impl SledEngine {
         write((UNFINISHED_KEY.to_vec(), None))
     }
 
-    /// Writes the blocks that take the place of the one with this smallest key.
+    /// Writes the blocks that replace the block with this smallest key.
     fn replace_block(&self, lower: &[u8], blocks: Vec<EncodedBlock>, write: Write<'_>) -> Result<()> {
         if blocks.is_empty() {
             return self.remove_block(lower, write);
         }
-        // The first one takes the place of the old block, and is written last.
+        // The first block overwrites the old one, so it is written last.
         for (at, (first, block)) in blocks.into_iter().enumerate().rev() {
             write((block_key(if at == 0 { lower } else { &first }), Some(block)))?;
         }
         Ok(())
     }
 
-    /// Removes an empty block. Its keys belong to the block before from then on, so that one may not end with records
-    /// that an interrupted write has left.
+    /// Removes an empty block. Its keys then belong to the previous block, which must not end with records that an
+    /// interrupted write has left.
     fn remove_block(&self, lower: &[u8], write: Write<'_>) -> Result<()> {
         let key = block_key(lower);
         // The first block has the empty key.
