@@ -29,33 +29,36 @@ pub(crate) struct Backup {
 /// What a backup wrote.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackupOutput {
-    /// The name of the generation.
+    /// Name of the generation, as `restore` takes it.
     generation: String,
     /// Whether the newest generation has the same content already, so that nothing was written.
     unchanged: bool,
-    /// Sequence number of its last transaction.
+    /// Sequence number of the last transaction in the generation.
     seq: u64,
-    /// When it began.
+    /// When the backup began.
     at: Timestamp,
-    /// Notes in use, of all tenants.
+    /// Number of live notes of all tenants.
     notes: u64,
-    /// All files of the generation.
+    /// Total size of all files of the generation in bytes.
     total_bytes: u64,
+    /// Number of files that were copied into the backup.
     copied_files: u64,
+    /// Total size of the copied files in bytes.
     copied_bytes: u64,
-    /// Files that an earlier generation already had.
+    /// Number of files that an earlier generation already had and that were linked, not copied.
     linked_files: u64,
+    /// Total size of those files in bytes.
     linked_bytes: u64,
     /// Damaged or missing files of earlier generations, which were copied again.
     #[serde(default)]
     damaged: Vec<String>,
-    /// Generations that were deleted.
+    /// Old generations that were deleted because of `keep`.
     #[serde(default)]
     removed: Vec<String>,
     /// Generations with changes that this memory lacks, such as those of another copy of it. They are not deleted.
     #[serde(default)]
     diverged: Vec<String>,
-    /// What was left out because it is not a file.
+    /// Paths that were left out because they are neither files nor folders.
     #[serde(default)]
     left_out: Vec<PathBuf>,
 }

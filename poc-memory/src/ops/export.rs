@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What no export has.
+/// What an export leaves out, as a clause for the messages.
 const LEFT_OUT: &str =
     "left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` has them";
 
@@ -32,7 +32,9 @@ pub(crate) struct Export {
 /// What was exported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ExportOutput {
+    /// Number of exported notes.
     nodes: u64,
+    /// Number of exported edges.
     edges: u64,
     /// How many other tenants have notes, which are not part of this export. Only set for a request without a
     /// tenant.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Single notes listed for a person.
+/// Maximum number of notes listed one by one in the text for a person.
 const SHOWN: usize = 20;
 
 /// Synchronise with the remote. Notes that only the remote has are pulled, notes that only this memory has
@@ -49,9 +49,11 @@ pub(crate) struct RemoteSyncOutput {
 /// Links between notes of both stores.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Links {
+    /// Links copied from the remote.
     pulled: u64,
     /// Deleted in either store because it was deleted in the other.
     deleted: u64,
+    /// Links copied to the remote.
     pushed: u64,
 }
 
@@ -74,7 +76,7 @@ struct SyncPlan {
     push: Vec<SyncNote>,
 }
 
-/// A note, identified in the store that has it.
+/// A note, named as in the store that has it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SyncNote {
     id: NodeId,
