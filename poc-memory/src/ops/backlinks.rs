@@ -31,7 +31,7 @@ pub(crate) struct Backlinks {
 pub(crate) struct BacklinksOutput {
     /// Key of the note.
     key: String,
-    /// The last changed first.
+    /// The notes, the last changed first.
     backlinks: Vec<Backlink>,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
@@ -52,7 +52,7 @@ struct Backlink {
     reasons: Vec<String>,
 }
 
-/// How one note leads to another.
+/// The connections by which one note leads to another.
 #[derive(Default)]
 struct Connection {
     by: Vec<String>,

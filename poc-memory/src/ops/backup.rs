@@ -29,7 +29,7 @@ pub(crate) struct Backup {
 /// What a backup wrote.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackupOutput {
-    /// Name of the generation, as `restore` takes it.
+    /// Name of the generation: its last sequence number and its time.
     generation: String,
     /// Whether the newest generation has the same content already, so that nothing was written.
     unchanged: bool,

@@ -27,19 +27,19 @@ pub(crate) struct Compact {
 /// What a compaction did.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CompactOutput {
-    /// Where the history begins now: states since then can be shown, and changes after it undone. Missing when it has
-    /// everything.
+    /// Where the history begins now: later states can be shown, and later changes can be undone. Absent if
+    /// the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
-    /// Changes of all tenants that were dropped.
+    /// Number of changes of all tenants that were dropped.
     dropped_changes: u64,
-    /// Size of the log before.
+    /// Size of the log before the compaction, in bytes.
     former_log_bytes: u64,
-    /// Size of the log after.
+    /// Size of the log after the compaction, in bytes.
     log_bytes: u64,
-    /// Size of the records before.
+    /// Size of the records before the compaction, in bytes.
     former_record_bytes: u64,
-    /// Size of the records after.
+    /// Size of the records after the compaction, in bytes.
     record_bytes: u64,
 }
 

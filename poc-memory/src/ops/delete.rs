@@ -39,10 +39,11 @@ pub(crate) struct DeleteOutput {
     key: String,
     /// The number of the change, which `undo` takes.
     seq: u64,
-    /// For how long it can be undone at least: `all` for ever, else a duration. Missing after an erasure.
+    /// The minimum time for which the deletion can be undone: `all` for ever, otherwise a duration. Absent
+    /// after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,
-    /// Edges that were deleted with it.
+    /// Number of edges that were deleted with it.
     edges: usize,
     /// Keys of the notes that agents had derived from it alone, which were deleted, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +70,7 @@ impl Op for Delete {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let deleted = ctx.memory.store.transact(cause, |tx| {
-            // What is deleted is named exactly.
+            // Only the exact name counts, so that a near match never deletes another note.
             let node = resolve::exact(tx, &self.node)?
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             ctx.require_visible(&node, "node")?;

@@ -36,7 +36,7 @@ pub(crate) struct Duplicates {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DuplicatesOutput {
     pairs: Vec<DuplicatePair>,
-    /// How many more pairs there are.
+    /// Number of further pairs, which are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     as_of: AsOf,
@@ -53,7 +53,7 @@ struct DuplicatePair {
     older: HitNote,
     /// The newer note.
     newer: HitNote,
-    /// The share of words that both have, of those that either has, 0 to 1.
+    /// Jaccard similarity of their words: the share of all words that both have, 0 to 1.
     words: f64,
     /// Whether the titles are equal, ignoring case.
     same_title: bool,

@@ -105,7 +105,7 @@ pub struct Ctx<'a> {
     pub memory: &'a Memory,
     /// The surrounding process: the agents and, in the daemon, the daemon itself.
     pub host: &'a dyn Host,
-    /// On whose behalf.
+    /// The caller on whose behalf the op runs.
     pub actor: Actor,
     /// Whether the caller may write. If not, ops that write are refused, and ops that read leave no trace,
     /// not even a use count.

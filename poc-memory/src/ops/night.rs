@@ -73,7 +73,7 @@ pub(crate) struct AgentNight {
     actions: Vec<NightAction>,
     /// Number of actions that wait for a decision.
     proposed: usize,
-    /// Number of actions that were refused, by a check or by a person.
+    /// Number of actions that were refused by a check, such as the permit.
     refused: usize,
     /// Input and output tokens of its calls, as far as reported.
     tokens: u64,

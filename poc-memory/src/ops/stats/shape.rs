@@ -29,8 +29,8 @@ pub(super) struct Shape {
     /// Age of each figure derived from the whole graph, in changes of the graph: 0 is up to date, null is not
     /// computed yet.
     ages: BTreeMap<String, Option<u64>>,
-    /// Exponent of the power law that fits the degrees from `power_law_least` on; null if too few notes have
-    /// that degree.
+    /// Exponent α, above 1, of the power law fitted to the degrees of at least `power_law_least`; null if
+    /// fewer than two different degrees occur.
     power_law_alpha: Option<f64>,
     /// The degree from which on the power law fits.
     power_law_least: Option<u32>,

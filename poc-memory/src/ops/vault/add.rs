@@ -29,7 +29,7 @@ pub(crate) struct VaultAdd {
 /// A new vault, and what its first sync did.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VaultAddOutput {
-    /// Its name.
+    /// Name of the vault, unique in the tenant.
     name: String,
     folder: PathBuf,
     sync: VaultSyncOutcome,
