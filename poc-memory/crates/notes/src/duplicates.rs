@@ -23,11 +23,11 @@ pub struct NotePair {
     pub newer: NodeId,
     /// The share of words that both have, of those that either has (Jaccard), 0 to 1.
     pub words: f64,
-    /// Whether the titles that somebody chose are equal, ignoring case.
+    /// Whether both notes have titles of their own (not derived from the body) that are equal, ignoring case.
     pub same_title: bool,
-    /// Words that only the older note has, in its order, without repeats.
+    /// Words that only the older note has, in its order, without repeats, at most 20.
     pub only_older: Vec<String>,
-    /// Words that only the newer note has, in its order, without repeats.
+    /// Words that only the newer note has, in its order, without repeats, at most 20.
     pub only_newer: Vec<String>,
 }
 

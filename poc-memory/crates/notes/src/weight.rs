@@ -16,9 +16,9 @@ use std::str::FromStr;
 /// How a weight changes: `2.5` sets it, `+0.3` and `-0.3` move it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightChange {
-    /// To this weight.
+    /// Sets the weight to this value.
     To(f64),
-    /// By this much.
+    /// Adds this amount, which may be negative.
     By(f64),
 }
 

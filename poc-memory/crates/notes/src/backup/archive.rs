@@ -1,8 +1,8 @@
 //! A backup in one file: a tar archive of one generation, in a folder of its name. `tar -xf` makes a backup folder of it.
 //!
-//! The manifest is first in the archive. A generation is written as in a backup folder, into a folder beside the archive,
-//! and packed from there. What is read may come from anybody: it has regular files only, all of one generation and all
-//! listed in its manifest.
+//! The manifest is the first file in the archive. A generation is first written into a folder beside the
+//! archive, as in a backup folder, and packed from there. An archive may come from anybody, so reading
+//! accepts only regular files of one generation that its manifest lists.
 
 use super::backup_places;
 use super::create::{
@@ -25,7 +25,7 @@ use std::io::{self, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
-/// How much of a manifest is read: 200 bytes for each of five million files.
+/// Maximum size of a manifest in bytes: about 200 bytes for each of five million files.
 const MAX_MANIFEST: u64 = 1 << 30;
 
 /// Whether a backup to this path is an archive: an existing file, or a new one whose name ends in `.tar`.
@@ -61,7 +61,7 @@ pub fn create_archive(
     Ok(report)
 }
 
-/// The file that a path leads to: an archive behind a symbolic link is replaced, and not the link.
+/// The file that a path leads to. An archive behind a symbolic link is replaced; the link stays.
 fn resolved(file: &Path) -> Result<PathBuf> {
     if fs::symlink_metadata(file).is_ok() {
         return file.canonicalize().map_err(|error| unusable(file, "found", &error));
@@ -69,7 +69,7 @@ fn resolved(file: &Path) -> Result<PathBuf> {
     Ok(file.to_owned())
 }
 
-/// Refuses to replace what cannot be read, or states that the store does not have.
+/// Refuses to replace an archive that cannot be read or that has states which the store lacks.
 fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> {
     let refused = |why: String| {
         Err(Error::conflict(format!("`{}` is not replaced: {why}", earlier.path.display()))
@@ -86,14 +86,14 @@ fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> 
     Ok(())
 }
 
-/// The folder beside an archive in which the next one is prepared, locked. It is deleted when this is dropped.
+/// The locked folder beside an archive in which the next archive is prepared. It is deleted on drop.
 struct Preparation {
     folder: PathBuf,
     _lock: File,
 }
 
 impl Preparation {
-    /// Begins, and deletes what an interruption has left.
+    /// Begins a preparation, and deletes the leftovers of an interrupted one.
     fn begin(file: &Path) -> Result<Preparation> {
         let mut name = OsString::from(".");
         name.push(file.file_name().unwrap_or_default());
@@ -115,7 +115,7 @@ impl Preparation {
         self.folder.join("archive.tar")
     }
 
-    /// Deletes its own files, and nothing else that may be there.
+    /// Deletes the files of the preparation, and no other files in its folder.
     fn clear(&self) -> Result<()> {
         files::remove(&self.generations())?;
         files::remove(&self.archive())
@@ -145,7 +145,7 @@ impl Preparation {
         }
         let packed = self.archive();
         pack(&self.generations().join(&report.name), &report.name, &report.manifest, &packed, &mut meter)?;
-        // All of it is read back, also the manifest.
+        // The whole archive is read back, including the manifest.
         let problems = match generation(&packed)?.manifest {
             Ok(manifest) if manifest == report.manifest => problems(&packed, &manifest, &mut meter)?,
             Ok(_) => vec!["its manifest is another".to_owned()],
@@ -165,7 +165,7 @@ impl Preparation {
 
 impl Drop for Preparation {
     fn drop(&mut self) {
-        // What cannot be deleted now is deleted by the next backup. The lock is held meanwhile, and goes last.
+        // The next backup deletes what cannot be deleted now. The lock is released last.
         let _ = self.clear();
         let _ = fs::remove_file(self.folder.join(generations::LOCK));
         let _ = fs::remove_dir(&self.folder);
@@ -245,7 +245,7 @@ pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter
                     problems.extend(difference.map(|difference| format!("`{}` {difference}", file.path)));
                 }
                 Err(error) => {
-                    // The disk cannot read it any more, which counts as damage; or the operation ends.
+                    // A read error counts as damage, unless the operation was cancelled.
                     meter.add(0)?;
                     problems.push(error.message);
                     return Ok(problems);
@@ -285,12 +285,12 @@ pub(super) fn each_file(
     Ok(())
 }
 
-/// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. Damaged content is found
-/// when that is checked.
+/// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. The content is
+/// checked afterwards, as that of any generation.
 ///
 /// # Errors
-/// `internal` when the archive breaks off, or has anything that its manifest does not list; `unavailable` when it cannot be
-/// read, or the folder not be written.
+/// `internal` when the archive is truncated or contains files that its manifest does not list; `unavailable`
+/// when the archive cannot be read or the folder cannot be written.
 pub(super) fn unpack(
     generation: &BackupGeneration,
     folder: &Path,
@@ -330,7 +330,7 @@ struct Files<'a> {
     entries: tar::Entries<'a, BufReader<File>>,
     /// The generation.
     generation: Option<String>,
-    /// The last file, for messages.
+    /// The path of the last file, for messages.
     last: Option<String>,
 }
 
@@ -384,19 +384,19 @@ fn names(entry: &Entry<'_, BufReader<File>>) -> Option<(String, String)> {
         return None;
     }
     let path = String::from_utf8(entry.path_bytes().into_owned()).ok()?;
-    // The text itself: a `Path` overlooks empty and repeated separators.
+    // Checks the text itself, because a `Path` ignores empty parts and repeated separators.
     let is_inside = path.split('/').all(|part| !["", ".", ".."].contains(&part));
     let (generation, below) = path.split_once('/')?;
     is_inside.then(|| (generation.to_owned(), below.to_owned()))
 }
 
-/// A file of an archive, and what the manifest says of it; `None` for the manifest's own files.
+/// A file of an archive with its entry in the manifest; `None` for the files of the manifest itself.
 type ListedFile<'a, 'm> = (ArchivedFile<'a>, Option<&'m BackupFile>);
 
 /// The files of an archive that its manifest lists, each once.
 struct ListedFiles<'a, 'm> {
     files: Files<'a>,
-    /// What is not read yet.
+    /// The listed files that were not read yet, by path.
     missing: BTreeMap<&'m str, &'m BackupFile>,
     /// The files of the manifest itself that are not read yet.
     own: Vec<&'static str>,

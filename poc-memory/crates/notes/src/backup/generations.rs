@@ -10,10 +10,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The name of the file by which a folder is locked.
+/// Name of the lock file of a backup folder.
 pub(super) const LOCK: &str = "lock";
 
-/// What the names of unfinished generations, and of those being deleted, begin with.
+/// Prefix of the names of unfinished generations and of those that are being deleted.
 const PARTIAL: &str = "partial-";
 
 /// A complete generation.
@@ -21,13 +21,13 @@ const PARTIAL: &str = "partial-";
 pub struct BackupGeneration {
     /// The name of its folder: `SEQ-TIME`.
     pub name: String,
-    /// The folder, or the archive that has it.
+    /// The folder of the generation, or the archive that contains it.
     pub path: PathBuf,
     /// The last transaction, from the name.
     pub seq: u64,
     /// When the backup began, from the name.
     pub at: Timestamp,
-    /// What it contains, or why that cannot be read.
+    /// The manifest, or why it cannot be read.
     pub manifest: Result<BackupManifest, String>,
 }
 
@@ -46,8 +46,8 @@ impl BackupGeneration {
         Some(BackupGeneration { name, path, seq, at, manifest })
     }
 
-    /// The files that are missing or have another length, one line each, without reading them; empty in an archive, whose
-    /// files have no lengths of their own.
+    /// The files that are missing or have another length, one line each. Reads only their lengths; empty for
+    /// an archive, whose files cannot be checked in this way.
     pub fn incomplete_files(&self) -> Vec<String> {
         let Some(manifest) = self.manifest.as_ref().ok().filter(|_| !self.path.is_file()) else {
             return Vec::new();
@@ -124,7 +124,7 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     Ok(found)
 }
 
-/// Sorts generations, newest first. If a manifest is damaged, the number of its transactions tells its place.
+/// Sorts generations, newest first. A generation with a damaged manifest is sorted by its sequence number.
 fn sort(generations: &mut [BackupGeneration]) {
     let numbers: Vec<(u64, u64)> = generations
         .iter()
@@ -164,7 +164,7 @@ pub(super) fn partial(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{PARTIAL}{name}"))
 }
 
-/// Deletes what interrupted backups left behind. The caller holds the lock.
+/// Deletes the unfinished generations of interrupted backups. The caller must hold the lock.
 pub(super) fn remove_partial(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(|error| unusable(folder, "read", &error))? {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
@@ -177,7 +177,7 @@ pub(super) fn remove_partial(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a generation. It is renamed first, so that an interruption leaves no incomplete one.
+/// Deletes a generation. It is renamed first, so that an interruption leaves no incomplete generation behind.
 pub(super) fn remove(folder: &Path, generation: &BackupGeneration) -> Result<()> {
     let doomed = partial(folder, &generation.name);
     let removed = fs::rename(&generation.path, &doomed)
@@ -192,7 +192,7 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| unusable(&path, "written", &error))?;
-    // One that ended meanwhile may have deleted the file, and a third may have made another.
+    // Another backup may have deleted the lock file meanwhile, and a third one may have created a new one.
     let id = |found: fs::Metadata| FileId::of(&found);
     let is_current = || file.metadata().map(id).ok() == fs::metadata(&path).map(id).ok();
     match file.try_lock() {

@@ -35,10 +35,10 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
     generations.iter().map(check).collect()
 }
 
-/// Checks files, and remembers those with several names.
+/// Checks files, and remembers the results of files that have several names.
 pub(super) struct Checker<'a> {
     meter: Meter<'a>,
-    /// What is expected of a file, and the problem.
+    /// The expected hash of each checked file, and its problem, if any.
     known: BTreeMap<FileId, (String, Option<String>)>,
 }
 
@@ -143,9 +143,9 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Names the first transaction that no segment has; `None` if the segments are those of one log from its beginning.
+/// Names the first transaction that is in no segment; `None` if the segments form a log without gaps.
 pub(super) fn gap(manifest: &BackupManifest) -> Option<String> {
-    // A compacted log begins with the state after its base, in as many transactions as that takes.
+    // A compacted log begins with transactions that contain the state after its base.
     let first = manifest.log.first().map_or(1, |segment| segment.first);
     let mut next = if manifest.base > 0 && first <= manifest.base { first } else { 1 };
     for segment in &manifest.log {

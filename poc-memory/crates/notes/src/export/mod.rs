@@ -15,12 +15,12 @@ use poc_graph::{NodeId, View, cancellation};
 use std::io::Write;
 use std::path::Path;
 
-/// How much was written.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportReport {
-    /// Nodes.
+    /// Number of exported nodes.
     pub nodes: u64,
-    /// Edges.
+    /// Number of exported edges.
     pub edges: u64,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct VaultNote {
     pub(crate) session: Option<String>,
     /// Properties that were left out because of their value, with the reason.
     pub(crate) warnings: Vec<Error>,
-    /// What surrounds its text.
+    /// The frame: everything in the file around its text.
     pub(crate) frame: Option<MarkdownFrame>,
 }
 
