@@ -20,7 +20,7 @@ mod consolidation_run;
 
 use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
 
-/// Delay before an agent is polled again whose ledger could not be read.
+/// Delay before the next poll of an agent whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
 
 /// A slot, rerun or set of changes that is to be run.
@@ -30,7 +30,7 @@ pub struct Slot {
     pub agent: String,
     /// The trigger of the run.
     pub trigger: Trigger,
-    /// Whether it is caught up late.
+    /// Whether the slot is caught up after its time.
     pub late: bool,
 }
 
@@ -65,7 +65,7 @@ impl Scheduler {
         pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
         if tick.now < self.last_poll {
-            // Their delay refers to a time that is now far ahead.
+            // The clock went back, so the delays refer to times that are now far ahead.
             self.delayed.clear();
         }
         let spread = memory.config.agents.catch_up_spread;
@@ -162,7 +162,7 @@ impl Scheduler {
         outcomes
     }
 
-    /// Tells the scheduler that a slot has ended, so that the agent is polled again.
+    /// Records that a slot has ended, so that the agent is polled again.
     pub fn slot_ended(&mut self, agent: &str) {
         self.next.insert(agent.to_owned(), self.last_poll);
         self.changes.note_change(self.last_poll);
@@ -289,12 +289,13 @@ pub fn run_slot(
     };
     match ran {
         Ok(row) => Ok(Some(row)),
-        // Another claim was first: of changes, which can be handled afterwards, or of another daemon over the same log.
+        // Another claim came first. The changes can be handled after that run, or another daemon with the
+        // same log runs the slot.
         Err(error) if error.code == Code::Conflict && (by_changes || memory.store.shared_log().is_some()) => {
             tracing::info!(agent, "not run, or its result was discarded: {error}");
             Ok(None)
         }
-        // Nothing can be recorded: the slot or the changes stay due.
+        // Nothing can be recorded, so the slot or the changes stay due.
         Err(error) if error.code == Code::Unavailable && memory.store.shared_log().is_some() => Err(error),
         Err(error) => {
             // A run that was claimed has already ended its own row.

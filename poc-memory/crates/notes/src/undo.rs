@@ -245,7 +245,8 @@ fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     Ok(Node { origin: now.origin, ..left } == now)
 }
 
-/// Why a node that the change created cannot be deleted: other edges than learned ones were added to it since.
+/// Why a node that the change created cannot be deleted: edges other than learned ones were added to it
+/// since.
 fn in_use(tx: &Transaction<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
     let own: HashSet<(NodeId, NodeId)> = writes
         .iter()

@@ -52,7 +52,7 @@ pub enum Trigger {
     Change {
         /// All transactions up to this one are handled.
         after: u64,
-        /// The last that was scanned.
+        /// The last transaction that was scanned.
         until: u64,
         /// When the changes were found.
         found: Timestamp,

@@ -94,7 +94,7 @@ pub fn choose(
         if stale.len() < definition.freshness.min_stale.max(1) {
             return not_stale(chosen.len() - stale.len());
         }
-        // A pair is read as a whole.
+        // If one node of a pair is stale, the other one is read as well.
         let half_stale = set.pairs.iter().filter(|pair| stale.contains(&pair.a) || stale.contains(&pair.b));
         let beside: HashSet<Ix> = half_stale.flat_map(|pair| [pair.a, pair.b]).collect();
         chosen.retain(|ix| stale.contains(ix) || beside.contains(ix));
@@ -105,7 +105,7 @@ pub fn choose(
         true => (settings.small_nodes, settings.candidates.min(settings.small_candidates)),
         false => (usize::MAX, settings.candidates),
     };
-    // A prompt about pairs asks about their notes only.
+    // A prompt about pairs has no link candidates, because it asks only about the paired notes.
     let candidates = if set.pairs.is_empty() { candidates } else { 0 };
     chosen.truncate(definition.query.max_results.min(max));
     handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
@@ -143,7 +143,7 @@ pub(crate) fn backlog_of(memory: &Memory, definition: &Definition, since: Timest
 /// The results of an agent's pipeline now, counted by freshness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FreshnessCounts {
-    /// What each stage did.
+    /// Counts and times of each stage.
     pub stages: Explanation,
     /// Number of results.
     pub results: usize,

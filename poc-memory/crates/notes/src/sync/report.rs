@@ -1,4 +1,4 @@
-//! What a sync did, or would do.
+//! The result of a sync, or the plan of a dry run.
 
 use super::LinkReport;
 use poc_graph::NodeId;
@@ -25,7 +25,7 @@ pub struct KeyRename {
     pub renamed: String,
 }
 
-/// What a sync did, or would do.
+/// The result of a sync, or the plan of a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncReport {
     /// Number of notes pulled from the remote.
