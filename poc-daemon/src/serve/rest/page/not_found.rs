@@ -1,4 +1,4 @@
-//! The answer for an address that the page does not have.
+//! The response for an address that the page does not have.
 
 use super::shell;
 use crate::serve::rest::accept;

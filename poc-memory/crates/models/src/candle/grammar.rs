@@ -27,7 +27,7 @@ pub(super) fn closing_tokens(schema: &Value) -> usize {
     min_bytes(schema) + longest.unwrap_or(0) + UNFINISHED
 }
 
-/// The length in bytes of the shortest value of a schema.
+/// Number of bytes that suffice for a minimal value of a schema; for an enum, for any of its values.
 fn min_bytes(schema: &Value) -> usize {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return values.iter().map(|value| value.to_string().len()).max().unwrap_or(0);
