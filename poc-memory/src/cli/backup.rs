@@ -36,7 +36,7 @@ pub(super) struct Backup {
     verify: bool,
 }
 
-/// What `backup` answers.
+/// The answer of `backup`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum BackupAnswer {
@@ -52,19 +52,20 @@ pub(super) struct GenerationOutput {
     generation: String,
     /// Sequence number of the last transaction.
     seq: u64,
-    /// When it began.
+    /// When the backup began.
     at: Timestamp,
-    /// Notes in use, of all tenants; unknown if the manifest is damaged.
+    /// Number of live notes of all tenants; absent if the manifest is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<u64>,
-    /// The length of all files, also of those that other generations share.
+    /// Total size of all files in bytes, including those that other generations share; absent if the manifest
+    /// is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_bytes: Option<u64>,
-    /// Whether every file was read.
+    /// Whether every file was read and checked.
     verified: bool,
     #[serde(skip)]
     is_archive: bool,
-    /// What is damaged or missing.
+    /// Damaged and missing files, one line each.
     problems: Vec<String>,
 }
 
@@ -181,7 +182,7 @@ fn verify(path: &Path, session: &Session) -> Result<BackupAnswer> {
     Ok(BackupAnswer::Listed { generations })
 }
 
-/// Shows how many bytes were read.
+/// Shows the number of processed bytes.
 pub(super) fn show(bar: &progress::Bar, done: u64, total: Option<u64>) {
     bar.show(&Progress { what: "MiB".into(), done: done >> 20, total: total.map(|total| total >> 20) });
 }

@@ -20,7 +20,7 @@ pub(super) struct Init {
     restore_agents: bool,
 }
 
-/// What `init` answers.
+/// The answer of `init`.
 #[derive(Debug, Serialize)]
 pub(super) struct InitOutput {
     /// The folder of settings, agents and prompts.
@@ -29,7 +29,7 @@ pub(super) struct InitOutput {
     store: PathBuf,
     /// Files that were written.
     created: Vec<PathBuf>,
-    /// Files that existed and stay unchanged.
+    /// Files that already existed and were not changed.
     kept: Vec<PathBuf>,
 }
 
@@ -104,7 +104,7 @@ impl InitOutput {
 }
 
 /// The default settings with every line commented out. Uncommenting a line changes one setting, a pasted
-/// section does not clash with these, and the rest follows the defaults of later releases.
+/// section does not clash with the others, and all other settings follow the defaults of later releases.
 fn commented(defaults: &str) -> String {
     let mut text = String::from(
         "# Settings of poc-memory. Every line is commented out and shows the default. To change one,\n\

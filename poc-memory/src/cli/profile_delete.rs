@@ -24,7 +24,7 @@ pub(super) struct ProfileDelete {
     yes: bool,
 }
 
-/// What `profile delete` answers.
+/// The answer of `profile delete`.
 #[derive(Debug, Serialize)]
 pub(super) struct ProfileDeleteOutput {
     name: String,
@@ -91,7 +91,7 @@ fn confirm(name: &str) -> Result<()> {
             .field("yes"));
     }
     let mut stderr = std::io::stderr();
-    // A terminal that cannot be written to cannot be asked either; then nothing is read.
+    // A failed write is ignored: if the terminal is gone, the following read returns nothing.
     let _ = write!(stderr, "This deletes all notes of `{name}`. Type its name to confirm: ");
     let _ = stderr.flush();
     let mut typed = String::new();

@@ -27,7 +27,7 @@ pub(super) struct StoreInit {
     name: Option<String>,
 }
 
-/// What `store init` answers.
+/// The answer of `store init`.
 #[derive(Debug, Serialize)]
 pub(super) struct StoreInitOutput {
     /// The database and the name of the memory, without the password.
@@ -87,7 +87,7 @@ pub(super) struct StoreCopy {
     name: Option<String>,
 }
 
-/// What `store copy` answers.
+/// The answer of `store copy`.
 #[derive(Debug, Serialize)]
 pub(super) struct StoreCopyOutput {
     from: String,
@@ -147,7 +147,7 @@ fn store_folder(home: &str) -> PathBuf {
     Paths::in_folder(Path::new(home)).store()
 }
 
-/// The section `[store]` with what the command line says.
+/// The section `[store]` with the options of the command line.
 fn settings(session: &Session, log: Option<String>, name: Option<String>) -> Result<StoreConfig> {
     let own = session.config()?.store;
     Ok(StoreConfig { log: log.unwrap_or(own.log), name: name.unwrap_or(own.name), ..own })

@@ -92,8 +92,7 @@ pub(crate) fn listen_for_page(shared: &Shared) -> Result<SocketAddr> {
         (None, Some(listener)) => listener.local_addr(),
         (None, None) => {
             Tokens::load(&shared.memory.paths)?;
-            // No other program has the configured address of the page in its settings, so any free port will
-            // do.
+            // Browsers get the address of the page from the sign-in link, so any free port will do.
             let free = SocketAddr::new(config.rest.address.ip(), 0);
             let listener = listen(config.rest.address).or_else(|_| listen(free))?;
             let address = listener.local_addr();

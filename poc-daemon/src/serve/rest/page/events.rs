@@ -29,8 +29,8 @@ const POLL: Duration = Duration::from_millis(200);
 /// and the session is checked at the same time.
 const QUIET_POLLS: u32 = 50;
 
-/// Maximum number of events that wait for a slow browser. Further events are dropped, because the latest
-/// event has the full state.
+/// Maximum number of queued events for a slow browser. While the queue is full, polling waits; the next event
+/// then has the latest state.
 const WAITING: usize = 4;
 
 /// Adds the stream to a router.

@@ -55,7 +55,7 @@ fn plain(link_type: LinkType) -> LinkType {
     }
 }
 
-/// The target of a link; empty if it is not allowed.
+/// The target of a link; `#` if it is not allowed.
 fn target(link_type: LinkType, url: &str) -> CowStr<'static> {
     if matches!(link_type, LinkType::WikiLink { .. }) {
         let key = url.split('#').next().unwrap_or_default();
