@@ -60,8 +60,8 @@ fn is_within(pause: Span, since: Timestamp, now: Timestamp) -> bool {
 }
 
 impl Notifier {
-    /// The problems, without numbers, if they are to be sent now: there is one that was not reported in the time `every`, or
-    /// the last one is solved.
+    /// The problems, without numbers, if they are to be sent now: there is one that was not reported in the
+    /// time `every`, or the last one is solved.
     fn due(
         &mut self,
         problems: &[String],

@@ -45,8 +45,8 @@ impl IdleConnections {
         IdleConnection { connections: self.clone(), number, closing, is_notified: AtomicBool::new(false) }
     }
 
-    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the next one if
-    /// that one is kept.
+    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the
+    /// next one if that one is kept.
     pub(super) async fn free_slot(&self, slots: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         if let Ok(slot) = slots.clone().try_acquire_owned() {
             return Some(slot);

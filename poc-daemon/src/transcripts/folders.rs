@@ -1,5 +1,5 @@
-//! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow` all in the
-//! folders of the assistants.
+//! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow`
+//! all in the folders of the assistants.
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;

@@ -13,22 +13,23 @@ use std::path::Path;
 
 /// Back up this memory into a folder, as one more generation, or into one file
 ///
-/// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction, the settings,
-/// agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write meanwhile. What the folder
-/// already has is not copied again (it is a hard link to the earlier generation), and everything is read back and compared.
-/// `restore` restores a generation or an earlier state.
+/// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction,
+/// the settings, agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write
+/// meanwhile. What the folder already has is not copied again (it is a hard link to the earlier generation),
+/// and everything is read back and compared. `restore` restores a generation or an earlier state.
 ///
 /// A new path that ends in `.tar` is one file: a tar archive of one generation, written whole and replaced by the next
 /// backup to it. Its disk needs free space of twice its size.
 ///
-/// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST and the page,
-/// keys of providers (they are in the environment), logs, what `setup` wrote, positions in transcripts, and other profiles.
+/// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST
+/// and the page, keys of providers (they are in the environment), logs, what `setup` wrote, positions in
+/// transcripts, and other profiles.
 #[derive(Debug, clap::Args)]
 pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
-    /// List the generations of the folder or file. Only manifests are read: `complete` has all files with their lengths,
-    /// `unread` is an archive
+    /// List the generations of the folder or file. Only manifests are read: `complete` has all files with
+    /// their lengths, `unread` is an archive
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation

@@ -13,8 +13,8 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 /// Change one setting in config.toml
 ///
-/// Comments and the order of the file stay. The value is TOML: a number, `true`, `["a", "b"]` or a text, with or without
-/// quotes. A setting that would be invalid is refused, and the file stays as it is.
+/// Comments and the order of the file stay. The value is TOML: a number, `true`, `["a", "b"]` or a text, with
+/// or without quotes. A setting that would be invalid is refused, and the file stays as it is.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigSet {
     /// The setting, such as `retrieve.top-k`

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Create the folders of a memory with settings, agents and prompts to edit
 ///
-/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program. Bundled agents
-/// whose files you removed stay removed. This step is optional: every command creates what it needs.
+/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program.
+/// Bundled agents whose files you removed stay removed. This step is optional: every command creates what it
+/// needs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Init {
     /// Also write the files of bundled agents that were removed

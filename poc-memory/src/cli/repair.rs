@@ -12,10 +12,11 @@ use serde::Serialize;
 
 /// Repair a damaged store
 ///
-/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what each
-/// choice keeps and loses, and changes nothing. With `--from` and `--yes`, the store is repaired from that source.
-/// Replaced files are moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings them back, and
-/// `doctor quarantine` shows what is there and restores single parts. No daemon may run.
+/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what
+/// each choice keeps and loses, and changes nothing. With `--from` and `--yes`, the store is repaired from
+/// that source. Replaced files are moved to `quarantine/` in the folder of the store and never deleted:
+/// `--undo` brings them back, and `doctor quarantine` shows what is there and restores single parts. No
+/// daemon may run.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {

@@ -14,9 +14,10 @@ use std::path::PathBuf;
 
 /// Restore a backup, or an earlier state of it, where there is no store or an empty one
 ///
-/// The newest generation that contains the state is checked, copied and opened once before it is put in place; a damaged
-/// generation is not restored. Settings, agents, prompts, and the prompts and replies of runs are restored only where
-/// there are none. The backup is not changed and shares no file with what is restored.
+/// The newest generation that contains the state is checked, copied and opened once before it is put in
+/// place; a damaged generation is not restored. Settings, agents, prompts, and the prompts and replies of
+/// runs are restored only where there are none. The backup is not changed and shares no file with what is
+/// restored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Restore {
     /// The folder or file that `backup` wrote

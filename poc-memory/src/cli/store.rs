@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Make the tables of a shared log in a database, and add this memory to it
 ///
-/// The database and the role must exist. The tables are made, or brought to the version of this release; what is there is
-/// kept. One database can hold many memories: `name` in `[store]` names this one.
+/// The database and the role must exist. The tables are made, or brought to the version of this release; what
+/// is there is kept. One database can hold many memories: `name` in `[store]` names this one.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreInit {
     /// The database to use instead of `log` in `[store]`: `postgres://USER@HOST:PORT/DATABASE`
@@ -71,9 +71,9 @@ impl LocalCommand for StoreInit {
 
 /// Copy a memory with its history to a database or back
 ///
-/// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does not change.
-/// A repeated copy continues where the last one ended. A folder is the root folder of a memory, as in
-/// `POC_MEMORY_HOME`.
+/// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does
+/// not change. A repeated copy continues where the last one ended. A folder is the root folder of a memory,
+/// as in `POC_MEMORY_HOME`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreCopy {
     /// A folder, or `postgres://USER@HOST:PORT/DATABASE`

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
-    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
-    /// drops the history of the whole memory up to now, so that nothing before can be undone. To erase a note that was
-    /// deleted before, give its full id
+    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
+    /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be
+    /// undone. To erase a note that was deleted before, give its full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -123,8 +123,8 @@ impl Op for Delete {
     }
 }
 
-/// Erases a note that was deleted before, which is named by its full id, with what was deleted with it. `unknown` is the
-/// error for any other name.
+/// Erases a note that was deleted before, which is named by its full id, with what was deleted with it.
+/// `unknown` is the error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
     let store = &ctx.memory.store;
     let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };

@@ -52,7 +52,8 @@ pub trait Daemon: Sync {
     /// Its status.
     fn status(&self) -> DaemonStatus;
 
-    /// Makes a link that signs a browser in to the notes of a tenant on the page, and starts to serve the page if it is not served yet.
+    /// Makes a link that signs a browser in to the notes of a tenant on the page, and starts to serve the
+    /// page if it is not served yet.
     ///
     /// # Errors
     /// `unavailable` when the settings switch the page off or its address cannot be used.

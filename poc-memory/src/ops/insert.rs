@@ -73,8 +73,8 @@ pub(crate) struct Insert {
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
-    /// Update the note only if it still has this version, which `get` shows; 0 if there must be no such note yet. Otherwise
-    /// it is a conflict that names the current version
+    /// Update the note only if it still has this version, which `get` shows; 0 if there must be no such note
+    /// yet. Otherwise it is a conflict that names the current version
     #[arg(long, value_name = "N", requires = "update")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,

@@ -100,8 +100,8 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and stages alone
-    /// up to 1,000. A `limit:` stage takes precedence
+    /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and
+    /// stages alone up to 1,000. A `limit:` stage takes precedence
     #[arg(
         long = "limit",
         short = 'n',
@@ -123,8 +123,8 @@ pub(crate) struct Search {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
     results: Vec<SearchHit>,
-    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a text and 1,000
-    /// without; `offset:` at the end of the pipeline returns the next ones.
+    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a
+    /// text and 1,000 without; `offset:` at the end of the pipeline returns the next ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     /// Pairs of similar notes in different communities.

@@ -211,8 +211,8 @@ impl Drop for PendingRequest {
     }
 }
 
-/// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve` would wait
-/// forever for the rest of a half-sent request.
+/// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve`
+/// would wait forever for the rest of a half-sent request.
 async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
     // Responses are written in one piece, so delaying small packets (Nagle's algorithm) has no benefit.
     let _ = stream.set_nodelay(true);

@@ -219,8 +219,8 @@ fn already_exists(file: &Path) -> Error {
         .field("agent")
 }
 
-/// The first diagnostic as the error of a request, with the number of the others. The text is an argument of the request,
-/// so the code is not that of a broken file.
+/// The first diagnostic as the error of a request, with the number of the others. The text is an argument of
+/// the request, so the code is not that of a broken file.
 fn first_of(agent: &str, diagnostics: Vec<FileDiagnostic>) -> Error {
     let more = diagnostics.len().saturating_sub(1);
     let first = diagnostics.into_iter().next();

@@ -109,7 +109,8 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     })
 }
 
-/// The rejected proposals of one agent or all agents whose rows of runs are stored, oldest run first, as [`rejected_of`].
+/// The rejected proposals of one agent or all agents whose rows of runs are stored, oldest run first, as
+/// [`rejected_of`].
 pub fn rejected(memory: &Memory, agent: Option<&str>) -> Result<Vec<(Proposal, Option<String>)>> {
     let mut found = Vec::new();
     for row in ledger::rows(memory, agent, usize::MAX)?.into_iter().rev() {

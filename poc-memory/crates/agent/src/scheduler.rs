@@ -1,5 +1,6 @@
-//! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing in between, and runs
-//! slots when they are due. The time is an argument; threads and waiting are left to the daemon.
+//! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing
+//! in between, and runs slots when they are due. The time is an argument; threads and waiting are left to the
+//! daemon.
 
 use super::batches::SlotBatches;
 use super::consolidation::{self, ScheduledConsolidation};
@@ -249,8 +250,9 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
     Ok(first)
 }
 
-/// Runs a slot with the current definition of its agent, for the tenant whose turn it is. If something blocks it by now, or it fails before
-/// the run has a row, a row is written instead. `None` when the slot already has a row or has to wait.
+/// Runs a slot with the current definition of its agent, for the tenant whose turn it is. If something blocks
+/// it by now, or it fails before the run has a row, a row is written instead. `None` when the slot already
+/// has a row or has to wait.
 ///
 /// # Errors
 /// Those of [`run::run`], and the store's.

@@ -57,9 +57,9 @@ pub(super) struct WriterRecord {
 }
 
 impl WriterRecord {
-    /// The record of an agent with the actions of a reply. New notes with sources are supported by a source that has an
-    /// uncommon word in common with them. Actions that are marked are parts of a note that the reply splits, and are not
-    /// examined.
+    /// The record of an agent with the actions of a reply. New notes with sources are supported by a source
+    /// that has an uncommon word in common with them. Actions that are marked are parts of a note that the
+    /// reply splits, and are not examined.
     ///
     /// # Errors
     /// The store's.

@@ -60,8 +60,8 @@ const LAST_ERASURE: &[u8] = b"erasure";
 /// tenants.
 ///
 /// # Errors
-/// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records; the next compaction
-/// that drops the history does that.
+/// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records; the
+/// next compaction that drops the history does that.
 pub fn erase(
     memory: &Memory,
     texts: &ErasedTexts,

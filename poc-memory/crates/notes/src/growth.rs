@@ -34,8 +34,8 @@ const KEPT: usize = 100_000;
 #[derive(Default)]
 pub(super) struct KnownGrowth(BTreeMap<(Tenant, u64), Option<TransactionGrowth>>);
 
-/// Compares the live notes and edges of a tenant now and after its last transaction at or before an instant; `None` if the
-/// history does not reach so far back.
+/// Compares the live notes and edges of a tenant now and after its last transaction at or before an instant;
+/// `None` if the history does not reach so far back.
 pub fn since(memory: &Memory, instant: Timestamp) -> Result<Option<Growth>> {
     let mut sum = Growth::default();
     let base = memory.store.history_base();

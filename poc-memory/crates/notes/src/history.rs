@@ -107,8 +107,8 @@ fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
     entries
 }
 
-/// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is undone itself
-/// undoes nothing.
+/// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is
+/// undone itself undoes nothing.
 #[derive(Default)]
 struct UndoneNumbers(FxHashSet<u64>);
 

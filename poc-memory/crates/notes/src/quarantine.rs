@@ -23,8 +23,8 @@ pub struct QuarantineReport {
     pub conflicts: Vec<String>,
 }
 
-/// Restores the notes and edges that a part of the quarantine has and the memory lacks, of all tenants. Nothing that the
-/// memory has is changed, and the quarantine stays.
+/// Restores the notes and edges that a part of the quarantine has and the memory lacks, of all tenants.
+/// Nothing that the memory has is changed, and the quarantine stays.
 ///
 /// # Errors
 /// `not_found` when the quarantine has no such part.

@@ -26,8 +26,8 @@ pub struct CatalogScan {
 
 impl CatalogScan {
     /// Reads the folder. Agents with an invalid file use their last valid version from the store. A bundled
-    /// agent is active as long as no file of its name was ever seen or written by `init`. With `sure`, a missing file counts as
-    /// deleted at once instead of after [`GRACE`].
+    /// agent is active as long as no file of its name was ever seen or written by `init`. With `sure`, a
+    /// missing file counts as deleted at once instead of after [`GRACE`].
     ///
     /// # Errors
     /// Only the store's: the diagnostics of files are in the catalog.

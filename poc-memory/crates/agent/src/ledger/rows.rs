@@ -154,8 +154,8 @@ pub fn current_run(memory: &Memory, agent: &str, state: &AgentState) -> Result<O
     Ok(row.filter(|run| current_status(memory, run) == Status::Running))
 }
 
-/// The row with its current status. Without a shared log, a row that another process left running is interrupted even if
-/// that is not stored yet. With one, the daemons that run agents store it within seconds.
+/// The row with its current status. Without a shared log, a row that another process left running is
+/// interrupted even if that is not stored yet. With one, the daemons that run agents store it within seconds.
 pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     match current_status(memory, &row) {
         status if status == row.status => row,

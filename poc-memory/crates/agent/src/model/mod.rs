@@ -176,8 +176,8 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// The number of tokens that the model can read and write in a call, if the model itself determines it. It overrides
-    /// the settings.
+    /// The number of tokens that the model can read and write in a call, if the model itself determines it.
+    /// It overrides the settings.
     fn context(&self) -> Option<usize> {
         None
     }

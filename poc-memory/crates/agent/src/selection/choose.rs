@@ -111,7 +111,8 @@ pub fn choose(
     handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }
 
-/// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for later runs.
+/// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for
+/// later runs.
 ///
 /// # Errors
 /// Those of the pipeline.
@@ -199,9 +200,9 @@ pub fn count_freshness(memory: &Memory, definition: &Definition) -> Result<Fresh
     Ok(counts)
 }
 
-/// Whether an agent has enough stale nodes to run, and a part of its backlog is among `nodes`, which changed. A changed
-/// node that the final `limit:` of the pipeline leaves for a later run counts, too: the run reads what is before it. Uses
-/// the indexes as they are, without waiting for pending updates.
+/// Whether an agent has enough stale nodes to run, and a part of its backlog is among `nodes`, which changed.
+/// A changed node that the final `limit:` of the pipeline leaves for a later run counts, too: the run reads
+/// what is before it. Uses the indexes as they are, without waiting for pending updates.
 pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &HashSet<NodeId>) -> Result<bool> {
     let view = memory.store.view();
     let pipeline = &definition.query.pipeline;

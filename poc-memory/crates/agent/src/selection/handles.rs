@@ -87,8 +87,8 @@ impl Handles<'_> {
     }
 }
 
-/// The selection of the `chosen` nodes, with the `pairs` that the pipeline found and the given number of link candidates
-/// for each note.
+/// The selection of the `chosen` nodes, with the `pairs` that the pipeline found and the given number of link
+/// candidates for each note.
 pub(super) fn build(
     memory: &Memory,
     definition: &Definition,

@@ -103,7 +103,8 @@ impl World {
         text
     }
 
-    /// Records recalls that used all live notes, each reached from the one before, and found each pair of them together.
+    /// Records recalls that used all live notes, each reached from the one before, and found each pair of
+    /// them together.
     pub fn learn(&self) {
         let view = self.memory.store.view();
         let used: Vec<NodeId> =

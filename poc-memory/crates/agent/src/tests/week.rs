@@ -291,7 +291,8 @@ fn check(lived: &Lived, seed: u64) {
         *days.entry(day(row.started, Tz::UTC).unwrap().0).or_default() += row.cost.unwrap_or(0.0);
     }
     assert!(days.values().all(|spent| *spent <= PER_DAY + 1e-9), "seed {seed}: {days:?}");
-    // No agent starves that has several slots a day. For one in the evening, others may have used up the budget every day.
+    // No agent starves that has several slots a day. For one in the evening, others may have used up the
+    // budget every day.
     for name in ["often", "odd", "jittery", "changes", "cool", "poor", "few"] {
         // A call that timed out leaves no record of its cost.
         let called = |row: &Run| !row.calls.is_empty() || row.status == Status::TimedOut;

@@ -95,8 +95,8 @@ fn node_names(value: &Value) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// The invariant of this provider: whatever the weights, the vocabulary and the random numbers are, a reply is valid
-    /// and permitted.
+    /// The invariant of this provider: whatever the weights, the vocabulary and the random numbers are, a
+    /// reply is valid and permitted.
     #[test]
     fn every_reply_is_permitted_whatever_the_model(
         seed in 0..1000_u64,

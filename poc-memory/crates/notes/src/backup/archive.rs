@@ -1,4 +1,5 @@
-//! A backup in one file: a tar archive of one generation, in a folder of its name. `tar -xf` makes a backup folder of it.
+//! A backup in one file: a tar archive of one generation, in a folder of its name. `tar -xf` makes a backup
+//! folder of it.
 //!
 //! The manifest is the first file in the archive. A generation is first written into a folder beside the
 //! archive, as in a backup folder, and packed from there. An archive may come from anybody, so reading
@@ -34,8 +35,9 @@ pub fn is_archive(place: &Path) -> bool {
     place.is_file() || (!place.exists() && is_named())
 }
 
-/// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory. The store may
-/// be written to meanwhile. The disk of the archive needs free space of twice its size until then.
+/// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory.
+/// The store may be written to meanwhile. The disk of the archive needs free space of twice its size until
+/// then.
 ///
 /// # Errors
 /// As [`create`](super::create); `invalid_argument` when the file exists and is not a backup; `conflict` when it has
@@ -203,7 +205,8 @@ fn pack(
 /// The generation of an archive.
 ///
 /// # Errors
-/// `invalid_argument` when the file does not begin like an archive of a generation, `unavailable` when it cannot be read.
+/// `invalid_argument` when the file does not begin like an archive of a generation, `unavailable` when it
+/// cannot be read.
 pub(super) fn generation(path: &Path) -> Result<BackupGeneration> {
     let mut archive = open(path)?;
     let mut files = Files::of(path, &mut archive)?;

@@ -29,7 +29,8 @@ pub struct BackupReport {
     pub damaged: Vec<String>,
     /// Generations that were deleted because there are newer ones.
     pub removed: Vec<String>,
-    /// Generations with changes that the store lacks, such as those of another copy of the memory. They are not deleted.
+    /// Generations with changes that the store lacks, such as those of another copy of the memory. They are
+    /// not deleted.
     pub diverged: Vec<String>,
     /// Paths among agents, prompts and runs that were left out, because they are not regular files or their
     /// names are not UTF-8.

@@ -74,12 +74,12 @@ impl BackupGeneration {
     }
 }
 
-/// The generations of a backup folder, newest first, or the one of an archive or of the folder of a generation. Unfinished
-/// ones are ignored.
+/// The generations of a backup folder, newest first, or the one of an archive or of the folder of a
+/// generation. Unfinished ones are ignored.
 ///
 /// # Errors
-/// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup, `unavailable` when
-/// it cannot be read.
+/// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup,
+/// `unavailable` when it cannot be read.
 pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
     if place.is_file() {
         return Ok(vec![archive::generation(place)?]);

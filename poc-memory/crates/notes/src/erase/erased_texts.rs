@@ -9,8 +9,8 @@ use serde_json::Value;
 /// Minimum length of a line of a text that identifies a copy; shorter lines are too common.
 const MIN_LINE_CHARS: usize = 16;
 
-/// The erased texts, as the strings that identify copies of them. White space is compared as single spaces, because prompts
-/// indent and wrap texts.
+/// The erased texts, as the strings that identify copies of them. White space is compared as single spaces,
+/// because prompts indent and wrap texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErasedTexts(Vec<String>);
 

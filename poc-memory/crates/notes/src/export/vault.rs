@@ -16,8 +16,8 @@ use poc_graph::{EdgeKind, Node, NodeType, PROJECT_PREFIX, View, title_of};
 use serde_norway::{Mapping, Value};
 use std::path::{Component, Path, PathBuf};
 
-/// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths; the others
-/// are named after keys.
+/// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths;
+/// the others are named after keys.
 pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let mut names = Names::default();
     let view = memory.store.view();

@@ -148,8 +148,8 @@ impl Import<'_> {
         Ok(ready)
     }
 
-    /// The note that a link leads to. A path is resolved from the folder of its file first; every target is then looked up
-    /// as written, and last without its heading.
+    /// The note that a link leads to. A path is resolved from the folder of its file first; every target is
+    /// then looked up as written, and last without its heading.
     fn find(&self, link: &NoteLink, file: &str, names: &Names) -> Result<Option<NodeId>> {
         if link.is_path
             && let Some(path) = references::joined(file, &link.target)

@@ -206,8 +206,8 @@ impl<'a> Import<'a> {
         Ok(self.report)
     }
 
-    /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text; edges and visits
-    /// are added to that.
+    /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text;
+    /// edges and visits are added to that.
     pub(super) fn longest(&self) -> u64 {
         self.memory.config.insert.max_node_bytes.saturating_mul(8) as u64
     }

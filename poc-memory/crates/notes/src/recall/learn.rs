@@ -82,8 +82,8 @@ impl RecallUpdates {
 /// Stores updates by recalls, based on the weights in this transaction:
 ///
 /// - Each used node gains `[reinforce] delta` for each use.
-/// - The strongest pairs, one for each recall, get `co_retrieval` edges in both directions, which grow by the gain of the
-///   pair.
+/// - The strongest pairs, one for each recall, get `co_retrieval` edges in both directions, which grow by the
+///   gain of the pair.
 /// - Each edge followed to a hit has a `co_traversal` edge that gains `co_retrieval_base` times
 ///   `co_traversal_multiplier` for each time.
 ///

@@ -1,8 +1,9 @@
 //! Updates by recalls that are not stored yet.
 //!
-//! A recall writes nothing by itself. The updates of a tenant and an actor are collected in memory, and become one
-//! transaction a minute in a daemon, or one at the end of a process without a daemon. Notes and pairs that were recalled
-//! several times are then written once. What is pending is lost if the process is killed.
+//! A recall writes nothing by itself. The updates of a tenant and an actor are collected in memory, and
+//! become one transaction a minute in a daemon, or one at the end of a process without a daemon. Notes and
+//! pairs that were recalled several times are then written once. What is pending is lost if the process is
+//! killed.
 
 use super::learn::{Learning, RecallUpdates, learn};
 use crate::Memory;
