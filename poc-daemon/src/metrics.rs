@@ -45,7 +45,7 @@ struct ReadOnlyLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
-    /// What happened to the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
+    /// The change of the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
     change: &'static str,
 }
 

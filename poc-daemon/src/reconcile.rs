@@ -41,7 +41,7 @@ pub(crate) struct Reconciliation {
     pub(crate) pending: Pending,
 }
 
-/// What a scan left unconfirmed.
+/// The unconfirmed observations of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// A new error needs a second scan.

@@ -9,7 +9,7 @@ const PAUSE_FACTOR: u32 = 20;
 /// How often the memory is polled within the time that it must be quiet.
 const POLLS_PER_QUIET: u32 = 4;
 
-/// What one poll of the memory shows.
+/// The result of one poll of the memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Poll {
     /// A number that grows with every change.

@@ -59,7 +59,7 @@ const STEPS: &[DemoStep] = &[
     DemoStep { say: "Every run can be undone", line: &["agent", "undo", "{run}"], keeps_run: false },
 ];
 
-/// What to type next.
+/// Commands to try next, with descriptions.
 const NEXT: &[(&str, &str)] = &[
     ("poc-memory import FOLDER", "take in your own notes: Markdown or JSON Lines"),
     ("poc-memory search WORDS", "find them"),

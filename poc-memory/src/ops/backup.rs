@@ -26,7 +26,7 @@ pub(crate) struct Backup {
     pub(crate) keep: Option<usize>,
 }
 
-/// What a backup wrote.
+/// The result of a backup.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackupOutput {
     /// Name of the generation: its last sequence number and its time.

@@ -24,7 +24,7 @@ pub(crate) struct Compact {
     keep: Option<HistoryRetention>,
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CompactOutput {
     /// Where the history begins now: later states can be shown, and later changes can be undone. Absent if

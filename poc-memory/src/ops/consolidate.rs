@@ -18,7 +18,7 @@ pub(crate) struct Consolidate {
     dry_run: bool,
 }
 
-/// What was removed.
+/// The result of a consolidation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ConsolidateOutput {
     /// Number of notes past their date; their state is now `expired`, and no search finds them.

@@ -85,7 +85,7 @@ impl Route {
     }
 }
 
-/// What a call of a tool changes. Clients use it to decide whether to ask the user first and whether to
+/// The effect of a call of a tool. Clients use it to decide whether to ask the user first and whether to
 /// repeat a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolEffect {
@@ -135,13 +135,13 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const ROUTE: Option<Route> = None;
     /// The path of its REST endpoint in release 0.1, if it differs. Requests to it are still answered.
     const FORMER_PATH: Option<&'static str> = None;
-    /// What calls by a model change, if models may call it over MCP.
+    /// The effect of calls by a model, if models may call it over MCP.
     const TOOL: Option<ToolEffect> = None;
     /// The former name of the field `text`, if it had another one in release 0.1.
     const FORMER_TEXT: Option<FormerText> = None;
     /// Whether it answers with the version of one note.
     const VERSIONED: bool = false;
-    /// What it answers.
+    /// The type of the answer.
     type Output: Serialize + DeserializeOwned + JsonSchema + 'static;
 
     /// Runs it.

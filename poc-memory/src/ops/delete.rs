@@ -32,7 +32,7 @@ pub(crate) struct Delete {
     if_version: Option<u32>,
 }
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DeleteOutput {
     id: NodeId,

@@ -1,4 +1,4 @@
-//! What `delete --erase` and `forget --erase` answer in addition.
+//! The additional answer of `delete --erase` and `forget --erase`.
 
 use super::compact::with_callbacks;
 use super::text::{plural, second};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What an erasure did.
+/// The result of an erasure.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ErasureOutput {
     /// Where the history of the memory begins now.

@@ -29,7 +29,7 @@ pub(crate) struct Export {
     vault: Option<PathBuf>,
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ExportOutput {
     /// Number of exported notes.
@@ -40,7 +40,7 @@ pub(crate) struct ExportOutput {
     /// tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other_tenants: Option<u64>,
-    /// What makes the export incomplete, such as damage of the store, one line each.
+    /// Reasons why the export is incomplete, such as damage of the store, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     degraded: Vec<String>,
     /// The file or folder that was written.

@@ -107,7 +107,7 @@ pub struct DaemonStatus {
     pub vaults: Vec<VaultStatus>,
     /// Problems, one line each; empty if there are none.
     pub problems: Vec<String>,
-    /// What waits for a person, one line each: proposals, and agents that a person paused.
+    /// Decisions that wait for a person, one line each: proposals, and agents that a person paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
     /// Number of notes that each agent has yet to read. Agents without any are omitted.

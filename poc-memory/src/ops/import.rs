@@ -50,7 +50,7 @@ pub(crate) struct Import {
     allow_secrets: bool,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ImportOutput {
     /// New notes.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmbedMigrate {}
 
-/// What was migrated.
+/// The result of a migration.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct EmbedMigrateOutput {
     /// The embedder before.

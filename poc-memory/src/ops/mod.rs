@@ -115,7 +115,8 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// What the caller sees: a person everything, a model quarantined notes only on request.
+    /// The visibility of notes for the caller: a person sees all notes, a model sees quarantined ones only on
+    /// request.
     fn visibility(&self, quarantined: bool) -> Visibility {
         Visibility { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
     }

@@ -53,14 +53,15 @@ pub(crate) struct NightOutput {
     cost_at_most: bool,
     #[serde(flatten)]
     budget: DayBudget,
-    /// By how much the memory of the default tenant has grown; absent if the history does not reach so far back.
+    /// By how much the memory of the default tenant has grown; absent if the history does not reach back that
+    /// far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     growth: Option<Growth>,
     /// Proposals of any age that wait for a decision.
     waiting: Vec<WaitingProposals>,
 }
 
-/// What one agent did.
+/// The work of one agent in the period.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentNight {
     /// The runs that asked a model or had nothing to do, oldest first.
@@ -70,7 +71,7 @@ pub(crate) struct AgentNight {
     /// How many notes it visited of each tenant other than the default one, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     tenants: BTreeMap<String, usize>,
-    /// What it changed, and what was undone since, oldest first.
+    /// Its applied actions, including those that were undone since, oldest first.
     actions: Vec<NightAction>,
     /// Number of actions that wait for a decision.
     proposed: usize,

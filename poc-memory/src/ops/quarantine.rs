@@ -20,7 +20,7 @@ pub(crate) struct QuarantineRestore {
     dry_run: bool,
 }
 
-/// What was restored, or would be.
+/// The restored notes and links, or in a dry run those that would be restored.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct QuarantineRestoreOutput {
     /// The keys of the notes that were restored.

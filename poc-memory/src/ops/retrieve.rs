@@ -73,8 +73,8 @@ pub(crate) struct RetrieveHit {
     /// Its rank, from 1, in each list that contains it: `meaning`, `words`; with rank fusion `meaning`,
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
-    /// What each signal adds to the score, without zeros: the lists, and `named`, `identifier`, `mention`,
-    /// `shared`, `order`, `window`, `derived`, `link`, `alike`, `key`.
+    /// The contribution of each signal to the score, without zeros: the lists, and `named`, `identifier`,
+    /// `mention`, `shared`, `order`, `window`, `derived`, `link`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
     /// The note that its `mention` or `shared` comes from, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,7 @@ pub(crate) struct StatsOutput {
     live: u64,
     /// Edges of every kind.
     edges: u64,
-    /// By how much the memory has grown since `since`; absent without `since`, and if the history does not
+    /// By how much the memory has grown since `since`; absent without `since`, or if the history does not
     /// reach back that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     growth: Option<Growth>,

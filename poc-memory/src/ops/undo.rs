@@ -34,7 +34,7 @@ pub(crate) struct Undo {
     agent: Option<String>,
 }
 
-/// What was undone.
+/// The result of an undo.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct UndoOutput {
     /// Number of the change that was undone, if `what` named a change.
@@ -48,7 +48,7 @@ pub(crate) struct UndoOutput {
     runs: Vec<RunId>,
     /// Descriptions of what was undone.
     undone: Vec<String>,
-    /// What was left unchanged, and why.
+    /// Changes that were not undone, and why.
     refused: Vec<RefusedAction>,
     /// The numbers of the changes that this undo made, which `undo` takes to bring back what was undone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {}
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VerifyOutput {
     /// When the verification ended.

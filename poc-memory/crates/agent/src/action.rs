@@ -60,7 +60,7 @@ pub struct Supersede {
     pub reason: String,
     /// Handle of the node to replace.
     pub node: String,
-    /// Handle of the node that takes its place; empty when a new one does.
+    /// Handle of the replacement; empty when the replacement is a new node.
     pub by: String,
     /// Key of the new node.
     pub key: String,

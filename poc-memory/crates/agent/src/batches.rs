@@ -10,7 +10,7 @@ use poc_notes::Memory;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// What an agent did in several runs.
+/// The totals of several runs of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchReport {
     /// Number of runs that called the model.

@@ -42,11 +42,11 @@ pub struct Definition {
     pub fingerprint: String,
     /// The file's text, stored as the last valid version.
     pub source: String,
-    /// Description for people.
+    /// Description of the agent for a person.
     pub description: String,
     /// Whether the schedule is active.
     pub enabled: bool,
-    /// What happens to the actions of a reply.
+    /// How the actions of a reply are treated.
     pub mode: Mode,
     /// Which nodes a run processes.
     pub query: QueryRules,
@@ -70,7 +70,7 @@ pub struct Definition {
     pub tests: Vec<AgentTest>,
 }
 
-/// What an agent file refers to outside itself.
+/// The environment that an agent file refers to.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The configuration, with the models.

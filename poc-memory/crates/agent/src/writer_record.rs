@@ -45,7 +45,7 @@ impl Support {
     }
 }
 
-/// What is known about the links and facts of a reply before they are applied.
+/// The support for the links and facts of a reply, determined before they are applied.
 pub(super) struct WriterRecord {
     /// The links of the reply between notes of the prompt; those whose notes have a rare word in common are supported.
     links: Support,

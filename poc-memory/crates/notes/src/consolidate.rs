@@ -21,7 +21,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// its mirror, are always in the same transaction.
 const RECORDS_PER_TXN: usize = 100;
 
-/// What a consolidation did or would do.
+/// The result of a consolidation, or the forecast of a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConsolidationReport {
     /// Number of notes that expired.

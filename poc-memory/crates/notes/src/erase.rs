@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What an erasure did.
+/// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErasureReport {
     /// Where the history of the memory begins now.
@@ -29,7 +29,7 @@ pub struct ErasureReport {
     pub rows: usize,
     /// Number of deleted files with prompts and replies of runs.
     pub run_files: usize,
-    /// What was deleted from the quarantine, by name.
+    /// Names of data that was deleted from the quarantine.
     pub quarantine: Vec<String>,
     /// Names of quarantined data that repairs replaced. Its readable parts do not contain the texts. It is
     /// kept, because it may be the only copy of other notes.

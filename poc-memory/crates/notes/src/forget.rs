@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Number of changed records after which a transaction takes no further message.
 const RECORDS_PER_TXN: usize = 100;
 
-/// What was deleted.
+/// The result of a deletion of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetReport {
     /// Number of deleted messages.

@@ -19,7 +19,7 @@ pub struct Growth {
     pub edges: i64,
 }
 
-/// What one transaction added, and when.
+/// The growth by one transaction, with its time.
 #[derive(Clone, Copy)]
 struct TransactionGrowth {
     at: Timestamp,
@@ -35,7 +35,7 @@ const KEPT: usize = 100_000;
 pub(super) struct KnownGrowth(BTreeMap<(Tenant, u64), Option<TransactionGrowth>>);
 
 /// Compares the live notes and edges of a tenant now and after its last transaction at or before an instant;
-/// `None` if the history does not reach so far back.
+/// `None` if the history does not reach back that far.
 pub fn since(memory: &Memory, instant: Timestamp) -> Result<Option<Growth>> {
     let mut sum = Growth::default();
     let base = memory.store.history_base();

@@ -28,7 +28,7 @@ pub struct NodeChange {
     pub seq: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
-    /// What happened to the node.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The version after the change; for a deletion the last version.
     pub version: u32,
@@ -38,7 +38,7 @@ pub struct NodeChange {
     pub undone: bool,
 }
 
-/// What a change did to a node.
+/// The kind of a change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// It was created.
@@ -316,7 +316,7 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
     Ok(keys)
 }
 
-/// What a call changed, for a one-line summary.
+/// The nodes that a call changed, for a one-line summary.
 #[derive(Default)]
 pub(super) struct ChangeSummary {
     /// The keys of the changed nodes; a key that several transactions wrote occurs several times.

@@ -87,7 +87,7 @@ pub struct Note {
     /// The message that this is a chunk of; only the first remaining chunk of a message has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<NoteMessage>,
-    /// What surrounds the text in the files that it came from.
+    /// The frames of the note: everything around its text in the Markdown files that it came from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<MarkdownFrame>,
     /// The text, in Markdown.

@@ -20,7 +20,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Maximum number of notes whose missing vectors are computed while a store is opened.
 const AT_ONCE: usize = 256;
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationReport {
     /// The embedder the store had.

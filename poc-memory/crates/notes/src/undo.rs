@@ -23,7 +23,7 @@ pub struct UndoItem {
 pub struct Undone {
     /// Number of the change that the undo made, which can be undone itself; `None` if nothing was undone.
     pub seq: Option<u64>,
-    /// What was undone, and what was not.
+    /// The outcome of each part of the undo.
     pub items: Vec<UndoItem>,
 }
 

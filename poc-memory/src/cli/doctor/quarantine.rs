@@ -22,7 +22,7 @@ pub(in crate::cli) struct QuarantineShow {
     name: String,
 }
 
-/// What the quarantine contains.
+/// The contents of the quarantine.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct QuarantineOutput {
     parts: Vec<PartOfQuarantine>,

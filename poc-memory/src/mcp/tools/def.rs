@@ -20,7 +20,7 @@ pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
     const OPS: &'static [&'static str];
     /// Who may call it.
     const ACCESS: Access;
-    /// What a call changes.
+    /// The effect of a call.
     const EFFECT: ToolEffect;
     /// Other names under which the argument `text` is accepted.
     const FORMER_TEXT: &'static [FormerText] = &[];

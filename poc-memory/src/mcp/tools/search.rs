@@ -38,7 +38,7 @@ pub(super) struct MemorySearch {
     quarantined: bool,
 }
 
-/// What was found, best first.
+/// The hits, best first.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct SearchAnswer {
     results: Vec<FoundNote>,

@@ -32,7 +32,7 @@ pub(crate) struct AgentExplainOutput {
     agent: AgentRow,
     /// Whether it would run if a slot were due now.
     would_run: bool,
-    /// What keeps it from running now.
+    /// The reasons why it would not run now; empty if it would.
     obstacles: Vec<Obstacle>,
     /// The results of its pipeline; absent if its file or pipeline is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub(crate) struct AgentExplainOutput {
     /// What the agent may do; absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     may: Option<PermitSummary>,
-    /// What a run would cost; absent if its file is invalid.
+    /// The estimated cost of a run and the budgets; absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     costs: Option<CostEstimate>,
     /// Number of consecutive failed runs up to now; `agent resume` resets it.
@@ -111,7 +111,7 @@ struct ActionLimit {
     proposed: bool,
 }
 
-/// What a run would cost, and what is left of the budgets.
+/// The estimated cost of a run, with the budgets and the spending of today.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct CostEstimate {
     /// The models, in the order in which they are tried.

@@ -93,7 +93,7 @@ pub(super) struct AppliedAction {
     pub(super) why: String,
     /// Whether it was undone later.
     pub(super) undone: bool,
-    /// What it would change; only in a dry run.
+    /// The changes that it would make; only in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<FieldChange>,
 }
@@ -113,7 +113,7 @@ pub(super) struct ProposedAction {
     /// The person's reason, or what had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
-    /// What it would change; only in a dry run.
+    /// The changes that it would make; only in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<FieldChange>,
 }

@@ -59,7 +59,7 @@ struct ProposalRow {
     /// Number of another action of the run; both are applied or rejected together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     with: Option<u16>,
-    /// What it would change: fields of notes, weights, links.
+    /// The changes that it would make to fields of notes, weights and links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
     /// The notes that the action names, and the sources of a note that it derives.

@@ -52,7 +52,7 @@ struct ActiveDefinition {
     window: Option<String>,
     /// The actions it may use, each with the maximum per run.
     actions: Vec<(String, usize)>,
-    /// What it may change: `results`, `neighborhood` or `any`.
+    /// Which nodes it may change: `results`, `neighborhood` or `any`.
     targets: String,
     /// Whether supersessions are applied; otherwise they need approval.
     supersede_apply: bool,

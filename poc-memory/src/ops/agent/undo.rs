@@ -26,7 +26,7 @@ pub(crate) struct AgentUndo {
     only: Vec<u16>,
 }
 
-/// What was undone.
+/// The undone actions, and those that were not undone.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentUndoOutput {
     run: RunId,

@@ -25,7 +25,7 @@ pub(crate) struct RemoteSync {
     dry_run: bool,
 }
 
-/// What a sync did.
+/// The result of a sync.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RemoteSyncOutput {
     /// Notes pulled from the remote.
@@ -41,7 +41,7 @@ pub(crate) struct RemoteSyncOutput {
     /// Notes that got another key because theirs was taken in the other store.
     renamed: Vec<RenamedNote>,
     dry_run: bool,
-    /// What a dry run would do.
+    /// In a dry run, the notes that a sync would pull, delete and push.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     would: Option<SyncPlan>,
 }
@@ -68,7 +68,7 @@ struct RenamedNote {
     renamed: String,
 }
 
-/// What a dry run would do.
+/// The notes that a sync would pull, delete and push.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SyncPlan {
     pull: Vec<SyncNote>,

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 /// Maximum number of files listed one by one in the text for a person.
 const SHOWN: usize = 10;
 
-/// What a sync of one vault did.
+/// The result of a sync of one vault.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct VaultSyncOutcome {
     vault: String,

@@ -1,4 +1,4 @@
-//! What happens to the actions of a reply.
+//! The modes of agents: how the actions of a reply are treated.
 
 use serde::{Deserialize, Serialize};
 

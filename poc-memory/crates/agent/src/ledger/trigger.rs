@@ -1,4 +1,4 @@
-//! What triggers a run of an agent.
+//! The triggers of runs.
 
 use poc_graph::RunId;
 use poc_graph::time::Timestamp;
@@ -34,7 +34,7 @@ impl TriggerKind {
     }
 }
 
-/// What triggers a run of an agent.
+/// The trigger of a run of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A person starts it.

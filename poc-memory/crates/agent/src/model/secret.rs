@@ -11,7 +11,7 @@ const MIN_LENGTH: usize = 8;
 /// Minimum length in characters of a key that counts as generated.
 const MIN_GENERATED: usize = 16;
 
-/// What replaces a key.
+/// The text that replaces a key.
 const PLACEHOLDER: &str = "[key]";
 
 /// A key. It has no `Display`, and its `Debug` hides it.

@@ -78,7 +78,7 @@ pub(super) fn exchange(
     }
 }
 
-/// What the thread of a request shares with the caller.
+/// The state that the thread of a request shares with the caller.
 #[derive(Default)]
 struct ResponseSlot {
     answer: Option<Result<HttpResponse, ExchangeError>>,

@@ -234,7 +234,7 @@ fn content(mut file: ArchivedFile<'_>, expected: &str) -> Result<Vec<u8>, String
     }
 }
 
-/// What is damaged or missing in an archive.
+/// The damaged and missing files of an archive, one line each.
 pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter<'_>) -> Result<Vec<String>> {
     let mut problems: Vec<String> = gap(manifest).into_iter().collect();
     let mut archive = open(path)?;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupReport {
     /// The name of the generation: its last sequence number and its time.

@@ -17,7 +17,7 @@ const COMPACTED: u32 = 2;
 pub(super) const FILE: &str = "manifest.json";
 pub(super) const CHECKSUM: &str = "manifest.b3";
 
-/// What a generation contains.
+/// The manifest: the contents of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// Version of this format.

@@ -37,7 +37,7 @@ pub enum RestorePoint {
     At(Timestamp),
 }
 
-/// What a restoration did.
+/// The result of a restoration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreReport {
     /// The name of the generation that was restored.
@@ -61,7 +61,7 @@ pub struct RestoreReport {
     pub left_out: Vec<String>,
 }
 
-/// What to restore.
+/// Options of a restoration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreOptions {
     /// The state.

@@ -108,7 +108,7 @@ impl ErasedTexts {
     }
 }
 
-/// What [`key::unique`] appends to a slug: nothing, or `-2` and so on.
+/// Whether a text is a suffix that [`key::unique`] appends to a slug: nothing, or `-2` and so on.
 fn is_number_suffix(suffix: &str) -> bool {
     suffix.is_empty() || suffix.strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok())
 }

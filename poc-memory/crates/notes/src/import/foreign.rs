@@ -79,7 +79,7 @@ pub(super) struct ForeignNote {
     pub ignored: Vec<String>,
     /// Fields that were left out because of their value, with the reason.
     pub warnings: Vec<Error>,
-    /// What surrounds its text in its file.
+    /// The frame: everything in its file around its text.
     pub frame: Option<MarkdownFrame>,
 }
 

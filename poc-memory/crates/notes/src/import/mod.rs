@@ -77,7 +77,7 @@ enum ReadyNote {
     Insert(PreparedNote),
 }
 
-/// What to do with a note that is past `expires`.
+/// The treatment of a note that is past `expires`.
 enum ExpiredNote {
     /// Skip it, because the node does not exist or already has this date.
     Skip,
@@ -244,7 +244,7 @@ impl<'a> Import<'a> {
         Ok(read)
     }
 
-    /// What to do with a draft that is past `expires`; `None` if it is not.
+    /// The treatment of a draft that is past `expires`; `None` if it is not.
     fn expired(&self, draft: &Draft, now: Timestamp) -> Result<Option<ExpiredNote>> {
         let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(None) };
         let store = &self.memory.store;

@@ -47,7 +47,8 @@ pub struct ImportReport {
     pub expired: Vec<SourceLocation>,
     /// The formats that were read, and the number of files of each.
     pub formats: BTreeMap<String, u64>,
-    /// Documents beside Markdown or the data of programs, which were not imported, with their formats.
+    /// Documents in a folder with Markdown or the data of a program, which were not imported, with their
+    /// formats.
     pub left_out: Vec<(String, &'static str)>,
     /// Content that was left out on purpose, by kind.
     pub skipped: SkippedCounts,

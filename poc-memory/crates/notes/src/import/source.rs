@@ -9,7 +9,7 @@ use poc_graph::error::{Code, Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to import.
+/// The source of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportSource {
     /// A file or a folder.

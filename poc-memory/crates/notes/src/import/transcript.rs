@@ -41,7 +41,7 @@ pub(super) struct Position {
     pub read: u64,
     /// The position at which the last turn begins.
     pub turn: LinePosition,
-    /// What is known about the session.
+    /// The properties of the session known so far.
     pub conversation: Conversation,
     /// The id of the turn before the last one.
     pub previous: Option<String>,

@@ -37,11 +37,11 @@ pub(super) struct NoteCopy {
     pub(super) id: NodeId,
     /// Its content hash.
     pub(super) hash: [u8; 32],
-    /// What it becomes in the target store.
+    /// The node that it becomes in the target store.
     pub(super) target: CopyTarget,
 }
 
-/// What a copied note becomes in the target store.
+/// The node that a copied note becomes in the target store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyTarget {
     /// A new note, with this id unless it is taken.

@@ -29,7 +29,7 @@ pub(super) struct FileDigest {
     pub(super) session: Option<String>,
     /// The properties in the front matter.
     pub(super) given: GivenProperties,
-    /// What write-back has added to the front matter.
+    /// The properties that write-back has added to the front matter.
     pub(super) written: WrittenProperties,
     /// The sketch of the text, for similarity.
     pub(super) sketch: Vec<u32>,

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The edges that the links of the files require, by source: kind and target, with the reason.
 pub(super) type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
 
-/// What the name in a link leads to: a note, several candidates, or nothing.
+/// The target of a link: a note, several candidates, or nothing.
 enum LinkTarget {
     Note(NodeId),
     Several(BTreeSet<String>),

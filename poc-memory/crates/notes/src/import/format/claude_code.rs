@@ -347,7 +347,7 @@ impl TranscriptLines for Lines {
     }
 }
 
-/// What a person typed as a command, for example `/review the parser`; `None` if the text is not a command.
+/// The command that a person typed, for example `/review the parser`; `None` if the text is not a command.
 fn command(text: &str) -> Option<String> {
     if !text.starts_with("<command-name>") && !text.starts_with("<command-message>") {
         return None;

@@ -33,7 +33,7 @@ pub(super) trait Format: Sync {
     /// Its name, for `--format`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a few words.
+    /// Its description in a few words.
     fn about(&self) -> &'static str;
 
     /// How its files are treated in a folder with files of other formats.
