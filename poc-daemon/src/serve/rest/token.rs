@@ -185,7 +185,7 @@ mod tests {
         let paths = Paths::in_folder(home.path());
         Tokens::load(&paths).unwrap();
         fs::write(paths.read_token(), "\n").unwrap();
-        // What a killed start has left.
+        // The leftover of a killed start.
         fs::write(paths.read_token().with_extension("partial"), "half").unwrap();
         let tokens = Tokens::load(&paths).unwrap();
         assert_eq!(tokens.read.len(), 2 * TOKEN_BYTES);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a person wrote is never changed, however often properties are written.
+        /// Writing properties, however often, never changes what a person wrote.
         #[test]
         fn a_file_without_the_properties_is_what_the_person_wrote(
             front in proptest::option::of("([a-z]{1,5}:( [a-z\\[\\], é#]{0,9})?\n|  - [a-z]{1,4}\n){0,4}"),
