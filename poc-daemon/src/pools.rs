@@ -78,8 +78,8 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Pools in the sizes that the settings imply: one slot for each connection that may be open, and
-    /// one for each agent that may run.
+    /// Pools with sizes from the settings: one slot for each allowed connection, and one for each concurrent
+    /// run of an agent.
     pub(crate) fn new(config: &Config) -> Pools {
         let connections = config.daemon.max_connections.saturating_add(config.rest.max_connections);
         let requests = connections.clamp(MIN_REQUESTS, MAX_REQUESTS);

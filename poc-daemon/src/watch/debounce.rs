@@ -60,7 +60,7 @@ impl Debounce {
         self.events = None;
     }
 
-    /// Records that a scan has ended, and what it left pending.
+    /// Records the end of a scan and its pending observations.
     pub(crate) fn end(&mut self, now: Instant, pending: Pending) {
         self.poll = now + self.delays.poll;
         // A pending scan keeps its first deadline: further events do not delay it.

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// List the notes that lead to a note: those that are linked to it, that replace, contradict or were derived from it,
-/// and those whose text mentions its title or key. The last changed comes first.
+/// List the notes that lead to a note: notes with a link to it, notes that replace or contradict it or were
+/// derived from it, and notes whose text mentions its title or key. The last changed comes first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backlinks {

@@ -45,7 +45,7 @@ pub(crate) struct DeleteOutput {
     undo_within: Option<HistoryRetention>,
     /// Number of edges that were deleted with it.
     edges: usize,
-    /// Keys of the notes that agents had derived from it alone, which were deleted, too.
+    /// Keys of the notes that agents had derived from it alone; they were deleted as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     derived: Vec<String>,
     /// With `erase`: what else was done.
@@ -123,8 +123,8 @@ impl Op for Delete {
     }
 }
 
-/// Erases a note that was deleted before, which is named by its full id, with what was deleted with it.
-/// `unknown` is the error for any other name.
+/// Erases a note that was deleted before, given by its full id, together with everything that was deleted
+/// with it. `unknown` is the error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
     let store = &ctx.memory.store;
     let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };

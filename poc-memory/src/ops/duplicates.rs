@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// List pairs of notes that may say the same, the most similar first, with what differs. Candidates are notes with a
-/// semantic edge, which new notes get to those of similar meaning, and notes with the same title.
+/// List pairs of notes that may be duplicates, the most similar first, with their differing words. Candidates
+/// are notes with a semantic edge, which new notes get to those of similar meaning, and notes with the same
+/// title.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Duplicates {
@@ -46,7 +47,7 @@ pub(crate) struct DuplicatesOutput {
     degraded: Vec<String>,
 }
 
-/// Two notes that may say the same.
+/// Two notes that may be duplicates.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct DuplicatePair {
     /// The older note.

@@ -24,9 +24,9 @@ const PERIOD: Moment = Moment::Ago(Span::DAY);
 /// Maximum number of actions of an agent in the text; JSON has all.
 const SHOWN: usize = 10;
 
-/// Report what agents and scheduled consolidation did since yesterday: what they changed and why, what it
-/// cost, what failed, and what waits for your decision. `undo RUN` takes one run back, and
-/// `undo --since TIME` all of them.
+/// Report what agents and scheduled consolidation did since yesterday: their changes with reasons, the cost,
+/// the failures, and the decisions that wait for you. `undo RUN` takes one run back, and `undo --since TIME`
+/// all of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Night {

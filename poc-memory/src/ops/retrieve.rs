@@ -107,7 +107,7 @@ pub(crate) struct DerivedNote {
     title: String,
 }
 
-/// A note that a hit is linked with and that led to it.
+/// A note that is linked with a hit and led to it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LinkedNote {
     key: String,

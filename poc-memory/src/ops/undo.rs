@@ -50,7 +50,7 @@ pub(crate) struct UndoOutput {
     undone: Vec<String>,
     /// Changes that were not undone, and why.
     refused: Vec<RefusedAction>,
-    /// The numbers of the changes that this undo made, which `undo` takes to bring back what was undone.
+    /// Numbers of the changes that this undo made; `undo` with one of them reverts the undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
     /// The minimum time for which these changes can be undone: `all` for ever, otherwise a duration.

@@ -1,5 +1,5 @@
-//! Groups of actions that are applied together or not at all: the replacement of a note that is split, and
-//! the inserts that make up its parts.
+//! Groups of actions that are applied together or not at all: the replacement of a split note, and the
+//! inserts of its parts.
 //!
 //! The parts are inserted first, so that the replacement can link to them. If the replacement fails, the
 //! parts are rolled back; otherwise they would duplicate the original note.

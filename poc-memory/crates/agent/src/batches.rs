@@ -119,8 +119,8 @@ impl SlotBatches {
 
     /// Runs the next batch after `previous`. `None` if no tenant has work left, if the previous run ended in
     /// a way that further runs cannot fix, if `max-duration` is over, or if the agent was paused, disabled or
-    /// started by someone else. A tenant gets no further batch in this slot after a run that visited no
-    /// further note, that failed, or for which the pipeline fails.
+    /// started by someone else. A tenant gets no further batch in this slot if its run failed or visited no
+    /// new note, or if the pipeline fails for it.
     ///
     /// # Errors
     /// Those of [`run::run`] except `conflict`.

@@ -42,7 +42,7 @@ pub struct Scheduler {
     last_poll: Timestamp,
     next: BTreeMap<String, Timestamp>,
     changes: ChangeWatcher,
-    /// Catch-up slots that are delayed, with the time until which.
+    /// Delayed catch-up slots, with the time at which each may start.
     delayed: BTreeMap<String, (Timestamp, Slot)>,
 }
 

@@ -35,7 +35,7 @@ const MESSAGE_CHARS: usize = 500;
 /// Environment variables that every program inherits if they are set.
 const INHERITED_VARIABLES: [&str; 9] =
     ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
-/// The environment variable that tells the program, and what it starts, which agent calls it.
+/// The environment variable with the name of the calling agent, for the program and its child processes.
 pub const AGENT_VARIABLE: &str = "POC_MEMORY_AGENT";
 /// How long to wait for the pipes to close after the program has ended.
 const PIPE_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! Pairs of notes that may say the same, with what differs.
+//! Pairs of notes that may be duplicates, with their differing words.
 //!
 //! Comparing all pairs would take a time quadratic in the number of notes. Only pairs with a semantic edge and pairs
 //! with the same title are compared: a new note gets semantic edges to the notes nearest in meaning.
@@ -14,7 +14,7 @@ const MAX_DIFFERENT_WORDS: usize = 20;
 /// At most this many notes with the same title are compared. A more frequent title names a series, such as `Standup`.
 const MAX_SAME_TITLE: usize = 16;
 
-/// Two notes that may say the same.
+/// Two notes that may be duplicates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotePair {
     /// The note that was created first.

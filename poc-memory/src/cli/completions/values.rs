@@ -65,7 +65,7 @@ fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
     })
 }
 
-/// The values of a subject that begin with what was typed. Empty if the memory cannot be asked, because a
+/// The values of a subject that begin with the typed text. Empty if the memory cannot be asked, because a
 /// completion must not print errors.
 fn candidates(subject: Subject, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };

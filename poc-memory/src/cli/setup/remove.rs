@@ -89,7 +89,7 @@ impl LocalCommand for SetupRemove {
     }
 }
 
-/// The change that undoes what was written to a file.
+/// The change that undoes the changes of `setup` in a file.
 fn undone(file: &WrittenFile) -> Result<Option<FileChange>> {
     // If the file is gone, there is nothing to remove.
     let Some(current) = settings_file::read(&file.settings.path)? else { return Ok(None) };

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Number of past runs that are listed.
 const PAST_RUNS: usize = 5;
 
-/// Explain whether an agent would run now on the notes of one tenant, and if not, why: its schedule, what
-/// each stage of its pipeline returns, which notes are stale, what it may do, what a run would cost, and how
-/// the last runs ended. Nothing is written and no model is called.
+/// Explain whether an agent would run now on the notes of one tenant, and if not, why. Shows its schedule,
+/// the results of each stage of its pipeline, the stale notes, its permit, the cost of a run, and the outcome
+/// of the last runs. Nothing is written and no model is called.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentExplain {

@@ -1,4 +1,4 @@
-//! Prompts that no person has typed, or that ask nothing.
+//! Recognises prompts that no person typed or that have nothing to look up.
 
 /// Why a prompt gets no notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use std::fmt::Write as _;
 /// Maximum number of notes listed one by one in the text for a person.
 const SHOWN: usize = 20;
 
-/// Synchronise with the remote. Notes that only the remote has are pulled, notes that only this memory has
-/// are pushed, and notes that were deleted in the remote are deleted here. A note that was never in both is
-/// never deleted. An interrupted sync is completed by the next one. It synchronises one tenant with the
-/// tenant of the same name, by default the default tenant.
+/// Synchronise with the remote. Pulls notes that only the remote has, pushes notes that only this memory has,
+/// and deletes notes here that were deleted in the remote. A note that was never in both is never deleted. An
+/// interrupted sync is completed by the next one. It synchronises one tenant with the tenant of the same
+/// name, by default the default tenant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSync {

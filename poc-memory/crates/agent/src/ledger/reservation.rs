@@ -100,7 +100,7 @@ fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> 
     Ok(records.range::<AgentState>(&[])?.iter().map(|(_, state)| state.spent(day.start, day.end).1).sum())
 }
 
-/// US dollars that are reserved for runs that began on a day.
+/// Reservations in US dollars of the runs that began on a day.
 fn reserved(reservations: &[BudgetReservation], day: &Range<Timestamp>) -> f64 {
     let of_day = reservations.iter().filter(|reservation| day.contains(&reservation.started));
     of_day.map(|reservation| reservation.max_usd).sum()

@@ -97,7 +97,7 @@ pub(super) fn in_generation(folder: &Path) -> Option<BackupGeneration> {
     of_folder(&folder)
 }
 
-/// The generation in a folder; `None` if it has none. A folder that was renamed has the name that its manifest implies.
+/// The generation in a folder; `None` if it has none. A renamed folder gets its name from the manifest.
 fn of_folder(folder: &Path) -> Option<BackupGeneration> {
     let name = folder.file_name()?.to_string_lossy().into_owned();
     if parse(&name).is_some() {

@@ -17,7 +17,7 @@ use crate::testing::TestMemory;
 use poc_config::Config;
 use std::path::PathBuf;
 
-/// A memory to which nothing is written, and a file that is read.
+/// A memory that is never written to, and a file to read.
 pub struct Fuzzed {
     memory: TestMemory,
     file: PathBuf,

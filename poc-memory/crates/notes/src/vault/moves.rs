@@ -269,7 +269,7 @@ impl VaultSync<'_> {
                 changes.push(change);
             }
         }
-        // Notes that existed before their files and that no file names any more.
+        // Notes that existed before their files and have no file any more.
         for (node, before) in by_node {
             if !self.plan.retired.contains(&node) && !self.plan.merged.contains_key(&node) {
                 let lost = before.iter().map(|(_, record)| record.name.clone()).collect();

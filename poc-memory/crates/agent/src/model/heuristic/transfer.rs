@@ -1,4 +1,4 @@
-//! Proposes overviews: notes that quote what several episodes have in common.
+//! Proposes overviews: notes that quote the common content of several episodes.
 
 use super::Nodes;
 use super::own_text::{Segment, distinct, segments};
