@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// Log more: once for debug messages, twice for everything
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Stay in the foreground. It always does; service managers expect the option
+    /// Stay in the foreground (always the case; service managers expect the option)
     #[arg(long)]
     pub(crate) foreground: bool,
 }

@@ -8,7 +8,8 @@ use poc_store::{Store, WORTH_A_CHECKPOINT};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// With this many times the changes that are worth a checkpoint, it does not wait for quiet.
+/// A checkpoint does not wait until the store is quiet when there are this many times [`WORTH_A_CHECKPOINT`]
+/// changes.
 const URGENT: usize = 50;
 
 /// Writes due checkpoints until the daemon stops.
@@ -23,14 +24,14 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if !throttle.start(poll(&shared.memory), Instant::now()) {
             continue;
         }
-        // The write holds the store, so the daemon waits for it even while it stops.
+        // The write keeps the store open, so a stopping daemon waits for it.
         let writing = shared.pools.background.run({
             let shared = shared.clone();
             move || {
                 let indexes = shared.memory.vector_sets.all();
                 indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
-                // Samples alone are not worth a change of the store, so they are saved here and at
-                // the end.
+                // Samples alone do not justify a transaction, so they are stored here and when the daemon
+                // ends.
                 if let Err(error) = samples::flush(&shared.memory) {
                     tracing::warn!("the samples of queries were not saved: {error}");
                 }
@@ -50,7 +51,7 @@ fn poll(memory: &Memory) -> Poll {
     let is_unfinished = memory.vector_sets.all().iter().any(|index| index.is_unfinished());
     Poll {
         generation: store.view().seq as i64,
-        // An index that is still being built has nothing to save.
+        // An index that is still being built cannot be saved yet.
         done: unsaved < WORTH_A_CHECKPOINT && !is_unfinished || !store.is_settled(),
         urgent: unsaved >= URGENT * WORTH_A_CHECKPOINT,
     }

@@ -1,4 +1,4 @@
-//! Compacts the memory when its files are three times what they need.
+//! Compacts the memory when its files are three times as large as necessary.
 
 use crate::shared::Shared;
 use crate::wall_clock;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// How often the sizes are checked.
 const INTERVAL: Span = Span::HOUR;
 
-/// After a compaction, the files must grow by this share of their size before the next one, because a compaction may have
+/// Share of their size by which the files must grow before the next compaction, because the last one may have
 /// found nothing to drop.
 const GROWTH: f64 = 0.25;
 

@@ -1,4 +1,4 @@
-//! What the daemon prints on standard error before its log is open.
+//! Prints to standard error before the log of the daemon is open.
 
 use poc_graph::error::Error;
 
@@ -11,7 +11,7 @@ pub(crate) fn print_error(error: &Error) {
     }
 }
 
-/// Prints what the daemon does before it starts.
+/// Prints a status line of the start.
 #[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
 pub(crate) fn print_line(line: &str) {
     eprintln!("{line}");

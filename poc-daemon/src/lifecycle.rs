@@ -1,4 +1,4 @@
-//! The life of the daemon: it opens the memory, serves it, and on a signal finishes running work and
+//! The lifecycle of the daemon: it opens the memory, serves it, and on a signal finishes running work and
 //! closes it.
 
 use crate::arguments::Arguments;
@@ -59,13 +59,14 @@ fn start(arguments: &Arguments) -> Result<()> {
             tracing::warn!("what the memory learned last was not saved: {error}");
         }
         match shared.memory.store.checkpoint() {
-            // Only the next start takes longer: the log has everything.
+            // Nothing is lost, because the log is complete; only the next start takes longer.
             Err(error) if error.code == Code::ReadOnly => {
                 tracing::warn!("no checkpoint was written: {error}")
             }
             written => written?,
         }
-        // Clients that wait for the end of their connection see it only when the store is free again.
+        // Connections are closed after the store, because clients take the end of their connection as a sign
+        // that the store is free.
         drop(shared);
         drop(connections);
         Ok(())
@@ -81,8 +82,8 @@ fn start(arguments: &Arguments) -> Result<()> {
 /// Serves until the daemon is asked to stop and running work has ended, or its grace is over. Returns
 /// the connections that are still open.
 async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
-    // An address that is taken is an error. It must come before the socket, which tells clients that
-    // the daemon is ready.
+    // The address is bound before the socket, because the socket tells clients that the daemon is ready, and
+    // an address in use is an error.
     let over_http = rest::bind(&shared)?;
     let listener = socket::bind(&shared.memory.paths)?;
     tracing::info!(
@@ -173,7 +174,7 @@ async fn task<T: Send + 'static>(
     name: &str,
     run: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
-    // Boxed, so that a task of tokio is compiled once and not for each of them.
+    // Boxed, so that the code of a tokio task is compiled only once.
     let run: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(run);
     tokio::spawn(run).await.map_err(|error| {
         tracing::error!("the task `{name}` failed: {error}");

@@ -11,8 +11,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-/// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose. If the file cannot be written,
-/// for example on a disk that is mounted for reading only, the log goes to standard error alone.
+/// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose. If the file
+/// cannot be written, for example on a disk that is mounted for reading only, the log goes to standard error
+/// alone.
 ///
 /// # Errors
 /// `internal` when logging was started before.
@@ -22,7 +23,7 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig)
         Ok(file) => (Some(file), None),
         Err(error) => (None, Some(format!("the log `{}` cannot be written: {error}", path.display()))),
     };
-    // A target is a prefix: `poc_` is every crate of the workspace.
+    // Targets are prefixes, so `poc_` matches every crate of the workspace.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match arguments.verbose {
             0 => "warn,poc_=info",
@@ -44,13 +45,13 @@ pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig)
     Ok(())
 }
 
-/// What writes messages: as JSON, or as text with or without colours.
+/// The layer that writes messages as JSON, or as text with or without colours.
 fn layer(
     json: bool,
     ansi: bool,
     writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
 ) -> Box<dyn Layer<Registry> + Send + Sync> {
-    // An internal error is printed to standard error, which panics if nobody reads it any more.
+    // The layer would print internal errors to standard error, which panics if that is closed.
     let layer = fmt::layer().log_internal_errors(false).with_writer(writer);
     if json { layer.json().boxed() } else { layer.with_target(false).with_ansi(ansi).boxed() }
 }

@@ -1,7 +1,7 @@
 //! The log file of the daemon, in parts of bounded size: `daemon.log`, then `daemon.log.1`, and so on.
 //!
-//! `tracing-appender` begins new files by time only. A loop of errors can fill a disk within a day, so this log is bounded
-//! by size.
+//! `tracing-appender` rotates files by time only, but a loop of errors can fill a disk within a day, so this
+//! log is bounded by size.
 
 use parking_lot::Mutex;
 use poc_config::DaemonConfig;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The mode of the files: the log names notes.
+/// The mode of the files. Only the owner may read them, because the log contains keys of notes.
 const MODE: u32 = 0o600;
 
 /// A log in several files. Clones write to the same one.
@@ -24,12 +24,12 @@ struct Parts {
     file: File,
     bytes: u64,
     max_bytes: u64,
-    /// How many files are kept, with the current one.
+    /// Number of files that are kept, including the current one.
     files: usize,
 }
 
 impl LogFile {
-    /// Opens the log, to continue where it ended.
+    /// Opens the log for appending.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -41,17 +41,17 @@ impl LogFile {
     }
 }
 
-/// Opens a file to append to, for its owner only, also if it exists and others may read it.
+/// Opens a file for appending, and restricts it to its owner even if it exists with other permissions.
 fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).mode(MODE).open(path)?;
     if file.metadata()?.permissions().mode() & 0o077 != 0 {
-        // If the file belongs to somebody else, logging to it is better than not to log.
+        // This fails if the file belongs to another user; logging to it is still better than not logging.
         let _ = file.set_permissions(Permissions::from_mode(MODE));
     }
     Ok(file)
 }
 
-/// The path of an earlier part: 1 is the last one.
+/// The path of an earlier part; 1 is the latest of them.
 fn part(path: &Path, number: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
@@ -59,7 +59,7 @@ fn part(path: &Path, number: usize) -> PathBuf {
 }
 
 impl Parts {
-    /// Begins a new file. If that fails, the log continues in the present one.
+    /// Begins a new file. If that fails, the log continues in the current one.
     fn rotate(&mut self) {
         // The oldest is overwritten.
         for number in (1..self.files.saturating_sub(1)).rev() {
@@ -87,7 +87,7 @@ impl<'a> MakeWriter<'a> for LogFile {
 }
 
 impl Write for LogFile {
-    /// Writes one message. A message is never divided among files.
+    /// Writes one message. A message is never split between files.
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         let mut parts = self.0.lock();
         let length = message.len() as u64;

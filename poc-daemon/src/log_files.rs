@@ -1,11 +1,11 @@
-//! Checks every few seconds that no other program has deleted or cut the files of the log, so that the memory takes no
-//! writes that a kill would lose.
+//! Checks every few seconds that no other program has deleted or truncated the files of the log. If one has,
+//! the memory accepts no more writes, because they would be lost when the process is killed.
 
 use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time between two checks, which read only the lengths of files.
+/// The time between two checks. A check reads only the lengths of files.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Checks the files until the daemon stops.

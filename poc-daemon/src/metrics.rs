@@ -45,11 +45,11 @@ struct ReadOnlyLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
-    /// What happened to the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
+    /// The change of the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
     change: &'static str,
 }
 
-/// Counters that grow with every call, and gauges that are read for each answer.
+/// Counters that are updated by every call, and gauges that are read for each response.
 pub(crate) struct Metrics {
     registry: Registry,
     calls: Family<CallLabels, Counter>,
@@ -60,7 +60,8 @@ pub(crate) struct Metrics {
     gauges: Mutex<Gauges>,
 }
 
-/// Values that are read from the memory for each answer. The lock prevents concurrent answers from mixing values.
+/// Values that are read from the memory for each response. The lock prevents concurrent responses from mixing
+/// values.
 #[derive(Default)]
 struct Gauges {
     nodes: Gauge,
@@ -140,7 +141,7 @@ impl Metrics {
         self.seconds.get_or_create(&OpLabels { op, surface }).observe(duration.as_secs_f64());
     }
 
-    /// Counts an answer of REST, including answers to requests that never reached an op.
+    /// Counts a response of REST, including responses to requests that never reached an op.
     pub(crate) fn count_answer(&self, status: u16) {
         self.rest.get_or_create(&StatusLabels { status }).inc();
     }

@@ -1,8 +1,8 @@
-//! Tells a person about problems: runs the command and calls the address of `[notify]`.
+//! Notifies a person of problems: runs the command and posts to the address of `[notify]`.
 //!
-//! A message is sent when there is a problem that was not reported yet, and when the last problem is solved. The same problem
-//! is reported again at most once in the time `every`.
-//! Problems are compared without their numbers and times, which change all the time. Names keep their digits.
+//! A message is sent when there is a problem that was not reported yet, and when the last problem is solved.
+//! The same problem is reported again at most once per `every`. Problems are compared without their numbers
+//! and times, which change constantly, but names keep their digits.
 
 use crate::problems;
 use crate::shared::Shared;
@@ -20,11 +20,10 @@ use std::time::Duration;
 /// How often the problems are checked.
 const POLL: Duration = Duration::from_secs(5);
 
-/// How often a program is asked whether it has ended.
+/// How often the command is polled for its end.
 const CHILD_POLL: Duration = Duration::from_millis(20);
 
-/// Minimum time between two messages. While messages are not delivered, it doubles with every failure, up to the `every` of
-/// the settings.
+/// Minimum time between two messages. It doubles with every failed delivery, up to `every` of the settings.
 const PAUSE: Span = Span::MINUTE;
 
 /// Maximum number of problems in one message.
@@ -33,7 +32,7 @@ const MAX_PROBLEMS: usize = 50;
 /// A message to a person.
 #[derive(Debug, PartialEq, Serialize)]
 struct Message<'a> {
-    /// What is wrong or waits; empty when everything is solved.
+    /// The problems and waiting decisions; empty when everything is solved.
     problems: &'a [String],
     store: String,
     at: Timestamp,
@@ -44,25 +43,25 @@ struct Message<'a> {
 struct Notifier {
     /// The problems of the last delivered message that are not solved yet, without numbers.
     reported: BTreeSet<String>,
-    /// When each problem was reported last.
+    /// When each problem was last reported.
     reported_at: BTreeMap<String, Timestamp>,
     /// When the last message was sent.
     last: Option<Timestamp>,
-    /// How many messages in a row were not delivered, or not everywhere.
+    /// Number of consecutive messages that were not delivered to all recipients.
     failures: u32,
-    /// Whether one of these named a problem.
+    /// Whether one of these messages contained a problem.
     has_undelivered: bool,
 }
 
-/// Whether less than a pause has gone by. If the clock was set back, the pause is ignored; otherwise messages could be held
-/// back for a long time.
+/// Whether less than `pause` has passed since `since`. If the clock was set back, the pause is ignored;
+/// otherwise messages could be held back for a long time.
 fn is_within(pause: Span, since: Timestamp, now: Timestamp) -> bool {
     since <= now && now < since.plus(pause)
 }
 
 impl Notifier {
-    /// The problems, without numbers, if they are to be sent now: there is one that was not reported in the time `every`, or
-    /// the last one is solved.
+    /// The problems, without numbers, if they are to be sent now: there is one that was not reported in the
+    /// time `every`, or the last one is solved.
     fn due(
         &mut self,
         problems: &[String],
@@ -111,7 +110,7 @@ fn without_numbers(problem: &str) -> String {
         text.split(' ').filter(|word| !is_number(word)).collect::<Vec<_>>().join(" ")
     };
     let parts = problem.split('`').enumerate();
-    // Between two backticks is a name.
+    // Text between two backticks is a name.
     parts.map(|(place, text)| if place % 2 == 0 { without(text) } else { format!("`{text}`") }).collect()
 }
 
@@ -137,7 +136,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let min = config.backlog;
         let found = shared.pools.background.run(move || {
             let found = problems::find(&looking);
-            // An error of the store is a problem of its own.
+            // An error of the store is already listed as a problem.
             let backlog = problems::backlog(&looking).unwrap_or_default();
             [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
         });
@@ -194,7 +193,7 @@ fn run_command(config: &NotifyConfig, text: &str, is_stopping: &dyn Fn() -> bool
         .map_err(failed)?;
     if let Some(mut input) = child.stdin.take() {
         let text = text.to_owned();
-        // A program that does not read must not hold up this thread.
+        // A program that does not read its input must not block this thread.
         std::thread::spawn(move || input.write_all(text.as_bytes()));
     }
     let deadline = std::time::Instant::now() + config.timeout.std();
@@ -222,7 +221,7 @@ fn post(config: &NotifyConfig, text: String) -> Result<()> {
             .hint("write it as `https://HOST/PATH`")
             .field("notify.webhook")
     })?;
-    // The path may contain a secret.
+    // Only the host is logged, because the path may contain a secret.
     let host = address.host_str().unwrap_or_default().to_owned();
     let failed = |why: String| Error::unavailable(format!("the webhook at `{host}` {why}"));
     let client = endpoint::client(&address)

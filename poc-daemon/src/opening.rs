@@ -11,7 +11,7 @@ use poc_store::Store;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How often opening is tried again. A lock that becomes free sends no signal.
+/// How often opening is retried. The release of a lock is not signalled.
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Opens the memory of a profile. Waits up to `[daemon] lock-timeout` for another process to release it.
@@ -32,7 +32,7 @@ pub(crate) fn open(
             Ok(memory) => return Ok(Some(memory)),
             Err(error) => error,
         };
-        // A failed connection also means that a daemon runs.
+        // A failed handshake also means that a daemon runs.
         if !matches!(dispatch::connect(paths, config), Ok(None)) {
             return Err(error);
         }
@@ -58,7 +58,7 @@ pub(crate) fn open(
 
 /// Opens the memory. The inner error says that another process holds the store.
 fn try_open(paths: &Paths, config: &Config) -> Result<Result<Memory>> {
-    // Asking is cheap; opening first loads the embedder.
+    // Checking the holder first is cheap, while opening would load the embedder first.
     if let Some(pid) = Store::holder(&paths.store())? {
         let holder = if pid == 0 { "another process".to_owned() } else { format!("process {pid}") };
         let hint = "stop it, or use the daemon that holds it: `poc-memory daemon status`";

@@ -1,9 +1,8 @@
 //! Bounded pools of blocking work, one for each purpose.
 //!
-//! Blocking work runs on tokio's blocking threads. A pool limits how many of them its purpose may
-//! use, and [`runtime`] starts a runtime with enough threads for all pools at once. A pool that is
-//! full therefore never delays the work of another one: requests are answered while every model call
-//! hangs.
+//! Blocking work runs on tokio's blocking threads. A pool limits how many of them one purpose may use, and
+//! [`runtime`] starts a runtime with enough threads for all pools at once. A full pool therefore never delays
+//! the work of another pool: requests are answered even while every model call hangs.
 
 use parking_lot::Mutex;
 use poc_config::Config;
@@ -36,7 +35,7 @@ impl Pool {
         Pool { size, slots: Arc::new(Semaphore::new(size)) }
     }
 
-    /// How many pieces of work may run at the same time.
+    /// Number of pieces of work that may run at the same time.
     #[cfg(test)]
     pub(crate) fn size(&self) -> usize {
         self.size
@@ -51,11 +50,11 @@ impl Pool {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, String> {
-        // Nobody closes the semaphore, so a slot always comes.
+        // The semaphore is never closed, so acquiring a slot cannot fail.
         let slot = self.slots.clone().acquire_owned().await.ok();
         let result = Arc::new(Mutex::new(None));
         let done = result.clone();
-        // Boxed, so that a task of tokio is compiled once and not for each kind of work.
+        // Boxed, so that the code of a tokio task is compiled only once and not for each kind of work.
         let work: Box<dyn FnOnce() + Send> = Box::new(move || {
             let _slot = slot;
             *done.lock() = Some(work());
@@ -79,8 +78,8 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Pools in the sizes that the settings imply: one slot for each connection that may be open, and
-    /// one for each agent that may run.
+    /// Pools with sizes from the settings: one slot for each allowed connection, and one for each concurrent
+    /// run of an agent.
     pub(crate) fn new(config: &Config) -> Pools {
         let connections = config.daemon.max_connections.saturating_add(config.rest.max_connections);
         let requests = connections.clamp(MIN_REQUESTS, MAX_REQUESTS);

@@ -1,4 +1,4 @@
-//! What is wrong with the daemon and what waits for a person, as `daemon status` lists it.
+//! Collects problems of the daemon and decisions that wait for a person, as `daemon status` lists them.
 
 use crate::shared::Shared;
 use poc_agent::pause_cause::PauseCause;
@@ -8,7 +8,8 @@ use poc_graph::error::Result;
 use poc_notes::{freshness, verification};
 use std::collections::BTreeMap;
 
-/// Less free space than this is a problem: a checkpoint and a segment of the log need about a third of it.
+/// Minimum free disk space in bytes. Less is a problem; a checkpoint and a segment of the log need about a
+/// third of it.
 const LOW_SPACE_BYTES: u64 = 512 << 20;
 
 /// The state of everything that a person may have to act on.
@@ -16,9 +17,9 @@ const LOW_SPACE_BYTES: u64 = 512 << 20;
 pub(crate) struct Problems {
     /// Number of agents by state.
     pub(crate) agents: BTreeMap<String, usize>,
-    /// What is wrong, one line each.
+    /// Problems, one line each.
     pub(crate) problems: Vec<String>,
-    /// What waits for a person, one line each.
+    /// Decisions that wait for a person, one line each.
     pub(crate) waiting: Vec<String>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn find(shared: &Shared) -> Problems {
         let blocked = entry.blocked(&memory.config, &shared.models, memory.now());
         let status = entry.status(paused.as_ref(), blocked.is_some());
         *found.agents.entry(status.to_owned()).or_default() += 1;
-        // A suspended provider is a problem of its own.
+        // A suspended provider is listed as its own problem.
         if let Some(blocked) = blocked.filter(|why| status == "blocked" && !suspended.contains(why)) {
             found.problems.push(format!("agent `{name}` is blocked: {blocked}"));
         }

@@ -5,10 +5,10 @@ use poc_notes::recall;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The recalls of this time are stored in one transaction. They are lost if the daemon is killed.
+/// Period whose recalls are stored in one transaction. They are lost if the daemon is killed before.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Stores pending updates until the daemon stops, which stores the last ones.
+/// Stores pending updates until the daemon stops. The shutdown stores the last ones.
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         tokio::select! {

@@ -1,5 +1,5 @@
-//! Decides what a reload changes. It compares the catalog in use with a new scan of the agents' files: some
-//! differences take effect, some are errors, and some wait for a second scan that confirms them.
+//! Decides which changes a reload makes. Compares the catalog in use with a new scan of the agents' files:
+//! some differences take effect, some are errors, and some need a second scan to confirm them.
 
 use poc_agent::{Catalog, CatalogEntry, EntryState};
 use poc_graph::diagnostic::FileDiagnostic;
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A new error counts only if a second scan, this much later, finds it again: a file may be half
-/// written at the first one.
+/// Delay of the second scan that must confirm a new error, because the first one may have read a half-written
+/// file.
 pub(crate) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
 
 /// The key of problems that belong to no agent.
 const NO_AGENT: &str = "";
 
-/// Remembers between scans which errors are unconfirmed.
+/// Remembers unconfirmed errors between scans.
 #[derive(Debug, Default)]
 pub(crate) struct Reconciler {
     /// When an unconfirmed error was first seen, by agent. [`NO_AGENT`] is the key of other problems.
@@ -25,7 +25,7 @@ pub(crate) struct Reconciler {
 pub(crate) struct ScanResult {
     /// The agents, and the problems that belong to none of them.
     pub(crate) catalog: Catalog,
-    /// Whether the folder of the agents exists. Without it, nothing is known about them.
+    /// Whether the folder of the agents exists. If not, nothing is known about their files.
     pub(crate) folder_exists: bool,
     /// The problem with the settings, if there is one.
     pub(crate) settings: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Reconciliation {
     pub(crate) pending: Pending,
 }
 
-/// What a scan left unconfirmed.
+/// The unconfirmed observations of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     /// A new error needs a second scan.
@@ -70,7 +70,7 @@ pub(crate) enum CatalogEvent {
 }
 
 impl CatalogEvent {
-    /// What happened to an agent, as one word. `None` for problems that belong to no agent.
+    /// The change of an agent as one word. `None` for problems that belong to no agent.
     pub(crate) fn change(&self) -> Option<&'static str> {
         match self {
             CatalogEvent::Added(_) => Some("added"),

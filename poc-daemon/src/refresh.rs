@@ -1,10 +1,10 @@
 //! Keeps the structure of the graph (communities, embedding, outlier scores, health) up to date, so
 //! that no request has to compute it.
 //!
-//! The daemon polls the graph, which costs nothing. It recomputes the structure beside the requests
-//! when the graph changed and then was quiet, or when it changed so much that old answers are no
-//! longer good enough. The result belongs to the graph at the start of the computation. The structure
-//! of a large graph is saved in the store for the next start.
+//! The daemon polls the graph, which is cheap. It recomputes the structure in the background when the graph
+//! has changed and then been quiet, or when it has changed so much that the old structure is too inaccurate.
+//! The result belongs to the graph at the start of the computation. The structure of a large graph is saved
+//! in the store for the next start.
 
 use crate::shared::Shared;
 use crate::throttle::{Poll, Throttle};
@@ -34,11 +34,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if !throttle.start(poll(&view, &options), Instant::now()) {
             continue;
         }
-        // The work does not hold `shared`, which would keep the store open while the daemon stops.
+        // The work must not hold `shared`, which would keep the store open while the daemon stops.
         let directory = directory.clone();
         let computing = shared.pools.background.run(move || refresh(&view, &options, &directory));
         tokio::select! {
-            // A computation that is cut off by the end of the process leaves the saved one in place.
+            // If the process ends during the computation, the saved structure stays in place.
             () = shared.stopped() => return,
             ended = computing => if let Err(error) = ended {
                 tracing::error!("the structure of the graph was not computed: {error}");

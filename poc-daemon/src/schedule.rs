@@ -1,9 +1,8 @@
 //! Runs the agents that are due.
 //!
-//! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an
-//! agent can be due, which costs nothing. When that time has come, it reads the ledger and calls the pure
-//! function [`plan`](poc_agent::due_slots::plan). It records the slots that are skipped and
-//! starts the others.
+//! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an agent
+//! can be due, which is cheap. When that time has come, it reads the ledger and calls the pure function
+//! [`plan`](poc_agent::due_slots::plan). It records skipped slots and starts the others.
 
 mod heartbeat;
 mod runs;
@@ -25,8 +24,8 @@ use runs::Runs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Periods without a heartbeat after which it is restarted. tokio-cron-scheduler follows the wall clock and stops when
-/// the clock jumps; the loop then wakes by its own timeout.
+/// Number of periods without a heartbeat after which the heartbeat is restarted. tokio-cron-scheduler follows
+/// the wall clock and stops when the clock jumps; the loop then wakes by its own timeout.
 const LOST_AFTER: u32 = 3;
 
 /// How late a heartbeat may be.
@@ -42,13 +41,13 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// over.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let grace = shared.memory.config.daemon.shutdown_grace.std();
-    // An async block starts its clock when it is first polled.
+    // An async block, because its timer starts only when it is first polled.
     let wait = async |duration| tokio::time::sleep(duration).await;
     run_until(shared, wait(grace), wait(CANCEL_TIMEOUT)).await;
 }
 
-/// The same with the waits of the shutdown as arguments: how long runs may go on, and how long they may
-/// take to end once they are cancelled. Neither is polled before its wait begins.
+/// As [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may
+/// take to end after they are cancelled. Neither future is polled before its wait begins.
 async fn run_until(
     shared: Arc<Shared>,
     grace: impl Future<Output = ()>,
@@ -74,7 +73,7 @@ async fn run_until(
             () = shared.stopped() => break,
             agent = runs.ended() => agent.into_iter().for_each(|agent| scheduler.lock().slot_ended(&agent)),
             () = shared.wake.notified() => silent = 0,
-            // This clock does not jump.
+            // tokio's clock is monotonic, so it does not jump.
             () = tokio::time::sleep(period) => silent += 1,
         }
         if silent >= LOST_AFTER {
@@ -92,7 +91,7 @@ async fn run_until(
             continue;
         }
         if shared.memory.store.read_only().is_some() {
-            // No run could be recorded. The next heartbeat sees whether the disk takes writes again.
+            // No run could be recorded. The next heartbeat checks whether the disk accepts writes again.
             continue;
         }
         if shared.memory.store.shared_log().is_some() && recovered.elapsed() >= HEARTBEAT {
@@ -100,7 +99,7 @@ async fn run_until(
             let recovering = shared.clone();
             let agents = tokio::select! {
                 agents = blocking(&shared, RECOVERY, move || recover(&recovering)) => agents,
-                // A database may not answer for long.
+                // A database may take long to answer, so the stop is awaited as well.
                 () = shared.stopped() => break,
             };
             agents.unwrap_or_default().iter().for_each(|agent| scheduler.lock().slot_ended(agent));

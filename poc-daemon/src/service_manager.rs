@@ -1,16 +1,17 @@
-//! Tells systemd that the daemon is ready, alive and stopping, if systemd started it as a service that notifies.
+//! Notifies systemd that the daemon is ready, alive or stopping, if systemd started it as a service of type
+//! `notify`.
 
 use crate::shared::Shared;
 use sd_notify::NotifyState;
 use std::sync::Arc;
 
-/// The daemon answers requests from now on.
+/// Reports that the daemon answers requests from now on.
 pub(crate) fn ready() {
     notify(&[NotifyState::Ready]);
 }
 
-/// Says that the daemon is alive, twice in each interval of the watchdog, until it stops. A daemon whose store
-/// answers no reader says nothing and is restarted.
+/// Reports that the daemon is alive, twice in each watchdog interval, until it stops. If the store does not
+/// answer a read, nothing is reported, and systemd restarts the daemon.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let watchdog = sd_notify::watchdog_enabled();
     loop {
@@ -32,7 +33,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Does nothing without a service manager.
+/// Sends a notification; does nothing without a service manager.
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!("the service manager was not notified: {error}");

@@ -1,7 +1,7 @@
 //! The sessions of browsers that are signed in to the page, and the codes that start them.
 //!
-//! A session is a random number in a cookie. The daemon keeps only its hash, in a file, so that a browser stays
-//! signed in when the daemon restarts.
+//! A session is a random number in a cookie. The daemon stores only its hash, in a file, so that a browser
+//! stays signed in when the daemon restarts.
 
 use blake3::Hash;
 use parking_lot::Mutex;
@@ -16,33 +16,34 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// How long a code can start a session. A browser opens its address at once.
+/// How long a code can start a session. A minute is enough, because the browser opens the address at once.
 const CODE_LIFETIME: Span = Span::MINUTE;
 
 /// Random bytes in a code and in a session.
 const SECRET_BYTES: usize = 32;
 
-/// Codes and sessions that may exist at the same time. Beyond, the one that ends first goes.
+/// Maximum number of codes and of sessions at the same time. Beyond that, the one that expires first is
+/// removed.
 const MAX_CODES: usize = 32;
 const MAX_SESSIONS: usize = 64;
 
-/// What a session allows.
+/// The permissions of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SessionScope {
-    /// Reading, without any trace in the memory.
+    /// Reading, which changes nothing in the memory.
     ReadOnly,
-    /// What the token for everything allows.
+    /// Everything that the token with full access allows.
     Full,
-    /// Decisions of a person too.
+    /// Also decisions that only a person may make.
     Person,
 }
 
-/// What a browser is signed in to.
+/// The permissions and the tenant of a signed-in browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionGrant {
     pub(crate) scope: SessionScope,
-    /// Whose notes it sees.
+    /// The tenant whose notes it sees.
     pub(crate) tenant: Tuple,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct SessionGrant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) scope: SessionScope,
-    /// Whose notes it sees.
+    /// The tenant whose notes it sees.
     pub(crate) tenant: Tuple,
     /// Requests that write carry it in a header, which no foreign page can read or set.
     pub(crate) csrf_token: String,
@@ -76,9 +77,10 @@ struct Code {
 /// The content of the file.
 #[derive(Default, Serialize, Deserialize)]
 struct StoredSessions {
-    /// Where the page was served last: a restarted daemon serves it there again, for pages that are still open.
+    /// The address at which the page was last served. A restarted daemon uses it again for pages that are
+    /// still open.
     address: Option<SocketAddr>,
-    /// By the hash of their secret.
+    /// The sessions by the hash of their secrets.
     sessions: BTreeMap<String, StoredSession>,
 }
 
@@ -87,7 +89,7 @@ struct StoredSession {
     scope: SessionScope,
     #[serde(default)]
     tenant: Tuple,
-    /// The value of `Host` that the browser used. The session is valid for no other.
+    /// The value of `Host` that the browser used. The session is valid only for this host.
     host: String,
     expires: Timestamp,
 }
@@ -119,14 +121,14 @@ impl Sessions {
         Sessions { path, state: Mutex::new(State { codes: BTreeMap::new(), stored }) }
     }
 
-    /// Where the page was served, if a browser is still signed in.
+    /// The last address of the page, if a browser is still signed in.
     pub(crate) fn address(&self, now: Timestamp) -> Option<SocketAddr> {
         let state = self.state.lock();
         let is_open = state.stored.sessions.values().any(|session| session.expires > now);
         state.stored.address.filter(|_| is_open)
     }
 
-    /// Remembers where the page is served.
+    /// Stores the address at which the page is served.
     pub(crate) fn set_address(&self, address: SocketAddr) {
         self.state.lock().stored.address = Some(address);
     }
@@ -149,7 +151,7 @@ impl Sessions {
         Ok((code, expires))
     }
 
-    /// What a code signs in to. It is used up by this.
+    /// Uses up a code and returns what it grants.
     pub(crate) fn redeem(&self, code: &str, now: Timestamp) -> Option<SessionGrant> {
         let code = self.state.lock().codes.remove(&hash(code))?;
         (code.expires > now).then_some(code.grant)
@@ -185,7 +187,7 @@ impl Sessions {
 
     /// The session with a secret, if the request names the same host.
     pub(crate) fn find(&self, secret: &str, host: &str, now: Timestamp) -> Option<Session> {
-        // Looked up by its hash: how long that takes reveals nothing about the secret.
+        // The secret is looked up by its hash, so that the duration reveals nothing about it.
         let state = self.state.lock();
         let stored = state.stored.sessions.get(&hash(secret))?;
         (stored.expires > now && stored.host.eq_ignore_ascii_case(host)).then(|| Session {
@@ -208,7 +210,7 @@ impl Sessions {
     }
 }
 
-/// The key of what ends first.
+/// The key of the item that expires first.
 fn earliest<T>(items: &BTreeMap<String, T>, expires: impl Fn(&T) -> Timestamp) -> Option<String> {
     items.iter().min_by_key(|(_, item)| expires(item)).map(|(key, _)| key.clone())
 }
@@ -226,7 +228,8 @@ fn hash(secret: &str) -> String {
     blake3::hash(secret.as_bytes()).to_hex().to_string()
 }
 
-/// Derived, so that it lives as long as the session and needs no place of its own.
+/// The CSRF token is derived from the secret of the session, so that it has the same lifetime and need not be
+/// stored.
 fn csrf_token(secret: &str) -> String {
     Hash::from_bytes(blake3::derive_key(
         "poc-memory page 2026 token of requests that write",
@@ -236,7 +239,7 @@ fn csrf_token(secret: &str) -> String {
     .to_string()
 }
 
-/// Writes the file anew and puts it in the place of the old one, so that an interruption leaves one of the two.
+/// Replaces the file atomically, so that an interruption leaves either the old or the new one.
 fn save(path: &Path, stored: &StoredSessions) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::unavailable(format!("the session cannot be saved: {error}")).file(path.display().to_string())

@@ -1,4 +1,4 @@
-//! What the tasks of the daemon share: the memory, the agents, the pools, and the request to stop.
+//! The state that the tasks of the daemon share: the memory, the agents, the pools, and the request to stop.
 
 use crate::metrics::Metrics;
 use crate::pools::Pools;
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) started: Timestamp,
     /// When agents were last reloaded.
     pub(crate) reloaded: Mutex<Option<Timestamp>>,
-    /// What earlier scans of the agents' files left unconfirmed.
+    /// Unconfirmed errors of earlier scans of the agents' files.
     pub(crate) reconciler: Mutex<Reconciler>,
     /// Wakes the scheduler: on its heartbeat, or when agents changed.
     pub(crate) wake: Arc<Notify>,
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) run_limiter: RunLimiter,
     /// Stops the requests that are still computing when the daemon stops.
     pub(crate) cancellation: CancellationToken,
-    /// Where blocking work runs.
+    /// The pools for blocking work.
     pub(crate) pools: Pools,
     /// The transcripts that hooks have named.
     pub(crate) transcripts: TranscriptQueue,
@@ -66,10 +66,10 @@ pub(crate) struct Shared {
     abandoning: watch::Sender<bool>,
 }
 
-/// How long requests may go on after the daemon is asked to stop.
+/// How long requests may continue after the daemon is asked to stop.
 const REQUEST_GRACE: Duration = Duration::from_secs(1);
 
-/// How long the daemon then waits until they notice that they are interrupted.
+/// How long the daemon then waits for interrupted requests to end.
 const INTERRUPT_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Shared {
@@ -128,7 +128,7 @@ impl Shared {
         *self.stopping.borrow()
     }
 
-    /// Fails when the daemon is stopping, for long work that ends then.
+    /// Fails when the daemon is stopping. Long work calls this to end early.
     ///
     /// # Errors
     /// `unavailable`.
@@ -154,8 +154,8 @@ impl Shared {
         None
     }
 
-    /// Waits until the daemon is asked to stop. Interrupts the requests that go on after that, and then gives up on those
-    /// that do not notice it.
+    /// Waits until the daemon is asked to stop, then for the grace period; interrupts the remaining requests,
+    /// and abandons those that do not end.
     pub(crate) async fn end_requests(&self) {
         self.stopped().await;
         tokio::time::sleep(REQUEST_GRACE).await;
@@ -164,7 +164,7 @@ impl Shared {
         self.abandoning.send_replace(true);
     }
 
-    /// Waits until the daemon stops without waiting for requests any longer.
+    /// Waits until the daemon abandons the remaining requests.
     pub(crate) async fn abandoned(&self) {
         let _ = self.abandoning.subscribe().wait_for(|abandoning| *abandoning).await;
     }

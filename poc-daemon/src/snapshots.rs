@@ -1,4 +1,4 @@
-//! Stores snapshots of the memory in the database that has its log.
+//! Stores snapshots of the memory in the database with its shared log.
 
 use crate::shared::Shared;
 use crate::wall_clock;
@@ -7,7 +7,7 @@ use poc_graph::time::Span;
 use poc_store::{CompactionCallbacks, SharedSnapshot};
 use std::sync::Arc;
 
-/// How often the database is asked whether a snapshot is due.
+/// How often the daemon checks in the database whether a snapshot is due.
 const INTERVAL: Span = Span(10 * Span::MINUTE.0);
 
 /// Makes a snapshot when it is due, until the daemon stops.

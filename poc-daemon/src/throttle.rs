@@ -1,14 +1,15 @@
-//! Throttles work that waits until the memory is quiet.
+//! Throttles background work that should wait until the memory is quiet.
 
 use std::time::{Duration, Instant};
 
-/// The pause after a piece of work, as a multiple of its duration. Work takes at most 1/20 of a core.
+/// The pause after a piece of work, as a multiple of its duration, so that work uses at most about 1/20 of a
+/// core.
 const PAUSE_FACTOR: u32 = 20;
 
 /// How often the memory is polled within the time that it must be quiet.
 const POLLS_PER_QUIET: u32 = 4;
 
-/// What one poll of the memory shows.
+/// The result of one poll of the memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Poll {
     /// A number that grows with every change.
@@ -38,7 +39,7 @@ impl Throttle {
 
     /// The time from one poll to the next.
     pub(crate) fn interval(&self) -> Duration {
-        // Without a lower limit, polls would take all the time there is.
+        // Without a lower limit, a tiny `quiet` would cause a busy loop.
         (self.quiet / POLLS_PER_QUIET).max(Duration::from_millis(10))
     }
 

@@ -1,4 +1,4 @@
-//! The transcripts that hooks have named, on their way to the task that captures them.
+//! The queue of transcripts from hooks to the task that captures them.
 
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};

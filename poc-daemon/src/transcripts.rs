@@ -1,9 +1,10 @@
 //! Captures the sessions of assistants from their transcripts.
 //!
-//! A session whose hook called, and with `[transcripts] follow` every session in the folders of the assistants, is
-//! captured when its transcript has changed and then stayed the same for a while. What was missed while no
-//! daemon ran, or because an assistant was killed, is captured at the next scan. A capture continues where the last one
-//! of the same transcript ended, so one without anything new is cheap.
+//! Captures every session whose hook called, and with `[transcripts] follow` every session in the folders of
+//! the assistants. A session is captured when its transcript has changed and then been quiet for a while.
+//! Changes that were missed, because no daemon ran or an assistant was killed, are captured at the next scan.
+//! A capture continues where the last one of the same transcript ended, so it is cheap if there is nothing
+//! new.
 
 mod changes;
 mod folders;
@@ -25,7 +26,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let config = &shared.memory.config.transcripts;
     let changed = shared.transcripts.changed();
     let folders = Arc::new(Mutex::new(TranscriptFolders::new(config, changed.clone())));
-    // Sessions that went on while no daemon ran.
+    // Finds sessions that continued while no daemon ran.
     ops::followed_transcripts(&shared.memory.paths).iter().for_each(|path| folders.lock().follow(path));
     let mut changes =
         TranscriptChanges::new(config.quiet.std(), shared.memory.config.daemon.reload_poll.std());
@@ -83,7 +84,8 @@ fn capture(shared: &Shared, transcript: &Path) {
                 tracing::warn!("`{shown}`, {place}: {}", error.line());
             }
         }
-        // A hook names the transcript of a session before its first line is written, and some sessions have none.
+        // A hook names the transcript of a session before its first line is written, and some sessions never
+        // write one.
         Err(error) if error.code == Code::NotFound => tracing::debug!("`{shown}` does not exist"),
         Err(error) => tracing::warn!("`{shown}` was not captured: {}", error.line()),
     }

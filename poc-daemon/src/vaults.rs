@@ -1,7 +1,8 @@
-//! Keeps notes in step with bound folders.
+//! Synchronises notes with bound folders.
 //!
-//! Events of the file system start a sync early. A regular scan finds what they missed, also what was changed while no
-//! daemon ran. A sync compares the files with the records of the store, so the files decide and not the events.
+//! File events start a sync early. A regular scan finds changes that the events missed, including those made
+//! while no daemon ran. A sync compares the files with the records in the store, so its result depends only
+//! on the files and not on the events.
 
 mod watcher;
 
@@ -89,7 +90,7 @@ impl VaultSyncs {
             for vault in vaults {
                 let is_inside = |path: &PathBuf| path.starts_with(&vault.folder);
                 if !shared.is_stopping() && (all || paths.iter().any(is_inside)) {
-                    // The watch comes before the scan, so that a change after the scan is an event.
+                    // The watch starts before the scan, so that a change after the scan causes an event.
                     self.watcher.watch(&vault.folder);
                     let synced = cancellation::scope(&shared.cancellation, || {
                         vault::sync(&memory, &vault, &SyncOptions::default(), &|_, _| {})
@@ -101,7 +102,7 @@ impl VaultSyncs {
         is_busy
     }
 
-    /// Logs what a sync did. Returns whether files were being written meanwhile.
+    /// Logs the result of a sync. Returns whether files were being written meanwhile.
     fn report(&mut self, vault: &VaultBinding, memory: &Memory, synced: Result<VaultReport>) -> bool {
         let name = vault.name.as_str();
         let (report, problems) = match synced {

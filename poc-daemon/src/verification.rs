@@ -8,17 +8,17 @@ use poc_notes::verification::{self, Verification};
 use poc_store::VerifyCallbacks;
 use std::sync::Arc;
 
-/// How often the daemon checks whether a verification is due. Also how long a daemon runs before the first one.
+/// How often the daemon checks whether a verification is due, and how long it waits before the first check.
 const POLL: Span = Span(10 * Span::MINUTE.0);
 
-/// The priority of the thread: the lowest that there is.
+/// The nice value of the thread: 19 is the lowest priority.
 const NICE: i32 = 19;
 
 /// Verifies when it is due, until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
     while wall_clock::wait(&shared, POLL).await {
         let last = verification::last(&shared.memory.paths.verification());
-        // What was found may have been repaired before the daemon was started again.
+        // Old findings may have been repaired before the daemon was restarted, so they are verified again.
         let is_old = |last: &Verification| !last.findings.is_empty() && last.at < shared.started;
         if !verification::is_due(last.as_ref(), shared.memory.now()) && !last.as_ref().is_some_and(is_old) {
             continue;
@@ -31,12 +31,12 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Verifies on a thread of its own, because the priority of a thread cannot be raised again. Returns the number of
-/// findings.
+/// Verifies on its own thread, because a process without privileges cannot raise the priority of a thread
+/// again. Returns the number of findings.
 fn at_low_priority(shared: &Shared) -> Result<usize> {
     std::thread::scope(|scope| {
         let verifying = scope.spawn(|| {
-            // On Linux, this is the priority of the calling thread.
+            // On Linux, this sets the priority of the calling thread only.
             #[cfg(target_os = "linux")]
             if let Err(error) = rustix::process::setpriority_process(None, NICE) {
                 tracing::debug!("the priority cannot be lowered: {error}");

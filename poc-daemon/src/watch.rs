@@ -1,7 +1,7 @@
 //! Reloads agents and prompts when their files change.
 //!
-//! File events make a reload fast. A regular scan makes it certain, even if events are lost. A scan
-//! reads all files and applies only differences, so the files decide and not the events.
+//! File events make a reload fast, and a regular scan finds changes whose events were lost. A scan reads all
+//! files and applies only differences, so its result depends only on the files and not on the events.
 
 pub(crate) mod debounce;
 mod watched_paths;
@@ -39,7 +39,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                 debounce.begin();
                 let (scanning, watcher) = (shared.clone(), watcher.clone());
                 let scanned = shared.pools.background.run(move || {
-                    // The watch comes before the scan, so that a change after the scan is an event.
+                    // The watch starts before the scan, so that a change after the scan causes an event.
                     watcher.lock().renew();
                     scan(&scanning, false)
                 });
@@ -70,16 +70,16 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
         CatalogEvent::Changed(agent) => Some(CatalogChange::Changed(agent)),
         CatalogEvent::Repaired(agent) => Some(CatalogChange::Repaired(agent)),
         CatalogEvent::Retired(agent) => Some(CatalogChange::Retired(agent)),
-        // The catalog lists these.
+        // The catalog already lists these.
         CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
     };
     Ok((catalog, events.into_iter().filter_map(change).collect()))
 }
 
-/// Watches the folders through the operating system.
+/// Watches the folders with file events of the operating system.
 struct FolderWatcher {
     profile: Arc<Paths>,
-    /// What is watched now, which the handler of events knows, too.
+    /// The paths that are watched now, shared with the event handler.
     paths: Arc<Mutex<WatchedPaths>>,
     /// `None` when the operating system offers no file events.
     watcher: Option<RecommendedWatcher>,
@@ -107,7 +107,7 @@ impl FolderWatcher {
         FolderWatcher { profile, paths, watcher: watcher.ok(), warned: BTreeSet::new() }
     }
 
-    /// Watches every folder that exists now, and what symbolic links lead to now.
+    /// Watches every existing folder, and the current targets of symbolic links.
     fn renew(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         let paths = WatchedPaths::of(&self.profile);
@@ -189,7 +189,7 @@ const MAX_NAMED: usize = 8;
 
 /// The keys of the settings that take effect only at the next start.
 fn waiting(memory: &Memory, live: &Config, new: &Config) -> Vec<String> {
-    // A store that has another embedder than the settings keeps it.
+    // A store keeps its embedder even if the settings name another one.
     let given = memory.wanted_embedder.as_deref().unwrap_or(&memory.config.embedder);
     let live = Config { embedder: given.clone(), pipelines: new.pipelines.clone(), ..live.clone() };
     if new.fingerprint() == memory.fingerprint { Vec::new() } else { live.differences(new) }

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// How long a read may wait until it looks again whether the call was cancelled.
+/// Interval at which a waiting read checks whether the call was cancelled.
 const CANCELLATION_CHECK: Span = Span(50);
 
 /// A connection to a daemon, after the handshake.
@@ -30,7 +30,8 @@ impl Client {
             Ok(stream) => stream,
             Err(error) => {
                 return match error.kind() {
-                    // `InvalidInput` is a path too long for a socket, which no daemon can serve either.
+                    // `InvalidInput` means that the path is too long for a socket, so no daemon can serve it
+                    // either.
                     ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::InvalidInput => Ok(None),
                     _ => Err(Error::unavailable(format!(
                         "the daemon's socket `{}` cannot be opened: {error}",
@@ -73,8 +74,8 @@ impl Client {
     /// Runs an op in the daemon and waits for the answer; `progress` is called as it advances.
     ///
     /// # Errors
-    /// `unavailable` when the call is cancelled in its [`cancellation::scope`]. The answer may still arrive then, so the
-    /// connection must be dropped: this tells the daemon that nobody waits for it.
+    /// `unavailable` when the call is cancelled in its [`cancellation::scope`]. The answer may still arrive,
+    /// so the connection must be dropped, which also tells the daemon that nobody waits for the answer.
     pub fn call(&mut self, op: &str, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         self.last += 1;
         let request_id = self.last;
@@ -101,9 +102,9 @@ impl Client {
 
     /// Waits until the daemon has closed its store and exited.
     pub fn wait_for_end(mut self) {
-        // No cancellation ends this wait. If the timeout cannot be removed, the wait ends early.
+        // This wait cannot be cancelled. If the timeout cannot be removed, the wait ends early.
         let _ = self.stream.set_read_timeout(None);
-        // Any end of the connection ends the wait.
+        // The wait ends however the connection ends.
         while let Ok(Some(_)) = self.receive() {}
     }
 
@@ -112,7 +113,7 @@ impl Client {
     }
 }
 
-/// Reads from a stream with a read timeout, and waits on until bytes arrive or the call is cancelled.
+/// Reads from a stream with a read timeout, and retries until bytes arrive or the call is cancelled.
 struct CancellableReader<'a>(&'a UnixStream);
 
 impl Read for CancellableReader<'_> {

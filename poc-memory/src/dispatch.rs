@@ -19,8 +19,7 @@ use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long a command waits for a store that is used by another command, or by a daemon that does not serve
-/// it yet.
+/// Time limit for waiting for a store that another command uses, or a daemon that does not serve it yet.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to the memory of a profile.
@@ -63,7 +62,8 @@ impl Connection {
         self
     }
 
-    /// Damage that this process found and repaired when it opened the memory. A daemon reports its own.
+    /// Damage that this process found and repaired when it opened the memory. A daemon reports its own
+    /// repairs in its status.
     pub fn recovered(&self) -> Vec<String> {
         match self {
             Connection::Daemon(_) => Vec::new(),
@@ -120,7 +120,7 @@ impl InProcess {
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         let ctx = Ctx { memory: &self.memory, host: self, actor: self.actor, may_write: true, progress };
         let answer = op.run(&ctx, args);
-        // The op is done even if this fails.
+        // A failure is only logged, because the op itself has succeeded.
         if let Err(error) = self.memory.flush() {
             tracing::warn!("what the memory learned from this was not saved: {error}");
         }
@@ -144,7 +144,7 @@ impl Host for InProcess {
     }
 
     fn calls(&self) -> CancellationToken {
-        // The process ends with its op, so nothing cancels the calls.
+        // The process ends with its op, so model calls are never cancelled.
         CancellationToken::new()
     }
 

@@ -22,8 +22,8 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use std::io::{ErrorKind, Read, Write};
 
-/// The version of the protocol. It is raised by a change that an older peer would misread.
-/// Protocol 2 renamed the texts of requests to `text`, which release 0.1 does not know.
+/// The version of the protocol. It is raised for changes that an older peer would misread. Protocol 2 renamed
+/// the texts of requests to `text`, which release 0.1 does not know.
 pub const PROTOCOL: u32 = 2;
 
 /// Maximum nesting of values in a frame, including the frame itself.
@@ -162,7 +162,7 @@ pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
     let mut header = Header::default();
     match from.read_exact(&mut header) {
         Ok(()) => {}
-        // A reset means that the peer closed with unread data of ours.
+        // A reset means that the peer closed the connection without reading all our data.
         Err(error) if [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset].contains(&error.kind()) => {
             return Ok(None);
         }
@@ -174,7 +174,7 @@ pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
     decode_whole(&bytes, length).map(Some)
 }
 
-/// Decodes a frame; an error when fewer than `length` bytes arrived.
+/// Decodes a frame; fails when fewer than `length` bytes arrived.
 pub fn decode_whole(bytes: &[u8], length: usize) -> Result<Frame> {
     if bytes.len() < length {
         return Err(malformed(format!("it ends after {} of {length} bytes", bytes.len())));

@@ -1,5 +1,5 @@
-//! The name `poc-daemon` of the program `poc-memory`, for installations without links. It uses nothing but the standard
-//! library, so that the code of the product is installed once.
+//! Starts the program `poc-memory` under the name `poc-daemon`, for installations without symbolic links. It
+//! uses only the standard library, so that the code of the product is installed once.
 
 use std::ffi::OsStr;
 use std::io;

@@ -35,7 +35,7 @@ struct StateLabels {
     state: &'static str,
 }
 
-/// Values read from the store for each answer. They continue after a restart of the daemon.
+/// Values that are read from the store for each response, so they survive a restart of the daemon.
 #[derive(Default)]
 pub(super) struct AgentMetrics {
     runs: Family<RunLabels, Counter>,

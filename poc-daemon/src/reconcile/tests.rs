@@ -121,7 +121,7 @@ fn an_unconfirmed_error_of_one_file_does_not_confirm_another() {
     world.scan_after(0);
     world.write("linker", "al");
     assert_eq!(world.scan_after(1000), "scan again");
-    // Half written at the second scan of the first file.
+    // This file is half written when the first file is scanned again.
     world.write("other", "al");
     assert_eq!(world.scan_after(250), "broken linker (last good: true) line 2; scan again");
     world.write("other", "all | limit:2");
@@ -193,7 +193,7 @@ fn a_missing_folder_changes_no_agent_and_is_reported() {
     assert_eq!(world.states(), "linker Ok");
     world.folder_exists = true;
     assert_eq!(world.scan_after(1000), "Solved(\"the folder is gone\")");
-    // The folder is back without the file: the agent retires after its grace period.
+    // The folder exists again without the file, so the agent is retired after its grace period.
     world.folder_exists = false;
     world.scan_after(1000);
     world.scan_after(250);

@@ -5,7 +5,7 @@ use poc_graph::time::Span;
 use std::time::Duration;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 
-/// The time between two beats: at least a second, because the scheduler counts in whole seconds.
+/// The time between two heartbeats, at least a second, because the scheduler counts in whole seconds.
 pub(super) fn period(shared: &Shared) -> Duration {
     shared.memory.config.daemon.heartbeat.max(Span::SECOND).std()
 }

@@ -1,4 +1,4 @@
-//! Carries out due slots: a limited number of agents at the same time.
+//! Runs due slots, a limited number of agents at the same time.
 
 use crate::shared::Shared;
 use poc_agent::batches::SlotBatches;
@@ -98,7 +98,7 @@ impl Runs {
         }
     }
 
-    /// Removes a run that ended, even by a panic: an agent that stayed pending would never run again.
+    /// Removes a run that ended, even by a panic, because an agent that stays pending would never run again.
     fn remove(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<String> {
         let id = match ended {
             Ok((id, ())) => id,
@@ -118,12 +118,12 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
     let Slot { agent, trigger, .. } = slot.clone();
     let running = shared.clone();
     let ran = shared.pools.agents.run(move || {
-        // While the daemon stops, no slot is claimed: the next start catches it up.
+        // No slot is claimed while the daemon stops; the next start catches it up.
         let acquire = || {
             let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
             place.filter(|_| !running.is_stopping())
         };
-        // A run uses the definition at its start until its end.
+        // A run uses the definition from its start until its end.
         let catalog = || running.catalog.load_full();
         let run_slot = |_place| {
             let memory = running.memory_now();
@@ -135,7 +135,7 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
         while let Some(row) = &last {
             log(row);
             let Some(batches) = &mut batches else { break };
-            // Other agents run between the batches.
+            // The permit is acquired again for each batch, so that other agents can run in between.
             let Some(_place) = acquire() else { break };
             last = batches.run_next(&running.memory_now(), &catalog(), row, &options)?;
         }

@@ -1,4 +1,4 @@
-//! The schedule against a clock that only the tests move.
+//! Tests of the schedule with a clock that only the tests advance.
 
 use super::*;
 use crate::{pools, watch};
@@ -34,7 +34,7 @@ struct Daemon {
     schedule: JoinHandle<()>,
     /// Receives a value when shutdown starts to wait for runs; closed if there is nothing to wait for.
     draining: Option<oneshot::Receiver<()>>,
-    /// Dropping it ends that wait.
+    /// Dropping this ends the wait for runs.
     grace: oneshot::Sender<()>,
 }
 
@@ -77,7 +77,8 @@ impl World {
         &self.daemon.as_ref().unwrap().shared
     }
 
-    /// Stops the daemon. Its grace for runs lasts until `during` has returned; without runs there is none.
+    /// Stops the daemon. The shutdown grace lasts until `during` has returned; without runs there is no
+    /// grace.
     fn stop(&mut self, during: impl FnOnce(&World)) {
         self.shared().stop();
         let draining = self.daemon.as_mut().unwrap().draining.take().unwrap();
@@ -133,8 +134,8 @@ fn every_slot_leaves_one_row() {
     let mut world = World::new();
     world.write("agents/often.toml", &agent("default", "every 1s"));
     world.start();
-    // A slot that comes before the scheduler knows that a run has ended is covered by that run. So slots pass until one
-    // of them finds nothing to do.
+    // A slot that comes before the scheduler knows of the end of a run is merged into that run, so the test
+    // lets slots pass until one of them finds nothing to do.
     let deadline = Instant::now() + WAIT_LIMIT;
     let mut ticks = 0;
     let history = loop {

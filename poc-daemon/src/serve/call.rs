@@ -1,4 +1,4 @@
-//! Runs the op that a request names, in the pool that fits it.
+//! Runs the op that a request names, in the pool for its kind of work.
 
 use crate::pools::Pool;
 use crate::shared::Shared;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Who calls an op, and through which server.
+/// The caller of an op, and the server it uses.
 #[derive(Clone, Copy)]
 pub(super) struct CallOrigin {
     /// `socket`, `rest`, `page` or `mcp`.
@@ -19,8 +19,8 @@ pub(super) struct CallOrigin {
     pub(super) may_write: bool,
 }
 
-/// The pool for an op; without an op, the pool for other requests. Ops that may wait long for a model
-/// have a pool of their own, so that they never delay other requests.
+/// The pool for an op; without an op, the pool for other requests. Ops that may wait long for a model have
+/// their own pool, so that they never delay other requests.
 pub(super) fn pool<'a>(shared: &'a Shared, op: Option<&OpDef>) -> &'a Pool {
     match op {
         Some(op) if op.long_running => &shared.pools.long_running,

@@ -18,8 +18,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Serves a connection until the client closes it or is idle for too long, or until the daemon stops and every request
-/// is answered. In the last case it returns the connection, still open.
+/// Serves a connection until the client closes it or is idle for too long, or until the daemon stops and
+/// every request is answered. In the last case it returns the open connection.
 pub(super) async fn serve(
     shared: Arc<Shared>,
     stream: UnixStream,
@@ -46,7 +46,7 @@ pub(super) async fn serve(
             let end = listen(&mut requests, &mut from, limit, in_flight, idle).await;
             let has_client = match &end {
                 Ok(end) => *end == End::Stopping,
-                // After a malformed frame, the client still reads.
+                // After a malformed frame, the client can still read the error.
                 Err(error) => error.code != Code::Unavailable,
             };
             requests.finish(has_client).await;
@@ -71,13 +71,13 @@ pub(super) async fn serve(
 enum End {
     /// The client closed its side.
     Closed,
-    /// The daemon stops.
+    /// The daemon is stopping.
     Stopping,
 }
 
 async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: usize) -> Result<()> {
     let Some(frame) = read(from, limit).await? else { return Ok(()) };
-    // The client learns our version even if the versions do not fit.
+    // The client must learn our version even if the versions do not match.
     let _ = answers.send(Frame::Hello { hello: Hello::current() }).await;
     match frame {
         Frame::Hello { hello } => hello.check("the client"),
@@ -99,12 +99,13 @@ impl Requests {
         Requests { shared, answers, running: JoinSet::new(), cancellation: CancellationToken::default() }
     }
 
-    /// Waits until one ends.
+    /// Waits until one request ends.
     async fn one_ended(&mut self) {
         self.running.join_next().await;
     }
 
-    /// Waits until all have ended. Without a client for their answers, they are interrupted.
+    /// Waits until all requests have ended. If there is no client to receive the answers, they are
+    /// interrupted.
     async fn finish(mut self, has_client: bool) {
         if !has_client {
             self.cancellation.cancel();
@@ -128,7 +129,7 @@ async fn listen(
             requests.one_ended().await;
             continue;
         }
-        // A frame that is read in part must not be dropped, so the same read goes on while requests end.
+        // A partly read frame must not be dropped, so the same read continues while requests end.
         let mut reading = pin!(read(from, limit));
         let frame = loop {
             let waiting = requests.running.is_empty().then(|| idle.add());
@@ -177,7 +178,7 @@ async fn answer(
     answers: mpsc::Sender<Frame>,
 ) {
     let progress = answers.clone();
-    // A client that reads slowly misses some progress frames: work never waits for it.
+    // A slow client misses some progress frames, because work must never wait for it.
     let progress = move |state| drop(progress.try_send(Frame::Progress { id, progress: state }));
     let result = match ops::find(&op) {
         Some(def) => {

@@ -1,5 +1,5 @@
-//! The connections without a request in progress. When all connections are in use, the one that has been idle longest is
-//! closed, so that clients that never leave cannot keep others out.
+//! The connections without a request in progress. When all connections are in use, the one that has been idle
+//! longest is closed, so that clients that never disconnect cannot block others.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(super) struct IdleConnections {
 
 #[derive(Default)]
 struct Idle {
-    // By the order in which they became idle.
+    // In the order in which they became idle.
     closing: BTreeMap<u64, Arc<Notify>>,
     next: u64,
 }
@@ -45,15 +45,15 @@ impl IdleConnections {
         IdleConnection { connections: self.clone(), number, closing, is_notified: AtomicBool::new(false) }
     }
 
-    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the next one if
-    /// that one is kept.
+    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the
+    /// next one if that one is kept.
     pub(super) async fn free_slot(&self, slots: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         if let Ok(slot) = slots.clone().try_acquire_owned() {
             return Some(slot);
         }
         let mut slot = pin!(slots.clone().acquire_owned());
         loop {
-            // From here on, so that no answer of a connection is missed.
+            // Registered before the close request, so that no answer of a connection is missed.
             let mut kept = pin!(self.kept.notified());
             kept.as_mut().enable();
             let closed = async {
@@ -68,8 +68,8 @@ impl IdleConnections {
         }
     }
 
-    /// Says that a connection that was to be closed has received a request and goes on, so another one is to be closed
-    /// if a slot is still needed.
+    /// Reports that a connection that was to be closed has received a request and stays open, so another one
+    /// must be closed if a slot is still needed.
     pub(super) fn keep(&self) {
         self.kept.notify_waiters();
     }
@@ -105,7 +105,7 @@ pub(super) async fn until_closed(idle: Option<&IdleConnection>) {
 impl Drop for IdleConnection {
     fn drop(&mut self) {
         let was_listed = self.connections.idle.lock().closing.remove(&self.number).is_some();
-        // It was chosen and stopped being idle before it knew.
+        // It was selected, but stopped being idle before it was notified.
         if !was_listed && !self.is_notified.load(Ordering::Relaxed) {
             self.connections.keep();
         }

@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// How long the path of a socket may be on Linux.
+/// Maximum length of the path of a socket on Linux, in bytes.
 const MAX_PATH_BYTES: usize = 107;
 
 /// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
@@ -47,14 +47,14 @@ pub(crate) fn remove(paths: &Paths) -> Result<()> {
     }
 }
 
-/// Serves the socket until the daemon stops and every request is answered. Returns the connections
-/// that are still open: clients wait for their end to know that the daemon is gone.
+/// Serves the socket until the daemon stops and every request is answered. Returns the connections that are
+/// still open: clients wait until they are closed to know that the daemon has exited.
 pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<UnixStream> {
     let slots = Arc::new(Semaphore::new(shared.memory.config.daemon.max_connections));
     let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
     let mut open = Vec::new();
-    // A client that waits for a free slot. No further one is accepted until it has it.
+    // A client that waits for a free slot. No other client is accepted until it has one.
     let mut waiting = None;
     loop {
         tokio::select! {
@@ -75,7 +75,7 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
             }
         }
     }
-    // Nobody can connect from here on. Connected clients still get their answers.
+    // From here on no client can connect, but connected clients still get their answers.
     drop(listener);
     open.extend(connections.join_all().await.into_iter().flatten());
     open
@@ -87,7 +87,7 @@ async fn accept(listener: &UnixListener) -> Option<UnixStream> {
         Ok((stream, _)) => stream,
         Err(error) => {
             tracing::warn!("a connection could not be accepted: {error}");
-            // The usual cause is a lack of file descriptors: without a pause, this loop would spin.
+            // The usual cause is a lack of file descriptors, and without a pause this loop would spin.
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             return None;
         }

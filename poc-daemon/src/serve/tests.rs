@@ -127,7 +127,7 @@ fn work_that_outlives_its_caller_stops_with_the_daemon() {
     let error = import(&server).unwrap_err();
     assert!(error.message.starts_with("the request was cancelled"), "{error}");
     assert_eq!(server.shared.memory.store.published_seq(), before);
-    // An op that watches the shutdown grace goes on.
+    // An op that watches the shutdown grace continues.
     let folder = server.paths.store().with_file_name("backups");
     server.client().call("backup", json!({"path": folder}), &|_| {}).unwrap();
 }

@@ -1,10 +1,10 @@
-//! When to capture which transcript. Time is an argument.
+//! Decides when to capture which transcript. Time is an argument.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A transcript that keeps changing is captured after at most this many quiet periods since its first change.
+/// Maximum delay of a capture, in quiet periods since the first change, for a transcript that keeps changing.
 const LATEST: u32 = 10;
 
 /// The first and the last change of a transcript since it was captured.

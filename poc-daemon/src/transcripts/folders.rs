@@ -1,5 +1,5 @@
-//! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow` all in the
-//! folders of the assistants.
+//! Finds transcripts that have changed: those of sessions whose hooks called, and with `[transcripts] follow`
+//! all in the folders of the assistants.
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use parking_lot::Mutex;
@@ -17,7 +17,8 @@ const EXTENSION: &str = "jsonl";
 /// Maximum number of folders inside a folder of transcripts: year, month and day, or project, session and `subagents`.
 const MAX_DEPTH: usize = 6;
 
-/// Watches the folders through the operating system, and finds what it missed by their files.
+/// Watches the folders with file events of the operating system, and scans them for changes that the events
+/// missed.
 pub(super) struct TranscriptFolders {
     folders: Vec<PathBuf>,
     max_age: Span,
@@ -32,7 +33,7 @@ pub(super) struct TranscriptFolders {
 }
 
 impl TranscriptFolders {
-    /// Watches the folders of the settings. If they are not to be followed, only transcripts that hooks name are watched.
+    /// Watches the folders of the settings. Without `follow`, watches only transcripts that hooks name.
     pub(super) fn new(config: &TranscriptsConfig, changed: Arc<Notify>) -> TranscriptFolders {
         let home = std::env::var("HOME").ok();
         let mut folders = Vec::new();
@@ -69,7 +70,8 @@ impl TranscriptFolders {
         }
     }
 
-    /// Also looks at a transcript outside of the folders: its assistant may be killed before its next hook.
+    /// Also watches a transcript outside the folders, because its assistant may be killed before its next
+    /// hook.
     pub(super) fn follow(&mut self, transcript: &Path) {
         if !is_transcript(transcript) || !self.named.insert(transcript.to_owned()) {
             return;
@@ -88,7 +90,8 @@ impl TranscriptFolders {
 
     /// Watches a folder, if it exists and is not watched yet.
     fn watch(&mut self, folder: &PathBuf, mode: RecursiveMode) {
-        // The folder may be created later. A watch of its parent would see everything else there.
+        // The folder may be created later. Its parent is not watched, because that would report unrelated
+        // changes.
         if let Some(watcher) = &mut self.watcher
             && !self.watched.contains(folder)
             && folder.is_dir()
@@ -115,7 +118,7 @@ impl TranscriptFolders {
         let mut seen = BTreeMap::new();
         self.folders.iter().for_each(|folder| find(folder, MAX_DEPTH, &mut seen));
         seen.extend(self.named.iter().filter_map(|path| Some((path.clone(), state(path)?))));
-        // Sessions that have ended.
+        // Drops sessions that have ended.
         self.named.retain(|path| seen.get(path).is_none_or(|(_, modified)| millis(*modified) >= oldest));
         let is_new = |(path, state): &(&PathBuf, &(u64, SystemTime))| {
             self.seen.get(*path) != Some(*state) && millis(state.1) >= oldest

@@ -1,4 +1,4 @@
-//! Watches the folders of vaults through the operating system.
+//! Watches the folders of vaults with file events of the operating system.
 
 use super::is_visible;
 use notify::event::EventKind;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Maximum number of paths of events that are kept until the next sync. Beyond that, the folder of the vault is kept
-/// instead.
+/// Maximum number of event paths that are kept until the next sync. Beyond that, only the folder of the vault
+/// is kept.
 const MAX_EVENTS: usize = 1000;
 
 /// Watches folders, and collects the paths that have changed.
@@ -69,8 +69,8 @@ impl VaultWatcher {
         std::mem::take(&mut *self.events.lock())
     }
 
-    /// Watches a vault: every folder in it that has notes or may get some. Watching a folder twice has no effect, and one
-    /// that was replaced is watched anew.
+    /// Watches a vault: every folder in it that has notes or may get some. Watching a folder twice has no
+    /// effect, and a replaced folder is watched again.
     pub(super) fn watch(&mut self, root: &Path) {
         self.roots.lock().insert(root.to_owned());
         let Some(watcher) = &mut self.watcher else { return };

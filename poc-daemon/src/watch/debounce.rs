@@ -4,7 +4,7 @@ use crate::reconcile::{CONFIRM_AFTER, Pending};
 use poc_config::DaemonConfig;
 use std::time::{Duration, Instant};
 
-/// A file that is missing for this long is deleted, not in the middle of being replaced.
+/// A file that is missing for this long counts as deleted and not as being replaced.
 const GRACE: Duration = Duration::from_millis(poc_agent::GRACE.0.unsigned_abs());
 
 /// The delays of the settings.
@@ -60,7 +60,7 @@ impl Debounce {
         self.events = None;
     }
 
-    /// Records that a scan has ended, and what it left pending.
+    /// Records the end of a scan and its pending observations.
     pub(crate) fn end(&mut self, now: Instant, pending: Pending) {
         self.poll = now + self.delays.poll;
         // A pending scan keeps its first deadline: further events do not delay it.

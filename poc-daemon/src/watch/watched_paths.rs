@@ -1,18 +1,18 @@
-//! Which folders are watched, and which of their events matter.
+//! Determines which folders are watched and which of their events are relevant.
 
 use notify::event::{Event, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use poc_config::paths::Paths;
 use std::path::{Path, PathBuf};
 
-/// The watched folders. Single files are never watched: when an editor saves by renaming, the watch
-/// stays with the old file. The parents are watched too, because the folders may be created later.
+/// The watched folders. Single files are never watched: when an editor saves by renaming, the watch would
+/// stay with the old file. The parents are watched as well, because the folders may be created later.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WatchedPaths {
     folders: Vec<PathBuf>,
-    /// Folders in which every file matters.
+    /// Folders in which every file is relevant.
     inside: Vec<PathBuf>,
-    /// Files and folders that matter themselves.
+    /// Single files and folders that are relevant.
     exact: Vec<PathBuf>,
 }
 
@@ -46,14 +46,15 @@ impl WatchedPaths {
         watched
     }
 
-    /// Adds what symbolic links lead to: the settings file, the folders of agents and prompts, and the files in them. A
-    /// change there is no event in the folder of the link. Each link on the way may be replaced, too.
+    /// Adds the targets of symbolic links: of the settings file, the folders of agents and prompts, and the
+    /// files in them. A change of a target causes no event in the folder of the link. Intermediate links are
+    /// added as well, because they may be replaced.
     fn add_targets(&mut self) {
         let mut targets = Vec::new();
         for path in self.exact.iter().chain(&self.inside) {
             targets.extend(links(path));
         }
-        // The folder behind a link has the files.
+        // If the target is a folder, its files are relevant.
         self.inside.extend(targets.iter().filter(|target| target.is_dir()).cloned().collect::<Vec<_>>());
         for folder in self.inside.clone() {
             let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -69,8 +70,8 @@ impl WatchedPaths {
         }
     }
 
-    /// Whether agents, prompts or settings may have changed with an event. Reading a file is an event
-    /// too, and so is writing a line to a log in the same folder.
+    /// Whether agents, prompts or settings may have changed with an event. Not every event counts: reading a
+    /// file causes events, too, and so does a log in the same folder.
     pub(crate) fn concerns(&self, event: &Event) -> bool {
         let changes = match event.kind {
             EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => true,
@@ -83,8 +84,8 @@ impl WatchedPaths {
         event.need_rescan() || (changes && event.paths.iter().any(matters))
     }
 
-    /// Watches every folder that exists. Watching a folder twice has no effect; a folder that was
-    /// replaced is watched anew. Returns existing folders that cannot be watched.
+    /// Watches every folder that exists. Watching a folder twice has no effect; a replaced folder is watched
+    /// again. Returns existing folders that cannot be watched.
     pub(crate) fn watch(&self, watcher: &mut RecommendedWatcher) -> Vec<(PathBuf, notify::Error)> {
         let mut failed = Vec::new();
         for folder in self.folders.iter().filter(|folder| folder.is_dir()) {
@@ -105,9 +106,9 @@ fn links(path: &Path) -> Vec<PathBuf> {
     while found.len() < MAX_LINKS
         && let Ok(target) = std::fs::read_link(&here)
     {
-        // A relative target begins in the folder of its link.
+        // A relative target starts at the folder of its link.
         here = here.parent().unwrap_or(Path::new("/")).join(target);
-        // Events have the path by which a folder is watched, which must not contain `..`.
+        // Events contain the path by which a folder is watched, so that path must not contain `..`.
         if let Some((folder, name)) = here.parent().zip(here.file_name()) {
             here = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name);
         }

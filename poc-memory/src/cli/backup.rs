@@ -13,22 +13,23 @@ use std::path::Path;
 
 /// Back up this memory into a folder, as one more generation, or into one file
 ///
-/// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction, the settings,
-/// agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write meanwhile. What the folder
-/// already has is not copied again (it is a hard link to the earlier generation), and everything is read back and compared.
-/// `restore` restores a generation or an earlier state.
+/// A generation has the log with all notes, history, visits and runs of all tenants up to one transaction,
+/// the settings, agents, prompts, and the prompts and replies of past runs. Commands and the daemon may write
+/// meanwhile. What the folder already has is not copied again (it is a hard link to the earlier generation),
+/// and everything is read back and compared. `restore` restores a generation or an earlier state.
 ///
 /// A new path that ends in `.tar` is one file: a tar archive of one generation, written whole and replaced by the next
 /// backup to it. Its disk needs free space of twice its size.
 ///
-/// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST and the page,
-/// keys of providers (they are in the environment), logs, what `setup` wrote, positions in transcripts, and other profiles.
+/// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST
+/// and the page, keys of providers (they are in the environment), logs, what `setup` wrote, positions in
+/// transcripts, and other profiles.
 #[derive(Debug, clap::Args)]
 pub(super) struct Backup {
     #[command(flatten)]
     request: ops::Backup,
-    /// List the generations of the folder or file. Only manifests are read: `complete` has all files with their lengths,
-    /// `unread` is an archive
+    /// List the generations of the folder or file. Only manifests are read: `complete` has all files with
+    /// their lengths, `unread` is an archive
     #[arg(long, conflicts_with_all = ["keep", "verify"])]
     list: bool,
     /// Check every file of every generation
@@ -36,7 +37,7 @@ pub(super) struct Backup {
     verify: bool,
 }
 
-/// What `backup` answers.
+/// The answer of `backup`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum BackupAnswer {
@@ -52,19 +53,20 @@ pub(super) struct GenerationOutput {
     generation: String,
     /// Sequence number of the last transaction.
     seq: u64,
-    /// When it began.
+    /// When the backup began.
     at: Timestamp,
-    /// Notes in use, of all tenants; unknown if the manifest is damaged.
+    /// Number of live notes of all tenants; absent if the manifest is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<u64>,
-    /// The length of all files, also of those that other generations share.
+    /// Total size of all files in bytes, including those that other generations share; absent if the manifest
+    /// is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_bytes: Option<u64>,
-    /// Whether every file was read.
+    /// Whether every file was read and checked.
     verified: bool,
     #[serde(skip)]
     is_archive: bool,
-    /// What is damaged or missing.
+    /// Damaged and missing files, one line each.
     problems: Vec<String>,
 }
 
@@ -181,7 +183,7 @@ fn verify(path: &Path, session: &Session) -> Result<BackupAnswer> {
     Ok(BackupAnswer::Listed { generations })
 }
 
-/// Shows how many bytes were read.
+/// Shows the number of processed bytes.
 pub(super) fn show(bar: &progress::Bar, done: u64, total: Option<u64>) {
     bar.show(&Progress { what: "MiB".into(), done: done >> 20, total: total.map(|total| total >> 20) });
 }

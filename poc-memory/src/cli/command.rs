@@ -108,7 +108,8 @@ pub(super) fn all() -> impl Iterator<Item = SelectedCommand> {
     rest.chain(ops)
 }
 
-/// Rewrites `query --calibrate` to `calibrate` and `eval --live` to `eval-live`, because users look for them there.
+/// Rewrites `query --calibrate` to `calibrate` and `eval --live` to `eval-live`, because users look for these
+/// ops under `query` and `eval`.
 pub(super) fn rewrite_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     let flags = [("query", "--calibrate", "calibrate"), ("eval", "--live", "eval-live")];
     flags.into_iter().fold(arguments, |arguments, (verb, flag, op)| rewrite_flag(arguments, verb, flag, op))
@@ -152,7 +153,7 @@ pub(super) fn build(globals: &Globals) -> Command {
     top.help_template(template)
 }
 
-/// Adds a command below the families that its words name.
+/// Adds a command below the families in its name.
 fn add_command(parent: Command, above: &str, words: &[&str], chosen: SelectedCommand) -> Command {
     let [word, rest @ ..] = words else { return parent };
     if rest.is_empty() {
@@ -188,8 +189,8 @@ fn about(family: &str) -> &'static str {
     FAMILIES.iter().find(|(name, _)| *name == family).map_or("", |(_, about)| about)
 }
 
-/// Lets an option take any word as its value, including `-0.1` and `!type:daily`, as getopt does, and a
-/// positional argument a negative number.
+/// Lets an option take any word as its value, including `-0.1` and `!type:daily`, as getopt does, and lets a
+/// positional argument be a negative number.
 fn take_any_value(argument: Arg) -> Arg {
     let takes_one = argument.get_num_args().is_none_or(|count| count.max_values() == 1);
     match argument.get_action() {

@@ -41,7 +41,7 @@ enum Shell {
 }
 
 impl Shell {
-    /// Its name in lower case.
+    /// The name in lower case.
     fn name(self) -> &'static str {
         match self {
             Shell::Bash => "bash",
@@ -53,7 +53,7 @@ impl Shell {
     }
 }
 
-/// What `completions` answers.
+/// The answer of `completions`.
 #[derive(Debug, Serialize)]
 pub(super) struct CompletionsOutput {
     shell: &'static str,
@@ -87,7 +87,7 @@ impl LocalCommand for Completions {
     }
 }
 
-/// Answers the script of a shell that asks for completions; `None` for every other call.
+/// Answers a completion script that asks for completions; `None` for every other call.
 pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     std::env::var_os(VARIABLE)?;
     let words = || arguments.iter().filter_map(|word| word.to_str());
@@ -100,7 +100,7 @@ pub(super) fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     match asked {
         Ok(true) => Some(ExitCode::SUCCESS),
         Ok(false) => None,
-        // The shell ignores what is printed.
+        // Nothing is printed, because the shell would ignore it.
         Err(_) => Some(ExitCode::FAILURE),
     }
 }

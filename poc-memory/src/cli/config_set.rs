@@ -13,8 +13,8 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 
 /// Change one setting in config.toml
 ///
-/// Comments and the order of the file stay. The value is TOML: a number, `true`, `["a", "b"]` or a text, with or without
-/// quotes. A setting that would be invalid is refused, and the file stays as it is.
+/// Comments and the order of the file stay. The value is TOML: a number, `true`, `["a", "b"]` or a text, with
+/// or without quotes. A setting that would be invalid is refused, and the file stays as it is.
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigSet {
     /// The setting, such as `retrieve.top-k`
@@ -28,11 +28,11 @@ pub(super) struct ConfigSet {
     unset: bool,
 }
 
-/// What `config set` answers.
+/// The answer of `config set`.
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigSetOutput {
     key: String,
-    /// The value now in force.
+    /// The value that is in effect now.
     value: toml::Value,
     /// Where the value comes from: the file, an environment variable, or the default.
     origin: String,
@@ -71,7 +71,7 @@ impl LocalCommand for ConfigSet {
         let config = session.config()?;
         // An unreachable daemon is not an error of the settings.
         let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
-        // What requests read, the daemon takes over as soon as it has seen the file.
+        // The daemon applies settings that requests read as soon as it notices the change of the file.
         let follows = |settings: &str| {
             let old = old.as_ref().filter(|old| old.fingerprint() == settings);
             old.is_some_and(|old| old.reloaded(&config).differences(&config).is_empty())
@@ -160,7 +160,7 @@ fn put(table: &mut Table, path: &[&str], mut value: Value) -> Result<()> {
     let [first, rest @ ..] = path else { return Ok(()) };
     if rest.is_empty() {
         match table.get_mut(first) {
-            // The comment above it belongs to its key, the one behind it to its value.
+            // The comment above a setting belongs to its key, and the comment behind it to its value.
             Some(Item::Value(old)) => {
                 *value.decor_mut() = old.decor().clone();
                 *old = value;
@@ -171,7 +171,8 @@ fn put(table: &mut Table, path: &[&str], mut value: Value) -> Result<()> {
     }
     let below = table.entry(first).or_insert_with(|| {
         let mut section = Table::new();
-        // Written only if it has keys of its own: `[query.gates.hash]` needs no `[query]`.
+        // An implicit section is written only if it has its own keys: `[query.gates.hash]` needs no
+        // `[query]`.
         section.set_implicit(true);
         Item::Table(section)
     });
@@ -188,7 +189,7 @@ fn put(table: &mut Table, path: &[&str], mut value: Value) -> Result<()> {
     }
 }
 
-/// Removes a value, and the sections that are empty then.
+/// Removes a value, and the sections that become empty.
 fn remove(table: &mut Table, path: &[&str]) {
     let [first, rest @ ..] = path else { return };
     if rest.is_empty() {

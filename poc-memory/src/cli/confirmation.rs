@@ -15,7 +15,7 @@ pub(super) fn confirm(name: &str, warning: &str) -> Result<()> {
             .field("yes"));
     }
     let mut stderr = std::io::stderr();
-    // A terminal that cannot be written to cannot be asked either; then nothing is read.
+    // A failed write is ignored: if the terminal is gone, the following read returns nothing.
     let _ = write!(stderr, "{warning} Type its name to confirm: ");
     let _ = stderr.flush();
     let mut typed = String::new();

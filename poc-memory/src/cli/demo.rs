@@ -21,7 +21,7 @@ pub(super) struct Demo {}
 
 /// One step of the demo.
 struct DemoStep {
-    /// What the step shows.
+    /// The sentence that introduces the step.
     say: &'static str,
     /// The command line without the program's name. `{run}` is the last run that `keeps_run` stored.
     line: &'static [&'static str],
@@ -59,7 +59,7 @@ const STEPS: &[DemoStep] = &[
     DemoStep { say: "Every run can be undone", line: &["agent", "undo", "{run}"], keeps_run: false },
 ];
 
-/// What to type next.
+/// Commands to try next, with descriptions.
 const NEXT: &[(&str, &str)] = &[
     ("poc-memory import FOLDER", "take in your own notes: Markdown or JSON Lines"),
     ("poc-memory search WORDS", "find them"),
@@ -69,7 +69,7 @@ const NEXT: &[(&str, &str)] = &[
     ("poc-memory --help", "everything else"),
 ];
 
-/// What `demo` answers.
+/// The answer of `demo`.
 #[derive(Debug, Serialize)]
 pub(super) struct DemoOutput {
     /// Each step and its answer.

@@ -32,7 +32,7 @@ pub(super) struct EmbedDistill {
     licence: String,
 }
 
-/// What `embed distill` answers.
+/// The answer of `embed distill`.
 #[derive(Debug, Serialize)]
 pub(super) struct EmbedDistillOutput {
     /// The file that was written.
@@ -40,7 +40,7 @@ pub(super) struct EmbedDistillOutput {
     bytes: usize,
     tokens: usize,
     dimensions: usize,
-    /// Share of the energy of the model's vectors that the table keeps, 0–1.
+    /// Share of the energy (sum of squares) of the model's vectors that the table keeps, 0–1.
     kept: f64,
 }
 

@@ -73,7 +73,7 @@ pub(super) struct Eval {
     foreign: Option<PathBuf>,
 }
 
-/// What `eval` answers.
+/// The answer of `eval`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum EvalOutput {
@@ -81,7 +81,7 @@ pub(super) enum EvalOutput {
     Gates(GateOutput),
 }
 
-/// How the questions are judged.
+/// The verdicts of the gates on the questions.
 #[derive(Debug, Serialize)]
 pub(super) struct GateOutput {
     set: String,
@@ -89,20 +89,20 @@ pub(super) struct GateOutput {
     gates: Vec<GateRates>,
 }
 
-/// How the questions are answered.
+/// The retrieval measures of the questions.
 #[derive(Debug, Serialize)]
 pub(super) struct MeasureOutput {
     #[serde(flatten)]
     report: EvalReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared: Option<Comparison>,
-    /// The parts of retrieval by themselves.
+    /// The measures of single signals of retrieval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     baselines: Vec<BaselineMeasures>,
     /// Number of questions that were confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     confirmed: Option<u64>,
-    /// What each agent did, in all nights and groups.
+    /// The work of each agent, summed over all nights and groups.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     agents: BTreeMap<String, BatchReport>,
 }
@@ -112,7 +112,7 @@ impl LocalCommand for Eval {
     type Output = EvalOutput;
 
     fn run(self, session: &Session) -> Result<EvalOutput> {
-        // Read first, so that an invalid file fails before the long run.
+        // The file is read first, so that an invalid one fails before the long run.
         let earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
         let foreign = self.foreign.as_deref().map(EvalSet::read).transpose()?;
@@ -133,7 +133,7 @@ impl LocalCommand for Eval {
             bar.show(&Progress { what: what.into(), done, total: Some(total) });
         };
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
-        // With real time, notes would age while the questions are asked.
+        // The clock is fixed, because notes would otherwise age while the questions are asked.
         let evaluation = Evaluation::load(&set, config, Some(&session.paths), clock.clone(), &progress)?;
         if self.gates {
             let gates = evaluation.gates(&set, foreign.as_ref(), &progress)?;
@@ -278,7 +278,7 @@ fn run_agents(
             })?;
             let failed = work.failed.clone().filter(|_| work.runs == 1);
             reports.entry(definition.name.clone()).or_default().merge(work);
-            // A model that cannot be called at all says nothing about what agents are worth.
+            // If the model cannot be called at all, the comparison would be meaningless.
             if let Some(why) = failed {
                 return Err(Error::unavailable(format!("a run of `{}` failed: {why}", definition.name)));
             }
@@ -287,7 +287,7 @@ fn run_agents(
     Ok(())
 }
 
-/// What an agent did, as one line.
+/// The work of an agent as one line.
 fn describe_work(name: &str, work: &BatchReport) -> String {
     let counts = |counts: &BTreeMap<String, u64>| {
         let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
@@ -313,7 +313,7 @@ fn describe_work(name: &str, work: &BatchReport) -> String {
     line
 }
 
-/// The parts of retrieval beside all of it, by type of question; empty without baselines.
+/// A table of the baselines next to the full retrieval, by type of question; empty without baselines.
 fn baseline_table(baselines: &[BaselineMeasures], report: &EvalReport) -> String {
     if baselines.is_empty() {
         return String::new();

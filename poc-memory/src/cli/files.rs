@@ -1,4 +1,4 @@
-//! What this process does to the files that it creates.
+//! Permissions and size limits of the files that this process creates.
 
 use rustix::fs::Mode;
 use std::sync::Arc;
@@ -9,9 +9,10 @@ pub fn restrict_new_files() {
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Makes a write beyond the limit on the length of files an error. Without this, the signal for it ends the process.
+/// Turns a write beyond the file size limit into an error. By default, the signal SIGXFSZ would end the
+/// process.
 pub fn survive_file_size_limit() {
-    // The handler only keeps the signal from its default action.
+    // The handler only replaces the default action of the signal.
     if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()) {
         tracing::debug!("the signal for files that are too long keeps its default action: {error}");
     }

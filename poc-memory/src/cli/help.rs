@@ -1,4 +1,4 @@
-//! Help about the program as a whole: the short page of `--help`, the list of all commands, and `help`.
+//! Help on the whole program: the short page of `--help`, the list of all commands, and the command `help`.
 
 use super::command::{self, SelectedCommand, all};
 use super::globals::Globals;
@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Columns that help may use.
+/// Maximum width of help in columns.
 pub(super) const COLUMNS: usize = 80;
 
 /// A section of the help that is about the program as a whole.
@@ -59,9 +59,9 @@ pub(super) fn after() -> String {
 /// Commands with one purpose, by their first word.
 struct Group {
     heading: &'static str,
-    /// Those of the short page.
+    /// The commands of the short page.
     everyday: &'static [&'static str],
-    /// Those that only the list of all commands has.
+    /// The commands that only the list of all commands has.
     others: &'static [&'static str],
 }
 
@@ -204,7 +204,7 @@ pub(super) struct Help {
     all: bool,
 }
 
-/// What `help` answers.
+/// The answer of `help`.
 #[derive(Debug, Serialize)]
 pub(super) struct HelpOutput {
     text: String,

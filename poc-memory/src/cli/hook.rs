@@ -1,8 +1,8 @@
 //! `hook`: what assistants call at the events of a session. It asks the daemon and must be fast: `main` calls it before
 //! the command line is built, it reads no settings and opens no store.
 //!
-//! Whatever happens, it exits with 0 within two seconds, and prints either nothing or an answer in the form that Claude
-//! Code and Codex share. `hooks.log` says what every call did.
+//! It always exits with 0 within two seconds, and prints either nothing or an answer in the form that Claude
+//! Code and Codex share. `hooks.log` records the result of every call.
 
 mod assistant;
 mod log;
@@ -26,16 +26,16 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long a call may take. Assistants wait for it.
+/// Time limit of a call. Assistants wait for its end.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The part of it in which a daemon that was just started must answer.
+/// Time limit within a call for a daemon that was just started to answer.
 const START_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Bytes of the assistant's message.
+/// Maximum size of the assistant's message in bytes.
 const MAX_INPUT: u64 = 16 << 20;
 
-/// Bytes of an answer of the daemon: the settings bound it to 9,500 characters.
+/// Maximum size of an answer of the daemon in bytes. The settings bound its text to 9,500 characters.
 const MAX_ANSWER: usize = 24 << 20;
 
 /// Answer a hook of an assistant: reads its message on standard input and prints what the memory adds
@@ -55,7 +55,7 @@ pub(super) struct HookCallOutput {}
 
 impl LocalCommand for HookCall {
     const NAME: &'static str = "hook";
-    // Its answer to an agent is silence.
+    // A call by an agent is allowed, but prints nothing.
     const FOR_AGENTS: bool = true;
     type Output = HookCallOutput;
 
@@ -69,8 +69,8 @@ impl LocalCommand for HookCall {
     }
 }
 
-/// Runs the command line if it is a plain call of `hook`; `None` for all others, also for the help of `hook` and for
-/// mistakes in it.
+/// Runs the command line if it is a plain call of `hook`; `None` for all other command lines, including
+/// `hook --help` and invalid calls of `hook`.
 pub(super) fn run_early(arguments: &[OsString]) -> Option<ExitCode> {
     let mut words = arguments.iter().skip(1).map(|word| word.to_str());
     let (mut profile, mut event, mut is_hook) = (None, None, false);
@@ -96,11 +96,11 @@ fn answer(event: HookEvent, profile: Option<String>) {
     let Ok(paths) = Paths::from_environment(profile.as_deref()) else { return };
     let (send, receive) = mpsc::channel();
     let asking = paths.clone();
-    // A thread, because reading and the connection may block for ever.
+    // Runs on a thread, because reading and connecting may block for ever.
     std::thread::spawn(move || {
         let mut session = String::new();
         let outcome = ask(event, &asking, &mut session);
-        // The receiver is gone when the limit is over.
+        // The receiver has been dropped if the time limit has passed.
         let _ = send.send((session, outcome));
     });
     let (session, outcome) = match receive.recv_timeout(LIMIT) {
@@ -117,7 +117,7 @@ fn answer(event: HookEvent, profile: Option<String>) {
     if let Some(context) = outcome.ok().and_then(|output| output.context) {
         let text = assistant::answer(event, &context);
         let mut stdout = std::io::stdout().lock();
-        // An assistant that is gone needs no answer.
+        // A failed write is ignored, because the assistant has exited.
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     }
     log::write(&paths, std::time::SystemTime::now(), started.elapsed(), event.name(), &session, &line);

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Create the folders of a memory with settings, agents and prompts to edit
 ///
-/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program. Bundled agents
-/// whose files you removed stay removed. This step is optional: every command creates what it needs.
+/// Existing files are never changed, except the JSON Schema of agent files, which belongs to the program.
+/// Bundled agents whose files you removed stay removed. This step is optional: every command creates what it
+/// needs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Init {
     /// Also write the files of bundled agents that were removed
@@ -20,7 +21,7 @@ pub(super) struct Init {
     restore_agents: bool,
 }
 
-/// What `init` answers.
+/// The answer of `init`.
 #[derive(Debug, Serialize)]
 pub(super) struct InitOutput {
     /// The folder of settings, agents and prompts.
@@ -29,7 +30,7 @@ pub(super) struct InitOutput {
     store: PathBuf,
     /// Files that were written.
     created: Vec<PathBuf>,
-    /// Files that existed and stay unchanged.
+    /// Files that already existed and were not changed.
     kept: Vec<PathBuf>,
 }
 
@@ -104,7 +105,7 @@ impl InitOutput {
 }
 
 /// The default settings with every line commented out. Uncommenting a line changes one setting, a pasted
-/// section does not clash with these, and the rest follows the defaults of later releases.
+/// section does not clash with the others, and all other settings follow the defaults of later releases.
 fn commented(defaults: &str) -> String {
     let mut text = String::from(
         "# Settings of poc-memory. Every line is commented out and shows the default. To change one,\n\

@@ -1,4 +1,4 @@
-//! How other programs start this one: with the folders and the profile of this call.
+//! The command line with which other programs start this one, with the folders and the profile of this call.
 
 use super::session::Session;
 use poc_config::paths::Paths;
@@ -62,7 +62,7 @@ pub(super) fn is_in_path(name: &str) -> bool {
     in_path(Path::new(name)).any(|file| file.is_file())
 }
 
-/// Where a program may be, in the order of `PATH`.
+/// The possible paths of a program, in the order of `PATH`.
 fn in_path(name: &Path) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();

@@ -1,5 +1,5 @@
-//! Commands that only the command line has: they concern this machine rather than the memory, or add to an op
-//! what only the command line can do.
+//! Commands that only the command line has. They concern this machine rather than the memory, or extend an op
+//! with what only the command line can do.
 
 use super::output::RenderedAnswer;
 use super::session::Session;
@@ -16,9 +16,9 @@ pub(super) trait LocalCommand: clap::Args {
     const TENANTS: bool = false;
     /// Whether an agent's model that is a command may call it.
     const FOR_AGENTS: bool = false;
-    /// Whether its text is the content of a file.
+    /// Whether its text is the content of a file and is printed unchanged.
     const VERBATIM: bool = false;
-    /// What it answers.
+    /// The type of the answer.
     type Output: Serialize;
 
     /// Runs it.

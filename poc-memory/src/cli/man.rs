@@ -27,7 +27,7 @@ pub(super) struct Man {
     folder: Option<PathBuf>,
 }
 
-/// What `man` answers.
+/// The answer of `man`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ManOutput {
@@ -106,7 +106,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A section without filling, because it has tables and commands.
+/// A section without filled paragraphs, because it has tables and commands.
 fn section(Section { heading, lines }: &Section) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);

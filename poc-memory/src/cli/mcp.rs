@@ -64,18 +64,18 @@ impl LocalCommand for McpServe {
     }
 }
 
-/// Calls the daemon if one runs, otherwise opens the memory for one call: an assistant may keep this process
-/// for days and must not lock others out. Every call has a connection of its own, which is closed when the call is
-/// cancelled: the daemon then stops computing.
+/// Calls the daemon if one runs, otherwise opens the memory for each call, because an assistant may keep this
+/// process for days and must not lock others out. Every call has its own connection, which is closed when the
+/// call is cancelled, so that the daemon stops computing.
 struct CommandCaller {
     session: Session,
     config: Config,
-    // Calls that come together must not keep each other from a store that no daemon serves.
+    // Concurrent calls must not lock each other out of a store that no daemon serves.
     opening: Mutex<()>,
 }
 
 impl CommandCaller {
-    /// Whether it was started for one tenant.
+    /// Whether the server was started for one tenant.
     fn is_bound(&self) -> bool {
         !self.session.globals.tenant.is_empty()
     }
@@ -86,7 +86,7 @@ impl Caller for CommandCaller {
         let (paths, config) = (&self.session.paths, &self.config);
         let daemon = dispatch::connect(paths, config)?.map(Connection::Daemon);
         let _one_at_a_time = daemon.is_none().then(|| self.opening.lock());
-        // While this call waited, its client may have cancelled it.
+        // The client may have cancelled this call while it waited.
         cancellation::check()?;
         let connection = match daemon {
             Some(connection) => connection,
@@ -137,8 +137,8 @@ enum Client {
 }
 
 impl Client {
-    /// The settings for MCP over HTTP. They refer to the token's file or an environment variable, because
-    /// settings are often shared.
+    /// The settings for MCP over HTTP. They refer to the token's file or to an environment variable instead
+    /// of the token itself, because settings are often shared.
     fn over_http(self, session: &Session) -> Result<McpConfigOutput> {
         let config = session.config()?;
         if !session.globals.tenant.is_empty() {
@@ -224,7 +224,8 @@ impl LocalCommand for McpConfig {
             Client::ClaudeCode => {
                 let words: Vec<String> =
                     std::iter::once(&program).chain(&arguments).map(|word| quoted(word)).collect();
-                // After the name: before it, the option would take the name as another variable.
+                // The option comes after the name, because before it, it would take the name as another
+                // variable.
                 let environment: String = environment
                     .iter()
                     .map(|(name, value)| format!("--env {} ", quoted(&format!("{name}={value}"))))

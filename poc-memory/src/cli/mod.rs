@@ -72,7 +72,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(exit) => exit,
         Err(error) => {
             let exit = error.code.exit();
-            // Programs that read JSON get the name of the field.
+            // JSON output keeps the name of the field; text output names the option instead.
             let error = if output.json() { error } else { usage::in_options(error, &matches) };
             output.error(&error);
             exit
@@ -158,7 +158,7 @@ fn connect(session: &Session, op: &OpDef) -> Result<Connection> {
     if !op.creates_profile {
         session.paths.must_exist()?;
     }
-    // Warns about a new profile, because its name may be mistyped.
+    // Warns that a new profile is created, because its name may be mistyped.
     if !session.paths.exists() && !session.globals.json {
         tracing::warn!(
             "the profile `{}` is new and empty; see `poc-memory profile list`",
@@ -171,8 +171,8 @@ fn connect(session: &Session, op: &OpDef) -> Result<Connection> {
     Connection::open(session.paths.clone(), config)
 }
 
-/// The connection for an op although the settings are invalid: a running daemon still has the settings it started with.
-/// Without a daemon this fails with `broken`.
+/// The connection for an op if the settings are invalid: a running daemon still has the settings with which
+/// it started. Without a daemon this fails with `broken`.
 fn connect_running(session: &Session, broken: Error) -> Result<Connection> {
     match dispatch::connect(&session.paths, &Config::defaults()?) {
         Ok(Some(client)) => {

@@ -34,8 +34,8 @@ impl Output {
         self.globals.json
     }
 
-    /// Prints an answer. Text from notes is escaped, so that it cannot control a terminal, even one at the
-    /// end of a pipe. The content of a file is not escaped unless standard output is a terminal.
+    /// Prints an answer. Text from notes is escaped, so that it cannot control a terminal, not even through a
+    /// pipe such as `less`. The content of a file is not escaped unless standard output is a terminal.
     pub(super) fn answer(&self, answer: &RenderedAnswer) -> Result<()> {
         let stdout = std::io::stdout();
         let text = match self.globals.json {

@@ -10,7 +10,7 @@ use poc_graph::json;
 use serde_json::json;
 use std::process::{Command, Stdio};
 
-/// Open the page in the browser: what the memory knows, what its agents did, and what waits for your decision
+/// Open the page in the browser: notes, work of the agents, and pending decisions
 ///
 /// Starts the daemon if none runs. The link signs one browser in, once and within a minute. With `--read-only` the
 /// browser may only read, and with `--tenant` it sees the notes of that tenant.

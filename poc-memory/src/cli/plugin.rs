@@ -17,7 +17,7 @@ const MARKETPLACE: &str = "poc";
 /// The name of the plugin, and of its folder.
 const PLUGIN: &str = "poc-memory";
 
-/// What the skill tells the assistant.
+/// The text of the skill for the assistant.
 const SKILL: &str = include_str!("plugin/SKILL.md");
 
 /// Write a plugin that Claude Code and Codex install: tools, hooks and a skill
@@ -31,11 +31,11 @@ pub(super) struct Plugin {
     folder: PathBuf,
 }
 
-/// What `plugin` answers.
+/// The answer of `plugin`.
 #[derive(Debug, Serialize)]
 pub(super) struct PluginOutput {
     folder: PathBuf,
-    /// The files.
+    /// The files that were written.
     files: Vec<PathBuf>,
 }
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub(super) struct ProfileList {}
 
-/// What `profile list` answers.
+/// The answer of `profile list`.
 #[derive(Debug, Serialize)]
 pub(super) struct ProfileListOutput {
     profiles: Vec<ProfileOutput>,
@@ -24,7 +24,7 @@ pub(super) struct ProfileListOutput {
 /// One profile.
 #[derive(Debug, Serialize)]
 pub(super) struct ProfileOutput {
-    /// `default` is the profile without a name.
+    /// Name of the profile; `default` for the profile without a name.
     name: String,
     /// Whether it is the profile of this command.
     current: bool,

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 /// Delete a profile with its notes, settings and agents
 ///
-/// Nothing of it can be restored: export the notes first if you may need them. On a terminal it asks for the name of the
-/// profile; elsewhere `--yes` is required. The default profile and a profile in use are refused.
+/// Nothing of it can be restored: export the notes first if you may need them. On a terminal it asks for the
+/// name of the profile; elsewhere `--yes` is required. The default profile and a profile in use are refused.
 #[derive(Debug, clap::Args)]
 pub(super) struct ProfileDelete {
     /// The profile
@@ -24,7 +24,7 @@ pub(super) struct ProfileDelete {
     yes: bool,
 }
 
-/// What `profile delete` answers.
+/// The answer of `profile delete`.
 #[derive(Debug, Serialize)]
 pub(super) struct ProfileDeleteOutput {
     name: String,

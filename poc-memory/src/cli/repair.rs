@@ -12,10 +12,11 @@ use serde::Serialize;
 
 /// Repair a damaged store
 ///
-/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what each
-/// choice keeps and loses, and changes nothing. With `--from` and `--yes`, the store is repaired from that source.
-/// Replaced files are moved to `quarantine/` in the folder of the store and never deleted: `--undo` brings them back, and
-/// `doctor quarantine` shows what is there and restores single parts. No daemon may run.
+/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what
+/// each choice keeps and loses, and changes nothing. With `--from` and `--yes`, the store is repaired from
+/// that source. Replaced files are moved to `quarantine/` in the folder of the store and never deleted:
+/// `--undo` brings them back, and `doctor quarantine` shows what is there and restores single parts. No
+/// daemon may run.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
@@ -30,7 +31,7 @@ pub(super) struct RepairStore {
     yes: bool,
 }
 
-/// What a store can be repaired from.
+/// The source of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum Source {
@@ -66,33 +67,33 @@ impl Source {
     }
 }
 
-/// What one choice keeps and loses.
+/// The changes and notes that one source keeps and loses.
 #[derive(Debug, Serialize)]
 pub(super) struct RepairChoice {
     from: Source,
-    /// Notes and links of all tenants that are kept.
+    /// Number of notes of all tenants that are kept.
     notes: u64,
     links: u64,
-    /// How many the most complete choice keeps beyond that.
+    /// How many more the most complete source keeps.
     fewer_notes: u64,
     fewer_links: u64,
     /// The number of the last change that is kept.
     last_change: u64,
-    /// When the last change was made whose time is known.
+    /// The time of the last kept change whose time is known.
     until: Option<Timestamp>,
-    /// Whether that is the last change.
+    /// Whether `until` is the time of the last kept change itself.
     until_is_exact: bool,
-    /// First and last numbers of the changes that are lost.
+    /// The ranges of lost changes: first and last number of each.
     lost_changes: Vec<(u64, u64)>,
 }
 
-/// What `repair` answers.
+/// The answer of `repair`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RepairOutput {
     /// Nothing was changed.
     Choices {
-        /// What is damaged.
+        /// A description of the damage.
         damage: String,
         /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
         lost_after: Option<u64>,
@@ -101,12 +102,12 @@ pub(super) enum RepairOutput {
     /// The store was repaired.
     Repaired {
         choice: RepairChoice,
-        /// The folder in `quarantine/` with what was replaced.
+        /// The folder in `quarantine/` with the replaced files.
         replaced: String,
     },
-    /// A repair was taken back.
+    /// A repair was undone.
     Undone {
-        /// The folder in `quarantine/` with what the repair had made.
+        /// The folder in `quarantine/` with the files that the repair had created.
         replaced: String,
     },
 }
@@ -192,7 +193,8 @@ fn shown(repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
     RepairOutput::Choices { damage: repair.damage().to_owned(), lost_after: repair.lost_end(), choices }
 }
 
-/// Forgets what the last verification found in the files that were replaced. The daemon verifies again soon.
+/// Deletes the result of the last verification, because it is about the replaced files. The daemon verifies
+/// again soon.
 fn forget_verification(session: &Session) {
     if let Err(error) = atomic_file::remove(&session.paths.verification()) {
         tracing::warn!("the problems of the last verification stay listed until the next one: {error}");

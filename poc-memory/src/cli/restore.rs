@@ -14,12 +14,13 @@ use std::path::PathBuf;
 
 /// Restore a backup, or an earlier state of it, where there is no store or an empty one
 ///
-/// The newest generation that contains the state is checked, copied and opened once before it is put in place; a damaged
-/// generation is not restored. Settings, agents, prompts, and the prompts and replies of runs are restored only where
-/// there are none. The backup is not changed and shares no file with what is restored.
+/// The newest generation that contains the state is checked, copied and opened once before it is put in
+/// place; a damaged generation is not restored. Settings, agents, prompts, and the prompts and replies of
+/// runs are restored only where there are none. The backup is not changed and shares no file with what is
+/// restored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Restore {
-    /// What `backup` was given
+    /// The folder or file that `backup` wrote
     #[arg(value_name = "FOLDER|FILE", value_parser = ops::path)]
     path: PathBuf,
     /// Restore the state after this transaction, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
@@ -51,23 +52,23 @@ fn point(word: &str) -> Result<Point, String> {
     Moment::parse(word).map(Point::Time).map_err(|error| error.line())
 }
 
-/// What `restore` answers.
+/// The answer of `restore`.
 #[derive(Debug, Serialize)]
 pub(super) struct RestoreOutput {
-    /// The generation that it came from.
+    /// Name of the generation that was restored.
     generation: String,
     /// Sequence number of the last transaction.
     seq: u64,
-    /// When that was made.
+    /// The time of that transaction.
     at: Timestamp,
-    /// Notes in use, of all tenants.
+    /// Number of live notes of all tenants.
     notes: u64,
     store: PathBuf,
-    /// Files and folders that were restored, beside the store.
+    /// Files and folders that were restored in addition to the store.
     restored: Vec<PathBuf>,
     /// Files and folders that existed already and were left as they are.
     kept: Vec<PathBuf>,
-    /// Newer generations with that state that are damaged.
+    /// Newer generations with the state that were skipped because they are damaged.
     skipped: Vec<String>,
     /// Damaged files that were left out, with the problem of each.
     left_out: Vec<String>,
@@ -93,7 +94,7 @@ impl LocalCommand for Restore {
         let options = RestoreOptions { point, skip_damaged_files: self.skip_damaged_files };
         let report = backup::restore(&self.path, options, &target, &callbacks)?;
         bar.clear();
-        // The first line of agent files refers to it.
+        // The first line of agent files refers to the schema.
         agent_files::write_schema(&target)?;
         Ok(RestoreOutput {
             generation: report.generation,

@@ -22,7 +22,8 @@ impl Session {
         Ok(Session { globals, paths })
     }
 
-    /// Adds the tenant of the command line to a request without one, and the change that must be visible.
+    /// Adds the global arguments to a request: the tenant, unless the request has one, and the number of the
+    /// change that must be visible.
     pub(super) fn with_global_arguments(&self, mut request: Value) -> Result<Value> {
         if let Value::Object(fields) = &mut request
             && !self.globals.tenant.is_empty()
@@ -36,7 +37,7 @@ impl Session {
         Ok(request)
     }
 
-    /// Prints to standard output before the answer is complete; prints nothing if the answer is JSON.
+    /// Prints to standard output before the answer is complete. Prints nothing if the answer is JSON.
     pub(super) fn say(&self, text: &str) -> Result<()> {
         if self.globals.json { Ok(()) } else { output::say(&mut std::io::stdout().lock(), text) }
     }
@@ -56,7 +57,7 @@ impl Session {
 /// overrides both.
 pub(super) fn start_logging(globals: &Globals) {
     use tracing_subscriber::EnvFilter;
-    // A target is a prefix: `poc_` is every crate of the workspace.
+    // Targets are prefixes, so `poc_` matches every crate of the workspace.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match (globals.quiet, globals.verbose) {
             (true, _) => "error",
@@ -66,8 +67,8 @@ pub(super) fn start_logging(globals: &Globals) {
             (false, _) => "trace,sled=info",
         })
     });
-    // Fails if logging was already started in this process, which is fine. An internal error is printed to standard
-    // error, which panics if nobody reads it any more.
+    // Failing is fine: logging was already started in this process. Internal errors are switched off, because
+    // printing them panics if standard error is closed.
     let _ = tracing_subscriber::fmt()
         .log_internal_errors(false)
         .with_env_filter(filter)

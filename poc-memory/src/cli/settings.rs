@@ -18,12 +18,12 @@ pub(super) struct ConfigShow {
     changed: bool,
 }
 
-/// What `config show` answers.
+/// The answer of `config show`.
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigShowOutput {
     /// The settings file.
     file: String,
-    /// By name.
+    /// The settings, sorted by name.
     settings: Vec<Setting>,
     /// Errors in the pipelines among the settings, which cannot be used until they are fixed.
     problems: Vec<Error>,
@@ -42,7 +42,7 @@ impl LocalCommand for ConfigShow {
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
         let config = session.config()?;
         let problems = super::doctor::problems(&config);
-        // An unreachable daemon is not an error of the settings.
+        // The settings are shown even if the daemon cannot be reached.
         let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
         Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Make the tables of a shared log in a database, and add this memory to it
 ///
-/// The database and the role must exist. The tables are made, or brought to the version of this release; what is there is
-/// kept. One database can hold many memories: `name` in `[store]` names this one.
+/// The database and the role must exist. The tables are made, or brought to the version of this release; what
+/// is there is kept. One database can hold many memories: `name` in `[store]` names this one.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreInit {
     /// The database to use instead of `log` in `[store]`: `postgres://USER@HOST:PORT/DATABASE`
@@ -27,7 +27,7 @@ pub(super) struct StoreInit {
     name: Option<String>,
 }
 
-/// What `store init` answers.
+/// The answer of `store init`.
 #[derive(Debug, Serialize)]
 pub(super) struct StoreInitOutput {
     /// The database and the name of the memory, without the password.
@@ -71,9 +71,9 @@ impl LocalCommand for StoreInit {
 
 /// Copy a memory with its history to a database or back
 ///
-/// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does not change.
-/// A repeated copy continues where the last one ended. A folder is the root folder of a memory, as in
-/// `POC_MEMORY_HOME`.
+/// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does
+/// not change. A repeated copy continues where the last one ended. A folder is the root folder of a memory,
+/// as in `POC_MEMORY_HOME`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreCopy {
     /// A folder, or `postgres://USER@HOST:PORT/DATABASE`
@@ -87,7 +87,7 @@ pub(super) struct StoreCopy {
     name: Option<String>,
 }
 
-/// What `store copy` answers.
+/// The answer of `store copy`.
 #[derive(Debug, Serialize)]
 pub(super) struct StoreCopyOutput {
     from: String,
@@ -147,7 +147,7 @@ fn store_folder(home: &str) -> PathBuf {
     Paths::in_folder(Path::new(home)).store()
 }
 
-/// The section `[store]` with what the command line says.
+/// The section `[store]` with the options of the command line.
 fn settings(session: &Session, log: Option<String>, name: Option<String>) -> Result<StoreConfig> {
     let own = session.config()?.store;
     Ok(StoreConfig { log: log.unwrap_or(own.log), name: name.unwrap_or(own.name), ..own })

@@ -53,7 +53,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("show", "get"),
 ];
 
-/// The command that an unknown first word is another name of.
+/// The command for which an unknown first word is a common other name.
 fn other_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let first = arguments.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))?;
@@ -63,7 +63,7 @@ fn other_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static st
     OTHER_NAMES.iter().find(|(other, _)| other == given).map(|(_, name)| *name)
 }
 
-/// The parser's message. What the standard library says about a number is replaced by what would be right.
+/// The parser's message. Messages of the standard library about numbers are replaced by the valid range.
 fn rendered(error: &clap::Error) -> String {
     let text = error.to_string();
     let Some(source) = error.source() else { return text };
@@ -81,8 +81,8 @@ fn rendered(error: &clap::Error) -> String {
     text.replace(&wrong, &right)
 }
 
-/// An error of a request as an error of the command line: the option that sets the field takes the place of a field with
-/// another name, as `--limit` does of `top_k`.
+/// Converts an error of a request to an error of the command line: names of fields are replaced by the
+/// options that set them, for example `top_k` by `--limit`.
 pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
     let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut()) else { return error };
     let top = command::build(&Globals::default());

@@ -43,7 +43,7 @@ fn log_of(settings: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
     Ok(Arc::new(poc_postgres::PostgresLog::new(location(settings)?, writer, name)))
 }
 
-/// The place of the log that settings name, with the password.
+/// The location of the log that the settings name, including the password.
 ///
 /// # Errors
 /// `invalid_config` when the address is malformed or the file of the password cannot be read.
@@ -80,7 +80,7 @@ fn log_of(_: &StoreConfig) -> Result<Arc<dyn SharedLog>> {
         .field("store.log"))
 }
 
-/// What `store init` did.
+/// The result of `store init`.
 #[derive(Debug)]
 pub struct LogInit {
     /// Where the log is, without a password.
@@ -93,7 +93,7 @@ pub struct LogInit {
     pub head: u64,
 }
 
-/// Makes the tables of the database that settings name, and adds the memory to it.
+/// Creates the tables in the database that the settings name, and adds the memory to it.
 ///
 /// # Errors
 /// `invalid_config` when the settings name no database, besides those of the database.
@@ -105,7 +105,7 @@ pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
     Ok(LogInit { address: location.to_string(), versions, is_new: done.is_new, head: done.head })
 }
 
-/// The same without support for databases.
+/// As above, in a build without support for databases.
 ///
 /// # Errors
 /// Always `invalid_config`.

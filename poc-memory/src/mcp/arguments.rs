@@ -1,12 +1,12 @@
-//! The arguments of tool calls, as models give them: omitted ones as `null` or `""`, and lists and objects as
-//! text in JSON.
+//! Normalises the arguments of tool calls. Models often pass omitted arguments as `null` or `""`, and lists
+//! and objects as JSON text.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::similar;
 use serde_json::{Map, Value};
 
-/// The arguments without those that are omitted, and with lists and objects that came as text decoded.
-/// `schema` is that of the tool.
+/// The arguments without omitted ones, and with lists and objects decoded from text. `schema` is the schema
+/// of the tool.
 pub(super) fn prepared(given: Map<String, Value>, schema: &Map<String, Value>) -> Map<String, Value> {
     let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let is_omitted = |name: &str, value: &Value| match value {
@@ -31,7 +31,7 @@ pub(super) fn prepared(given: Map<String, Value>, schema: &Map<String, Value>) -
         .collect()
 }
 
-/// A text in JSON, if it is of the right kind.
+/// The value of a JSON text, if it has the right type.
 fn decode(text: &str, is_right: fn(&Value) -> bool) -> Option<Value> {
     serde_json::from_str(text).ok().filter(is_right)
 }

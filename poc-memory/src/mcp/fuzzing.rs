@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with properties that must hold for any input: see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,

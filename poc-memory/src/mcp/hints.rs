@@ -1,18 +1,18 @@
-//! Names tools in messages for models.
+//! Replaces commands by tools in messages for models.
 //!
-//! Messages and hints are written once, for a person at a shell: `` `poc-memory get KEY` shows it``. A model is
-//! told the tool that runs the same op instead. A command that no tool runs is named as one of the user, who
-//! can be asked to run it.
+//! Messages and hints are written once, for a person at a shell: `` `poc-memory get KEY` shows it``. For a
+//! model, the command is replaced by the tool that runs the same op. If there is no such tool, the command is
+//! described as one that the user can run.
 
 use super::tools::{OfferedTool, running};
 use crate::ops::OPS;
 use poc_graph::error::Error;
 use serde_json::Value;
 
-/// How a command begins in a message.
+/// The beginning of a command in a message.
 const COMMAND: &str = "`poc-memory ";
 
-/// An error with all of its messages for a model.
+/// An error as JSON, with all messages rewritten for a model.
 pub(super) fn for_models(error: &Error, tools: &[OfferedTool]) -> Value {
     let mut value = serde_json::to_value(error).unwrap_or_default();
     rewrite_messages(&mut value, tools);
@@ -81,7 +81,7 @@ fn for_model(command: &str, tools: &[OfferedTool]) -> String {
         return format!("the user's command `{command}`");
     };
     let arguments = command.get(op.command.len()..).unwrap_or_default().trim();
-    // Options are those of the command line.
+    // Options exist only on the command line, so arguments with options are left out.
     if arguments.is_empty() || arguments.split(' ').any(|word| word.starts_with('-')) {
         return format!("`{tool}`");
     }

@@ -30,8 +30,8 @@ pub trait Caller: Send + Sync + 'static {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value>;
 
     /// Starts blocking work that calls ops. `op` is the op of a tool, and `None` for a resource. The default
-    /// uses the runtime's pool of blocking threads; a process that serves more than MCP limits how much runs
-    /// at once.
+    /// uses the runtime's pool of blocking threads. A process that does not only serve MCP should limit the
+    /// concurrent work.
     fn spawn_blocking(&self, _op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
         // The work reports its result itself.
         drop(tokio::task::spawn_blocking(work));

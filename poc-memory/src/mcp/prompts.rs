@@ -1,4 +1,4 @@
-//! Prompts, which clients show as commands of the user: recall, remember, hand over.
+//! Prompts, which clients offer to the user as commands: recall, remember, hand over.
 
 use super::Caller;
 use super::tools::{OfferedTool, offered, running};
@@ -14,9 +14,9 @@ struct PromptDef {
     description: &'static str,
     /// Its only argument: the name, the description, whether it is required.
     argument: (&'static str, &'static str, bool),
-    /// The ops that its text needs, for which `{0}`, `{1}` … of the text are the names of tools.
+    /// The ops that its text refers to. `{0}`, `{1}` … in the text are replaced by the names of their tools.
     ops: &'static [&'static str],
-    /// The text. `{about}` is what the argument says.
+    /// The text. `{about}` is replaced by the sentence about the argument.
     text: &'static str,
     /// The sentence about the argument, where `{}` is its value, and the sentence without it.
     about: (&'static str, &'static str),
@@ -76,7 +76,7 @@ impl PromptDef {
         for (place, op) in self.ops.iter().enumerate() {
             text = text.replace(&format!("{{{place}}}"), running(tools, op)?);
         }
-        // Last, because the value may contain anything.
+        // Replaced last, because the value may contain other placeholders.
         Some(text.replace("{about}", &about))
     }
 }
@@ -126,8 +126,8 @@ pub(super) fn takes_key(prompt: &str, argument: &str) -> bool {
     (prompt, argument) == ("recall", "topic")
 }
 
-/// Keys of notes that begin with a text, the heaviest first, for the argument of the prompt `recall` and for the
-/// address of a note. None where a tenant is required, because these requests name none.
+/// Keys of notes that begin with a text, the heaviest first, for the argument of the prompt `recall` and for
+/// the address of a note. Empty where a tenant is required, because these requests cannot name one.
 pub(super) fn completions(caller: &dyn Caller, begin: &str) -> Vec<String> {
     keys_beginning_with(begin, |op, request| caller.call(op, request))
 }

@@ -5,7 +5,7 @@ use poc_notes::confirmed_question::MAX_BYTES;
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// How many searches are remembered.
+/// Maximum number of searches that are remembered.
 const REMEMBERED: usize = 16;
 
 /// The latest searches of one session, shared by its calls.
@@ -23,7 +23,7 @@ struct RecentSearch {
 impl RecentSearches {
     /// Remembers a search and the keys that it found.
     pub(super) fn add(&self, tenant: Option<&Value>, text: &str, found: Vec<String>) {
-        // A longer text cannot be kept as a question.
+        // A longer text cannot be stored as a question.
         if text.len() > MAX_BYTES {
             return;
         }

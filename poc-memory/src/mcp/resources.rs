@@ -22,7 +22,7 @@ pub(super) fn template() -> ResourceTemplate {
         .with_mime_type("text/markdown")
 }
 
-/// Notes per page.
+/// Number of notes per page.
 const PAGE: usize = 100;
 
 /// A page of the list of notes, the latest changes first, and the cursor of the next page. The list has the

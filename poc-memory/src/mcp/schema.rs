@@ -4,7 +4,7 @@ use crate::ops::{self, OpDef};
 use poc_config::TenantSchema;
 use serde_json::{Map, Value};
 
-/// Formats of schemars that clients may not know and then refuse.
+/// Formats of schemars that clients may not know and therefore reject.
 const OWN_FORMATS: [&str; 8] = ["uint", "uint8", "uint16", "uint32", "uint64", "int64", "double", "float"];
 
 /// The input schema of a tool. Optional fields are omitted rather than null, so no type is `null`.
@@ -25,11 +25,11 @@ pub(super) fn output(answer: Value) -> Map<String, Value> {
     }
 }
 
-/// Leaves out defaults, which the descriptions of a default tool say, and what says nothing: these schemas are part
-/// of every conversation.
+/// Removes defaults, which the descriptions of default tools already mention, and redundant keywords, because
+/// these schemas are part of every conversation.
 pub(super) fn without_defaults(schema: Map<String, Value>) -> Map<String, Value> {
     let schema = each(schema.into(), &|object| {
-        // A property may have one of these names; then its value is a schema.
+        // A property may also have one of these names; then its value is a schema and is kept.
         for word in ["default", "$schema", "title", "format"] {
             if object.get(word).is_some_and(|value| !value.is_object()) {
                 object.shift_remove(word);
@@ -52,7 +52,7 @@ pub(super) fn strict(schema: Value) -> Map<String, Value> {
     schema
 }
 
-/// Changes for input and output: no unknown formats.
+/// Changes for both input and output: removes unknown formats.
 fn common(schema: Value) -> Value {
     each(schema, &|object| {
         let own = |format: &Value| format.as_str().is_some_and(|format| OWN_FORMATS.contains(&format));

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What every model sees by default.
+/// The tools that every model sees by default.
 const DEFAULT_TOOLS: &[DefaultToolDef] = &[
     DefaultToolDef::of::<search::MemorySearch>(),
     DefaultToolDef::of::<get::MemoryGet>(),
@@ -97,7 +97,7 @@ impl OfferedTool {
         }
     }
 
-    /// The op by which it is scheduled.
+    /// The op that determines the pool in which it runs.
     pub(super) fn op(&self) -> Option<&'static OpDef> {
         match self.source {
             ToolSource::Default(tool) => tool.ops.first().and_then(|name| ops::find(name)),
@@ -116,9 +116,10 @@ impl OfferedTool {
             ToolSource::Default(tool) => (tool.title.to_owned(), tool.effect),
             ToolSource::Op(op, effect) => (capitalized(op.name), effect),
         };
-        // A caller that may only read is not counted.
+        // Calls of a read-only caller do not even change use counts.
         let read_only = effect == ToolEffect::ReadOnly || !self.may_write;
-        // Whatever other tools replace or remove, the history keeps and `undo` restores.
+        // Changes by other tools are not destructive, because the history keeps them and `undo` restores the
+        // old state.
         let destructive = matches!(self.access(), Access::Retract | Access::Destroy);
         let annotations = ToolAnnotations::with_title(title)
             .read_only(read_only)

@@ -1,4 +1,4 @@
-//! On whose behalf an op is called.
+//! The caller of an op: a person or a model.
 
 use poc_graph::Trust;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ impl Actor {
         }
     }
 
-    /// The trust of what it writes.
+    /// The trust of the notes that it writes.
     pub fn trust(self) -> Trust {
         match self {
             Actor::Person => Trust::User,

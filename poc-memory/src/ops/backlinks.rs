@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// List the notes that lead to a note: those that are linked to it, that replace, contradict or were derived from it,
-/// and those whose text mentions its title or key. The last changed comes first.
+/// List the notes that lead to a note: notes with a link to it, notes that replace or contradict it or were
+/// derived from it, and notes whose text mentions its title or key. The last changed comes first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backlinks {
@@ -31,7 +31,7 @@ pub(crate) struct Backlinks {
 pub(crate) struct BacklinksOutput {
     /// Key of the note.
     key: String,
-    /// The last changed first.
+    /// The notes, the last changed first.
     backlinks: Vec<Backlink>,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
@@ -52,7 +52,7 @@ struct Backlink {
     reasons: Vec<String>,
 }
 
-/// How one note leads to another.
+/// The connections by which one note leads to another.
 #[derive(Default)]
 struct Connection {
     by: Vec<String>,

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Backup {
-    /// The backup folder, which is created if it is missing; or a file whose name ends in `.tar`, in which an earlier backup
-    /// is replaced
+    /// The backup folder, which is created if it is missing; or a file whose name ends in `.tar`, in which an
+    /// earlier backup is replaced
     #[arg(value_name = "FOLDER|FILE", value_parser = argument::path)]
     #[serde(alias = "folder")]
     pub(crate) path: PathBuf,
@@ -26,36 +26,39 @@ pub(crate) struct Backup {
     pub(crate) keep: Option<usize>,
 }
 
-/// What a backup wrote.
+/// The result of a backup.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct BackupOutput {
-    /// The name of the generation.
+    /// Name of the generation: its last sequence number and its time.
     generation: String,
     /// Whether the newest generation has the same content already, so that nothing was written.
     unchanged: bool,
-    /// Sequence number of its last transaction.
+    /// Sequence number of the last transaction in the generation.
     seq: u64,
-    /// When it began.
+    /// When the backup began.
     at: Timestamp,
-    /// Notes in use, of all tenants.
+    /// Number of live notes of all tenants.
     notes: u64,
-    /// All files of the generation.
+    /// Total size of all files of the generation in bytes.
     total_bytes: u64,
+    /// Number of files that were copied into the backup.
     copied_files: u64,
+    /// Total size of the copied files in bytes.
     copied_bytes: u64,
-    /// Files that an earlier generation already had.
+    /// Number of files that an earlier generation already had and that were linked, not copied.
     linked_files: u64,
+    /// Total size of those files in bytes.
     linked_bytes: u64,
     /// Damaged or missing files of earlier generations, which were copied again.
     #[serde(default)]
     damaged: Vec<String>,
-    /// Generations that were deleted.
+    /// Old generations that were deleted because of `keep`.
     #[serde(default)]
     removed: Vec<String>,
     /// Generations with changes that this memory lacks, such as those of another copy of it. They are not deleted.
     #[serde(default)]
     diverged: Vec<String>,
-    /// What was left out because it is not a file.
+    /// Paths that were left out because they are neither files nor folders.
     #[serde(default)]
     left_out: Vec<PathBuf>,
 }

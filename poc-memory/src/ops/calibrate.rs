@@ -30,11 +30,11 @@ pub(crate) struct Calibrate {
 pub(crate) struct CalibrateOutput {
     /// The kind of embedder, as in the settings.
     embedder: String,
-    /// The section of the settings they belong to.
+    /// The section of the settings that the thresholds belong to.
     section: String,
-    /// Lowest certainty of STRONG.
+    /// Minimum certainty for the verdict STRONG.
     strong: f64,
-    /// Lowest certainty of WEAK.
+    /// Minimum certainty for the verdict WEAK.
     weak: f64,
     /// The effect of the thresholds on the questions of each folder, or on the titles.
     asked: Vec<CalibrationResult>,
@@ -45,16 +45,16 @@ pub(crate) struct CalibrateOutput {
 /// The effect of the proposed thresholds.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct CalibrationResult {
-    /// Name of the folder.
+    /// Name of the folder; absent for titles and for the means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     set: Option<String>,
-    /// Asked with the notes that answer them.
+    /// Verdicts on the questions with the notes that answer them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     known: Option<PassRate>,
-    /// Asked without those notes.
+    /// Verdicts on the questions without those notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unknown: Option<PassRate>,
-    /// Asked of the notes of another folder or group.
+    /// Verdicts on the questions against the notes of another folder or group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     elsewhere: Option<PassRate>,
 }
@@ -64,11 +64,11 @@ struct CalibrationResult {
 struct PassRate {
     /// Number of questions.
     questions: u64,
-    /// Share that is STRONG, 0 to 1.
+    /// Share of questions with the verdict STRONG, 0 to 1.
     strong: f64,
-    /// Share that is WEAK, 0 to 1.
+    /// Share of questions with the verdict WEAK, 0 to 1.
     weak: f64,
-    /// Share of the STRONG ones that return a relevant note; absent if none is STRONG.
+    /// Share of the STRONG verdicts that return a relevant note, 0 to 1; absent if none is STRONG.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     right: Option<f64>,
 }

@@ -16,11 +16,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Notes listed for one change, and those whose titles are in the answer.
+/// Number of notes that the text lists for one change, and of titles in the answer.
 const SHOWN: usize = 3;
 
-/// List the latest changes of notes, newest first, with the numbers that `undo` takes. Questions are not listed, although
-/// they count uses.
+/// List the latest changes of notes, newest first, with the numbers that `undo` takes. Questions are not
+/// listed, although they count uses.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Changes {
@@ -38,9 +38,10 @@ pub(crate) struct Changes {
 /// The latest changes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ChangesOutput {
-    /// Newest first.
+    /// The changes, newest first.
     changes: Vec<ChangeRow>,
-    /// Where the history begins, if a compaction has dropped what came before, or if the store began with a snapshot.
+    /// Where the history begins, if a compaction dropped older changes or the store began with a snapshot;
+    /// absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
     as_of: AsOf,
@@ -56,7 +57,7 @@ struct ChangeRow {
     /// The number of the change. An import, and a sync of a vault, is one change with the number of its last part.
     seq: u64,
     at: Timestamp,
-    /// Who: `manual`, `import:FILE`, `agent:NAME`.
+    /// Who made the change: `manual`, `import:FILE`, `agent:NAME`.
     actor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
@@ -73,7 +74,7 @@ struct ChangeRow {
     count: Option<usize>,
     /// The titles of the first three notes, by key; without those that were deleted since.
     titles: BTreeMap<String, String>,
-    /// Whether all of it was undone since.
+    /// Whether all of the change was undone later.
     undone: bool,
 }
 
@@ -86,7 +87,7 @@ pub(super) fn is_listed(cause: &Cause) -> bool {
 fn latest_of_agent(ctx: &Ctx<'_>, limit: usize, agent: &str) -> Result<Vec<RecentChange>> {
     let numbers = agent_changes(ctx.memory, agent)?;
     if numbers.is_empty() {
-        // An agent without runs is fine, an unknown name is not.
+        // An unknown name is an error; an agent without runs is not.
         ctx.host.catalog()?.entry(agent)?;
     }
     history::latest_among(ctx.memory, numbers.into_iter().rev(), limit, &is_listed)

@@ -38,7 +38,7 @@ pub(crate) struct ClassifyOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct KeywordCount {
     keyword: String,
-    /// How many edges it is on.
+    /// Number of keyword edges between the nearest notes that have the keyword.
     count: usize,
 }
 

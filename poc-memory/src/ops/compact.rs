@@ -11,10 +11,10 @@ use poc_store::CompactionCallbacks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite the records
-/// without unused space. Notes, links, visits and runs stay. What is dropped can no longer be shown, as a past state or in
-/// a history, nor undone; backups that have it keep it. The daemon does the same automatically when the records, or a log
-/// that `keep` bounds, are three times as large as necessary.
+/// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite
+/// the records without unused space. Notes, links, visits and runs stay. What is dropped can no longer be
+/// shown, as a past state or in a history, nor undone; backups that have it keep it. The daemon does the same
+/// automatically when the records, or a log that `keep` bounds, are three times as large as necessary.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {
@@ -24,22 +24,22 @@ pub(crate) struct Compact {
     keep: Option<HistoryRetention>,
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CompactOutput {
-    /// Where the history begins now: states since then can be shown, and changes after it undone. Missing when it has
-    /// everything.
+    /// Where the history begins now: later states can be shown, and later changes can be undone. Absent if
+    /// the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
-    /// Changes of all tenants that were dropped.
+    /// Number of changes of all tenants that were dropped.
     dropped_changes: u64,
-    /// Size of the log before.
+    /// Size of the log before the compaction, in bytes.
     former_log_bytes: u64,
-    /// Size of the log after.
+    /// Size of the log after the compaction, in bytes.
     log_bytes: u64,
-    /// Size of the records before.
+    /// Size of the records before the compaction, in bytes.
     former_record_bytes: u64,
-    /// Size of the records after.
+    /// Size of the records after the compaction, in bytes.
     record_bytes: u64,
 }
 

@@ -18,18 +18,19 @@ pub(crate) struct Consolidate {
     dry_run: bool,
 }
 
-/// What was removed.
+/// The result of a consolidation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ConsolidateOutput {
-    /// Expired notes that left retrieval; their state is now `expired`.
+    /// Number of notes past their date; their state is now `expired`, and no search finds them.
     pruned_nodes: u64,
-    /// Notes that expired long ago and were permanently deleted.
+    /// Number of notes that expired longer ago than `[consolidate] keep-expired` and were permanently
+    /// deleted.
     deleted_nodes: u64,
-    /// Removed edges: dangling ones, those of deleted notes, and learned ones that have decayed.
+    /// Number of removed edges: dangling ones, those of deleted notes, and learned ones that have decayed.
     removed_edges: u64,
-    /// Keywords that no live note has any more.
+    /// Number of keywords that no live note has any more.
     removed_keywords: u64,
-    /// Whether nothing was written.
+    /// Whether this was a dry run, which writes nothing.
     dry_run: bool,
 }
 

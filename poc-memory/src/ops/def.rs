@@ -1,4 +1,4 @@
-//! How an op is declared, and the erased form of the declaration.
+//! The trait that declares an op, and its type-erased form.
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
@@ -19,9 +19,10 @@ pub enum Access {
     Read,
     /// Changes the store.
     Write,
-    /// Permanently removes messages. For models it is off by default, and they remove only what models wrote.
+    /// Permanently removes messages. Models may call it only if the settings allow it, and it removes for
+    /// them only what models wrote.
     Retract,
-    /// Permanently removes anything from the store. Over REST and for models it is off by default.
+    /// Permanently removes anything from the store. Off by default over REST and for models.
     Destroy,
     /// Changes what only a person may decide. It is never offered to a model.
     Person,
@@ -84,8 +85,8 @@ impl Route {
     }
 }
 
-/// What a call of a tool changes. Clients decide by it whether to ask the user first, and whether to repeat a
-/// failed call.
+/// The effect of a call of a tool. Clients use it to decide whether to ask the user first and whether to
+/// repeat a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolEffect {
     /// Nothing, not even a count.
@@ -110,12 +111,12 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether it may wait long for a model or another machine. A daemon runs such ops in a pool of
     /// their own.
     const LONG_RUNNING: bool = false;
-    /// Whether it continues when nobody waits for its answer any more. True by default for ops that wait for a model or
-    /// another machine: what they have begun costs money, and its result is recorded.
+    /// Whether it continues after its caller has disconnected. True by default for ops that wait for a model
+    /// or another machine: a call in progress costs money, and its result is recorded.
     const OUTLIVES_CALLER: bool = Self::LONG_RUNNING;
-    /// Whether it watches [`Host::calls`](super::Host::calls), which a daemon that stops cancels only after the shutdown
-    /// grace. All other ops are interrupted at their next [`check`](poc_graph::cancellation::check) soon after the daemon
-    /// is asked to stop, also those that outlive their caller.
+    /// Whether it watches [`Host::calls`](super::Host::calls), which a stopping daemon cancels only after the
+    /// shutdown grace. All other ops, including those that outlive their caller, are interrupted at their
+    /// next [`check`](poc_graph::cancellation::check) after the daemon is asked to stop.
     const USES_SHUTDOWN_GRACE: bool = false;
     /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
     const PER_TENANT: bool = true;
@@ -124,23 +125,23 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
-    /// Switches among its arguments that only a person may set, who is at the command line or signed in to the page: a
-    /// program with a token may not, although it may call the op.
+    /// Arguments that only a person may set, at the command line or signed in to the page. A program with a
+    /// token may call the op but not set them.
     const PERSON_ARGUMENTS: &'static [&'static str] = &[];
-    /// Whether an agent's model that is a command may call it. By default those ops that read: an
-    /// agent's writes go through its answer, which the permit layer checks.
+    /// Whether the model of an agent may call it, if that model is a command. By default only ops that read:
+    /// an agent writes through its reply, which the permit layer checks.
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
     /// Its REST endpoint, if any.
     const ROUTE: Option<Route> = None;
-    /// The path that its REST endpoint had in release 0.1, if another one. It is still answered.
+    /// The path of its REST endpoint in release 0.1, if it differs. Requests to it are still answered.
     const FORMER_PATH: Option<&'static str> = None;
-    /// What calls by a model change, if models may call it over MCP.
+    /// The effect of calls by a model, if models may call it over MCP.
     const TOOL: Option<ToolEffect> = None;
     /// The former name of the field `text`, if it had another one in release 0.1.
     const FORMER_TEXT: Option<FormerText> = None;
     /// Whether it answers with the version of one note.
     const VERSIONED: bool = false;
-    /// What it answers.
+    /// The type of the answer.
     type Output: Serialize + DeserializeOwned + JsonSchema + 'static;
 
     /// Runs it.
@@ -159,7 +160,7 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
         false
     }
 
-    /// A notice for standard error beside this answer.
+    /// A notice to print on standard error in addition to this answer.
     fn notice(_output: &Self::Output) -> Option<String> {
         None
     }

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
-    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
-    /// drops the history of the whole memory up to now, so that nothing before can be undone. To erase a note that was
-    /// deleted before, give its full id
+    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
+    /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be
+    /// undone. To erase a note that was deleted before, give its full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -32,19 +32,20 @@ pub(crate) struct Delete {
     if_version: Option<u32>,
 }
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DeleteOutput {
     id: NodeId,
     key: String,
     /// The number of the change, which `undo` takes.
     seq: u64,
-    /// For how long it can be undone at least: `all` for ever, else a duration. Missing after an erasure.
+    /// The minimum time for which the deletion can be undone: `all` for ever, otherwise a duration. Absent
+    /// after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,
-    /// Edges that were deleted with it.
+    /// Number of edges that were deleted with it.
     edges: usize,
-    /// Keys of the notes that agents had derived from it alone, which were deleted, too.
+    /// Keys of the notes that agents had derived from it alone; they were deleted as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     derived: Vec<String>,
     /// With `erase`: what else was done.
@@ -69,7 +70,7 @@ impl Op for Delete {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let deleted = ctx.memory.store.transact(cause, |tx| {
-            // What is deleted is named exactly.
+            // Only the exact name counts, so that a near match never deletes another note.
             let node = resolve::exact(tx, &self.node)?
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             ctx.require_visible(&node, "node")?;
@@ -122,8 +123,8 @@ impl Op for Delete {
     }
 }
 
-/// Erases a note that was deleted before, which is named by its full id, with what was deleted with it. `unknown` is the
-/// error for any other name.
+/// Erases a note that was deleted before, given by its full id, together with everything that was deleted
+/// with it. `unknown` is the error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
     let store = &ctx.memory.store;
     let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };

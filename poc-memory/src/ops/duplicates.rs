@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// List pairs of notes that may say the same, the most similar first, with what differs. Candidates are notes with a
-/// semantic edge, which new notes get to those of similar meaning, and notes with the same title.
+/// List pairs of notes that may be duplicates, the most similar first, with their differing words. Candidates
+/// are notes with a semantic edge, which new notes get to those of similar meaning, and notes with the same
+/// title.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Duplicates {
@@ -36,7 +37,7 @@ pub(crate) struct Duplicates {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DuplicatesOutput {
     pairs: Vec<DuplicatePair>,
-    /// How many more pairs there are.
+    /// Number of further pairs, which are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     as_of: AsOf,
@@ -46,14 +47,14 @@ pub(crate) struct DuplicatesOutput {
     degraded: Vec<String>,
 }
 
-/// Two notes that may say the same.
+/// Two notes that may be duplicates.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct DuplicatePair {
     /// The older note.
     older: HitNote,
     /// The newer note.
     newer: HitNote,
-    /// The share of words that both have, of those that either has, 0 to 1.
+    /// Jaccard similarity of their words: the share of all words that both have, 0 to 1.
     words: f64,
     /// Whether the titles are equal, ignoring case.
     same_title: bool,

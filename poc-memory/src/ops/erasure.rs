@@ -1,4 +1,4 @@
-//! What `delete --erase` and `forget --erase` answer in addition.
+//! The additional answer of `delete --erase` and `forget --erase`.
 
 use super::compact::with_callbacks;
 use super::text::{plural, second};
@@ -10,26 +10,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What an erasure did.
+/// The result of an erasure.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ErasureOutput {
     /// Where the history of the memory begins now.
     history_since: Timestamp,
-    /// Rows of runs and proposals that quoted the text, and were deleted.
+    /// Number of deleted rows of runs and proposals that quoted the text.
     rows: usize,
-    /// Files with prompts and replies of runs that were deleted.
+    /// Number of deleted files with prompts and replies of runs.
     run_files: usize,
-    /// What was deleted from the quarantine.
+    /// Names of data that was deleted from the quarantine.
     quarantine: Vec<String>,
-    /// What repairs have replaced, by name in the quarantine. What can be read of it does not have the text, but parts of it
-    /// may be damaged. It stays, because it may be the only copy of other notes.
+    /// Names of quarantined data that repairs replaced. Its readable parts do not contain the text, but
+    /// damaged parts cannot be searched. It was kept because it may be the only copy of other notes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kept_repairs: Vec<String>,
-    /// Notes, by key, and messages, by id, that contain the text too. They stay.
+    /// Keys of notes and ids of messages that also contain the text. They were kept.
     elsewhere: Vec<String>,
-    /// Generations and archives of backups that still have the text.
+    /// Generations and archives of backups that still contain the text.
     backups: Vec<PathBuf>,
-    /// Places and generations of backups that cannot be read now, or not completely, and may have it.
+    /// Folders, generations and archives of backups that could not be read completely and may still contain
+    /// the text.
     #[serde(default)]
     unread_backups: Vec<PathBuf>,
 }
@@ -69,7 +70,7 @@ pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<Erasur
 }
 
 impl ErasureOutput {
-    /// For people.
+    /// The outcome as text for a person.
     pub(super) fn show(&self) -> String {
         let mut text = format!(
             "erased from log, records and indexes; the history of the memory begins at {}\n",

@@ -67,12 +67,12 @@ pub(crate) struct ExploreOutput {
 struct ExploreNode {
     #[serde(flatten)]
     note: HitNote,
-    /// The best score of a path to the note. A start has its cosine; each step subtracts costs for a weak
-    /// edge, a change of topic, the distance and redundancy with the path. It may be negative.
+    /// The best score of a path to the note. A starting note has its cosine; each step subtracts costs for a
+    /// weak edge, a change of topic, the distance and redundancy with the path. The score may be negative.
     score: f64,
     /// Cosine with the text, −1 to 1.
     cosine: f64,
-    /// Hops from a starting note.
+    /// Number of hops from the nearest starting note; 0 for a starting note.
     hop: usize,
 }
 
@@ -81,6 +81,7 @@ struct ExploreEdge {
     from: NodeId,
     to: NodeId,
     kind: EdgeKind,
+    /// Strength of the edge, 0 to 1.
     strength: f64,
 }
 

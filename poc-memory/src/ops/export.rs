@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What no export has.
+/// What an export leaves out, as a clause for the messages.
 const LEFT_OUT: &str =
     "left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` has them";
 
@@ -31,12 +31,14 @@ pub(crate) struct Export {
     vault: Option<PathBuf>,
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ExportOutput {
     /// Notes that were written.
+    /// Number of exported notes.
     nodes: u64,
     /// Edges that were written, each with the note where it begins.
+    /// Number of exported edges.
     edges: u64,
     /// Notes that were left out because their texts are lost in a damaged store. The exit code is 1 then.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,7 +47,7 @@ pub(crate) struct ExportOutput {
     /// tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     other_tenants: Option<u64>,
-    /// What makes the export incomplete, such as damage of the store, one line each.
+    /// Reasons why the export is incomplete, such as damage of the store, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     degraded: Vec<String>,
     /// The file or folder that was written.

@@ -27,8 +27,8 @@ pub(crate) struct Forget {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
-    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the quarantine. This
-    /// drops the history of the whole memory up to now, so that nothing before can be undone
+    /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
+    /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be undone
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -41,19 +41,21 @@ pub(crate) struct Forget {
 /// How much was deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ForgetOutput {
+    /// Number of deleted messages.
     messages: usize,
-    /// Chunks of the messages.
+    /// Number of deleted chunks of the messages.
     nodes: usize,
-    /// Notes that agents derived from the chunks alone.
+    /// Number of deleted notes that agents had derived from the chunks alone.
     derived: usize,
-    /// Edges of the chunks.
+    /// Number of deleted edges of the chunks.
     edges: usize,
-    /// Vectors of the chunks.
+    /// Number of deleted vectors of the chunks.
     vectors: usize,
     /// The numbers of the changes, which `undo` takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
-    /// For how long they can be undone at least: `all` for ever, else a duration. Missing after an erasure.
+    /// The minimum time for which the changes can be undone: `all` for ever, otherwise a duration. Absent
+    /// after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,
     /// With `erase`: what else was done.

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Decodes a request of an op and does not run it.
 ///
 /// # Errors
-/// What [`OpDef::run`] would say about the arguments.
+/// The errors that [`OpDef::run`] would return for the arguments.
 pub fn decode(op: &OpDef, request: Value, tenants: &TenantSchema) -> Result<()> {
     op.read_arguments(request, tenants).map(drop)
 }

@@ -59,6 +59,7 @@ pub(crate) struct GetOutput {
     /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<ChunkOrigin>,
+    /// Emotional intensity, 0 to 10; 0 by default.
     emotion: f32,
     created: Timestamp,
     modified: Timestamp,
@@ -71,17 +72,18 @@ pub(crate) struct GetOutput {
     /// Version, from 1: it increases when the text, the fields or the state change, not with names, weight or edges.
     /// `if_version` takes it.
     version: u32,
-    /// The weight, decayed to the current time.
+    /// Weight, decayed to now: 0.01 to 100 with the default settings.
     weight: f64,
+    /// Number of times the note was used: recalled, returned by `query`, or rated.
     accesses: u64,
-    /// When it was last replayed.
+    /// When the note was last replayed by spaced repetition; null if never.
     replayed: Option<Timestamp>,
     /// Spaced-repetition interval in days.
     replay_interval: u16,
-    /// By kind.
+    /// Its edges, grouped by kind.
     edges: BTreeMap<EdgeKind, Vec<NeighborEdge>>,
     visits: Vec<VisitRow>,
-    /// Oldest first.
+    /// Changes of the note, oldest first.
     history: Vec<HistoryEntry>,
     /// The note as a Markdown file, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,12 +98,13 @@ pub(crate) struct GetOutput {
     degraded: Vec<String>,
 }
 
-/// The last visit of one agent.
+/// The last visit of one agent to the note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct VisitRow {
     agent: String,
     at: Timestamp,
     outcome: VisitOutcome,
+    /// Version of the note that the agent read, from 1.
     version: u32,
 }
 

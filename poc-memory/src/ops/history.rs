@@ -32,11 +32,11 @@ pub(crate) struct History {
 pub(crate) struct HistoryOutput {
     id: NodeId,
     key: String,
-    /// Where the history of the memory begins, if a compaction has dropped what came before, or if the store began with a
-    /// snapshot.
+    /// Where the history of the memory begins, if a compaction dropped older changes or the store began with
+    /// a snapshot; absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
-    /// Oldest first.
+    /// The changes, oldest first.
     changes: Vec<HistoryEntry>,
     /// Its current explicit edges by kind: links and supersessions, with when and why they were made.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -54,7 +54,7 @@ pub(super) struct HistoryEntry {
     /// Number of the transaction.
     pub seq: u64,
     pub at: Timestamp,
-    /// Who: `manual`, `import:FILE`, `agent:NAME`.
+    /// Who made the change: `manual`, `import:FILE`, `agent:NAME`.
     pub actor: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
@@ -64,7 +64,7 @@ pub(super) struct HistoryEntry {
     pub did: String,
     /// The version after the change; for a deletion the last version.
     pub version: u32,
-    /// The fields that a change changed.
+    /// The fields that changed, with their values before and after; only for `changed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
     /// Whether a later change undid it.

@@ -1,4 +1,4 @@
-//! What every hit says about its note, in all answers that list notes.
+//! The fields of a note that every answer with hits includes.
 
 use super::snippet::snippet;
 use super::text::day;
@@ -8,10 +8,10 @@ use poc_graph::{Ix, Node, NodeId, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The columns before the second line of a hit.
+/// Indent of the second line of a hit, in columns.
 pub(in crate::ops) const DETAIL_INDENT: usize = 9;
 
-/// The note of a hit.
+/// The note of a hit, with a snippet of its text.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(in crate::ops) struct HitNote {
     pub(in crate::ops) id: NodeId,
@@ -19,8 +19,8 @@ pub(in crate::ops) struct HitNote {
     pub(in crate::ops) title: String,
     #[serde(rename = "type")]
     pub(in crate::ops) node_type: String,
-    /// The part of its text that fits the question best, otherwise the beginning, on one line of at most 300
-    /// characters. `…` marks where it was cut.
+    /// The part of its text that matches the question best, otherwise its beginning, on one line of at most
+    /// 300 characters. `…` marks where it was cut.
     #[serde(default)]
     pub(in crate::ops) snippet: String,
     /// When its text or state last changed.

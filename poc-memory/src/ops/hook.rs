@@ -15,8 +15,8 @@ use sessions::HookSession;
 pub use sessions::followed_transcripts;
 use std::path::{Path, PathBuf};
 
-/// Answers a hook of an assistant: what its memory adds to the conversation. Follows the transcript of the session, so
-/// that it is captured.
+/// Answers a hook of an assistant with the text to add to the conversation. Follows the transcript of the
+/// session, so that it is captured.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hook {
@@ -82,7 +82,7 @@ impl HookEvent {
     }
 }
 
-/// What is added to the conversation.
+/// The text to add to the conversation.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct HookOutput {
     /// The text; absent if nothing is added.
@@ -90,7 +90,7 @@ pub(crate) struct HookOutput {
     pub(crate) context: Option<String>,
     /// The keys of the notes in it.
     pub(crate) notes: Vec<String>,
-    /// Why nothing is added, or what else there is to know.
+    /// Why nothing is added, or another remark for the log.
     pub(crate) why: String,
 }
 
@@ -138,7 +138,8 @@ impl Hook {
     fn start(&self, ctx: &Ctx<'_>) -> Result<HookOutput> {
         let memory = ctx.memory;
         sessions::forget_old(memory)?;
-        // Only a session that continues still has what it was given.
+        // After `startup`, `clear` and `compact`, the notes that the session was given are no longer in its
+        // context.
         let mut session = match self.source.as_deref() {
             Some("resume") => HookSession::load(memory, &self.session),
             _ => HookSession::default(),

@@ -20,9 +20,9 @@ use std::sync::Arc;
 pub struct Progress {
     /// The unit being counted: `notes`.
     pub what: String,
-    /// Done so far.
+    /// Number of units done so far.
     pub done: u64,
-    /// The total, if known.
+    /// Total number of units, if known.
     pub total: Option<u64>,
 }
 
@@ -52,13 +52,14 @@ pub trait Daemon: Sync {
     /// Its status.
     fn status(&self) -> DaemonStatus;
 
-    /// Makes a link that signs a browser in to the notes of a tenant on the page, and starts to serve the page if it is not served yet.
+    /// Makes a link that signs a browser in to the notes of a tenant on the page, and starts to serve the
+    /// page if it is not served yet.
     ///
     /// # Errors
     /// `unavailable` when the settings switch the page off or its address cannot be used.
     fn page_link(&self, read_only: bool, tenant: &Tuple) -> Result<PageLink>;
 
-    /// Makes it stop after finishing what runs. Returns immediately.
+    /// Asks the daemon to stop after the running work has finished. Returns immediately.
     fn stop(&self);
 
     /// Captures the transcript of a session, now and whenever it changes. Returns immediately.
@@ -106,10 +107,10 @@ pub struct DaemonStatus {
     pub vaults: Vec<VaultStatus>,
     /// Problems, one line each; empty if there are none.
     pub problems: Vec<String>,
-    /// What waits for a person, one line each: proposals, and agents that a person paused.
+    /// Decisions that wait for a person, one line each: proposals, and agents that a person paused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
-    /// How many notes agents have still to read, by agent, without those that have none.
+    /// Number of notes that each agent has yet to read. Agents without any are omitted.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub backlog: std::collections::BTreeMap<String, usize>,
     /// Damage found when it opened the store, and how it was repaired.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Single notes listed for a person.
+/// Maximum number of notes listed one by one in the text for a person.
 const SHOWN: usize = 10;
 
 /// Import notes from a file or a folder: Markdown with front matter and [[links]], JSON Lines, and the files of other
@@ -50,9 +50,10 @@ pub(crate) struct Import {
     allow_secrets: bool,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ImportOutput {
+    /// New notes.
     inserted: u64,
     /// Existing notes that got a new version.
     updated: u64,
@@ -65,7 +66,8 @@ pub(crate) struct ImportOutput {
     /// New edges to similar notes.
     semantic_edges: u64,
     failed: Vec<FailedNote>,
-    /// Properties that were left out because of their value, and texts that were not taken because only the note was changed.
+    /// Properties that were left out because of their value, and texts that were not imported because only
+    /// the note was changed.
     #[serde(default)]
     warnings: Vec<FailedNote>,
     /// Links to notes that do not exist.
@@ -74,12 +76,12 @@ pub(crate) struct ImportOutput {
     ignored: BTreeMap<String, u64>,
     /// Notes that were skipped because they have expired.
     expired: Vec<SourcePlace>,
-    /// Documents beside Markdown or the data of programs, which are listed but not imported.
+    /// Documents next to Markdown files or next to the data of a program. They are listed but not imported.
     left_out: Vec<String>,
     /// The formats that were read, with the number of files.
     #[serde(default)]
     formats: BTreeMap<String, u64>,
-    /// What was left out on purpose, by kind.
+    /// Content that was left out on purpose, such as tool results, by kind.
     #[serde(default)]
     skipped: BTreeMap<String, SkippedKind>,
     /// Secrets that were replaced, by kind.
@@ -90,14 +92,16 @@ pub(crate) struct ImportOutput {
 /// How much of one kind was left out.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SkippedKind {
+    /// Number of items of this kind.
     count: u64,
-    /// Bytes of text, 0 if there is none.
+    /// Total size of their text in bytes; 0 if they have none.
     bytes: u64,
 }
 
-/// Where a note is in the source.
+/// The position of a note in the imported source.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SourcePlace {
+    /// Line number in the file, from 1; absent if the format has no lines or the whole file is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,11 +110,12 @@ struct SourcePlace {
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct FailedNote {
+    /// Line number in the file, from 1; absent if the format has no lines or the whole file is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The part of the file, if it is not a line: for example `conversation 3`.
+    /// The part of the file, if it is not a line, for example `conversation 3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     part: Option<String>,
     /// What is wrong and how to fix it.
@@ -135,6 +140,7 @@ impl FailedNote {
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct UnresolvedLink {
+    /// Line number in the file, from 1; absent if the format has no lines or the whole file is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,7 +281,7 @@ fn and_more(count: usize, of: &str) -> String {
     if count == 0 { String::new() } else { format!(" and {}", plural(count as u64, of)) }
 }
 
-/// A size for people.
+/// A size with its unit, for a person.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),

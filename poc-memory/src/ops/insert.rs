@@ -73,8 +73,8 @@ pub(crate) struct Insert {
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
-    /// Update the note only if it still has this version, which `get` shows; 0 if there must be no such note yet. Otherwise
-    /// it is a conflict that names the current version
+    /// Update the note only if it still has this version, which `get` shows; 0 if there must be no such note
+    /// yet. Otherwise it is a conflict that names the current version
     #[arg(long, value_name = "N", requires = "update")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,
@@ -92,20 +92,22 @@ pub(crate) struct InsertOutput {
     id: Option<NodeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Whether it was already stored, and was left unchanged.
+    /// Whether an identical note was already stored; that note was left unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     duplicate: Option<bool>,
     /// Whether it is a new version of an existing note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated: Option<bool>,
-    /// The version of the note, for `if_version`.
+    /// Version of the note, from 1, which `if_version` takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
     /// The number of the change, which `undo` takes; absent if nothing has changed, and for a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
+    /// Number of new edges to notes that share a keyword; absent for a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keyword_edges: Option<usize>,
+    /// Number of new edges to similar notes; absent for a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     semantic_edges: Option<usize>,
     /// For a batch: one entry per note, in order.
@@ -183,7 +185,7 @@ impl Insert {
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;
-        // Otherwise its new text would vouch for quarantined content.
+        // An update by a model must not lift quarantined content to the trust of the model.
         let updated = match &self.key {
             Some(key) if self.update => ctx.memory.store.find_key(&normal_key(key))?,
             _ => None,

@@ -40,7 +40,7 @@ pub(crate) struct LinkOutput {
     to: String,
     kind: EdgeKind,
     status: LinkStatus,
-    /// The strength of the link; absent if there is none.
+    /// The strength of the link, above 0 and at most 1; absent if there is no link now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strength: Option<f64>,
     /// The number of the change, which `undo` takes; absent if nothing has changed.

@@ -65,7 +65,7 @@ impl Op for List {
         let limit = argument::count("limit", self.limit, ("list.limit", ctx.memory.config.list.limit))?;
         let (view, visibility) = (ctx.memory.store.view(), ctx.visibility(self.quarantined));
         let words = keyword_normalization::normalize(&self.keywords)?;
-        // A keyword that no note ever had has no number.
+        // A keyword that no note ever had has no number, and no note matches it.
         let numbers: Option<Vec<u32>> = words.iter().map(|word| view.keyword_number(word)).collect();
         let is_wanted = |ix: &Ix| {
             view.is_visible(*ix, visibility)

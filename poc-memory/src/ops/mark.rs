@@ -26,9 +26,9 @@ pub(crate) struct Mark {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MarkOutput {
     since: Timestamp,
-    /// Notes that gained weight.
+    /// Number of notes that gained weight.
     affected: usize,
-    /// Notes that were rated within the last minute and so gained nothing.
+    /// Number of notes that gained nothing because they were rated within the last minute.
     skipped: usize,
 }
 
@@ -40,7 +40,7 @@ impl Op for Mark {
     type Output = MarkOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<MarkOutput> {
-        // The change follows the updates of earlier recalls.
+        // The updates of earlier recalls come first, so that the change applies to the current weights.
         recall::flush(ctx.memory)?;
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;

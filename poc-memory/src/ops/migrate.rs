@@ -16,16 +16,16 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmbedMigrate {}
 
-/// What was migrated.
+/// The result of a migration.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct EmbedMigrateOutput {
     /// The embedder before.
     from: String,
     /// The embedder from the next opening on; the same as `from` if there was nothing to do.
     to: String,
-    /// Notes whose vectors were computed now.
+    /// Number of notes whose vectors were computed now.
     notes: u64,
-    /// Notes whose new vectors already existed.
+    /// Number of notes whose new vectors already existed.
     had: u64,
     /// Whether a daemon has the store open and uses the old vectors until it is restarted.
     restart: bool,

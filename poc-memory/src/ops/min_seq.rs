@@ -24,10 +24,11 @@ pub(super) fn take(args: &mut Value) -> Result<Option<u64>> {
     })
 }
 
-/// Waits until the memory shows change `seq`, if others can still bring it, but not longer than `[store] timeout`.
+/// Waits until the memory includes change `seq`. With a shared log, waits at most `[store] timeout`; without
+/// one, no other process can add the change, so it does not wait.
 ///
 /// # Errors
-/// `unavailable` when it does not.
+/// `unavailable` when the change is still missing.
 pub(super) fn wait(store: &Store, seq: u64, config: &Config) -> Result<()> {
     let limit = match store.shared_log() {
         Some(_) => config.store.timeout.std(),

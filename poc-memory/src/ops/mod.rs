@@ -105,7 +105,7 @@ pub struct Ctx<'a> {
     pub memory: &'a Memory,
     /// The surrounding process: the agents and, in the daemon, the daemon itself.
     pub host: &'a dyn Host,
-    /// On whose behalf.
+    /// The caller on whose behalf the op runs.
     pub actor: Actor,
     /// Whether the caller may write. If not, ops that write are refused, and ops that read leave no trace,
     /// not even a use count.
@@ -115,7 +115,8 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// What the caller sees: a person everything, a model quarantined notes only on request.
+    /// The visibility of notes for the caller: a person sees all notes, a model sees quarantined ones only on
+    /// request.
     fn visibility(&self, quarantined: bool) -> Visibility {
         Visibility { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
     }

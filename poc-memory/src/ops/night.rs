@@ -21,11 +21,12 @@ use std::fmt::Write as _;
 /// Period of the report, if none is given.
 const PERIOD: Moment = Moment::Ago(Span::DAY);
 
-/// Actions of an agent in the text; JSON has all.
+/// Maximum number of actions of an agent in the text; JSON has all.
 const SHOWN: usize = 10;
 
-/// Report what agents and scheduled consolidation did since yesterday: what they changed and why, what it cost, what failed, and
-/// what waits for your decision. `undo RUN` takes one run back, and `undo --since TIME` all of them.
+/// Report what agents and scheduled consolidation did since yesterday: their changes with reasons, the cost,
+/// the failures, and the decisions that wait for you. `undo RUN` takes one run back, and `undo --since TIME`
+/// all of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Night {
@@ -35,31 +36,32 @@ pub(crate) struct Night {
     since: Option<Moment>,
 }
 
-/// What agents did in a period.
+/// What agents and scheduled consolidation did in a period.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NightOutput {
     since: Timestamp,
     until: Timestamp,
-    /// By name. Agents without runs are omitted.
+    /// What each agent did, by agent name. Agents without runs are omitted.
     agents: BTreeMap<String, AgentNight>,
     /// The runs of scheduled consolidation, oldest first.
     #[serde(rename = "housekeeping", default, skip_serializing_if = "Vec::is_empty")]
     consolidation: Vec<ConsolidationRun>,
-    /// US dollars, of all calls that have a price.
+    /// Cost in US dollars of all calls whose model has a price.
     cost: f64,
     /// Whether some models did not report their usage, so that this is the most that the calls may have cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cost_at_most: bool,
     #[serde(flatten)]
     budget: DayBudget,
-    /// By how much the memory of the default tenant has grown; absent if the history does not reach so far back.
+    /// By how much the memory of the default tenant has grown; absent if the history does not reach back that
+    /// far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     growth: Option<Growth>,
     /// Proposals of any age that wait for a decision.
     waiting: Vec<WaitingProposals>,
 }
 
-/// What one agent did.
+/// The work of one agent in the period.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentNight {
     /// The runs that asked a model or had nothing to do, oldest first.
@@ -69,14 +71,15 @@ pub(crate) struct AgentNight {
     /// How many notes it visited of each tenant other than the default one, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     tenants: BTreeMap<String, usize>,
-    /// What it changed, and what was undone since, oldest first.
+    /// Its applied actions, including those that were undone since, oldest first.
     actions: Vec<NightAction>,
     /// Number of actions that wait for a decision.
     proposed: usize,
-    /// Number of actions that were refused.
+    /// Number of actions that were refused by a check, such as the permit.
     refused: usize,
+    /// Input and output tokens of its calls, as far as reported.
     tokens: u64,
-    /// US dollars.
+    /// Cost of its calls in US dollars.
     cost: f64,
     /// Whether its model did not report the usage of some calls, so that this is the most that they may have cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -85,7 +88,7 @@ pub(crate) struct AgentNight {
     /// Why its latest run found nothing to do, and what would help; absent if it found something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nothing: Option<String>,
-    /// Slots that were not run because of a reason, by reason; without those that found nothing to do.
+    /// Number of slots that were not run, by reason, without those that found nothing to do.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     skipped: BTreeMap<String, usize>,
 }
@@ -99,7 +102,7 @@ struct NightAction {
     tenant: Option<String>,
     /// Its number in the run, from 1, which `agent undo --only` takes.
     number: usize,
-    /// As text.
+    /// The action as text.
     action: String,
     /// The key of the note that it created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +133,7 @@ struct ConsolidationRun {
     at: Timestamp,
     /// `ok`, `noop` (there was nothing to do), `failed`, `missed`, …
     status: String,
-    /// What it did, or why it did not.
+    /// What the run did, or why it did not run.
     message: String,
 }
 
@@ -142,8 +145,9 @@ struct WaitingProposals {
     /// The tenant of their notes, as `user=ann`; absent for the default tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
+    /// Number of proposals of the run that wait for a decision.
     count: usize,
-    /// How many of them can no longer be applied, because their notes have changed since.
+    /// How many of the proposals can no longer be applied because their notes have changed since.
     #[serde(default, skip_serializing_if = "is_zero")]
     stale: usize,
 }

@@ -20,20 +20,20 @@ pub(crate) struct QuarantineRestore {
     dry_run: bool,
 }
 
-/// What was restored, or would be.
+/// The restored notes and links, or in a dry run those that would be restored.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct QuarantineRestoreOutput {
     /// The keys of the notes that were restored.
     restored: Vec<String>,
-    /// Links that were restored.
+    /// Number of restored links.
     links: u64,
-    /// Notes that the memory has, in whatever version. They stay as they are.
+    /// Number of notes that the memory already has, in any version. They are not changed.
     present: u64,
-    /// Notes that were deleted before they got into the quarantine. They are not restored.
+    /// Number of notes that were deleted before they were quarantined. They are not restored.
     deleted: u64,
     /// Notes that cannot be restored, with the reason.
     conflicts: Vec<String>,
-    /// Whether nothing was changed.
+    /// Whether this was a dry run, which changes nothing.
     dry_run: bool,
 }
 

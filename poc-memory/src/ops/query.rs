@@ -57,12 +57,12 @@ pub(crate) struct QueryOutput {
     /// Its text, at most 20,000 characters; only present if the match is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    /// Characters at the end of the text that were left out. `get` returns all.
+    /// Number of characters at the end of the text that were left out. `get` returns all.
     #[serde(default, skip_serializing_if = "is_zero")]
     body_left_out: usize,
     /// The gate that decided.
     gate: GateKind,
-    /// What decided.
+    /// The rule that decided the verdict.
     decided_by: GateReason,
     /// The signals the verdict is based on.
     signals: Signals,
@@ -72,8 +72,9 @@ pub(crate) struct QueryOutput {
     /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
-    /// The names in the question if the matching note has none of them, and the numbers if it has none of them, folded;
-    /// they prevent a certain match, because the note may be about another person, place or number.
+    /// The names in the question if the matching note contains none of them, and the numbers if it contains
+    /// none of those, case-folded. They prevent a certain match, because the note may be about another
+    /// person, place or number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.
@@ -86,7 +87,7 @@ pub(crate) struct QueryOutput {
     degraded: Vec<String>,
 }
 
-/// Characters of the text of a certain match.
+/// Maximum number of characters of the text of a certain match.
 const MAX_BODY_CHARS: usize = 20_000;
 
 impl Op for Query {

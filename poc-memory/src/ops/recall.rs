@@ -69,15 +69,15 @@ struct RecallHit {
     note: HitNote,
     /// Its text, at most 2,000 characters.
     text: String,
-    /// Characters at the end of the text that were left out. `get` returns all.
+    /// Number of characters at the end of the text that were left out. `get` returns all.
     #[serde(default, skip_serializing_if = "is_zero")]
     text_left_out: usize,
     /// The message it is a chunk of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<ChunkOrigin>,
-    /// sim^α · graph · weight^β, with α 1 and β 0.5 unless the settings say otherwise.
+    /// Score of the hit: sim^α · graph · weight^β, with α = 1 and β = 0.5 by default.
     score: f64,
-    /// Decayed to now, including what this recall adds.
+    /// Weight of the note, decayed to now, including the gain of this recall.
     weight: f64,
     breakdown: ScoreBreakdown,
     /// The edges that led to it; empty for a note found by similarity.
@@ -90,11 +90,11 @@ struct ScoreBreakdown {
     /// Similarity to the query, 0 to 1: (cosine + 1) / 2. For a note reached along edges, that of the note
     /// where the path starts.
     sim: f64,
-    /// The note's weight.
+    /// Weight of the note, as in `weight`.
     weight: f64,
     /// Graph factor: 1 for a note found by similarity, halved by each hop.
     graph: f64,
-    /// Number of hops.
+    /// Number of hops from the start of the path; 0 for a note found by similarity.
     depth: usize,
 }
 
@@ -104,11 +104,11 @@ struct PathStep {
     from: NodeId,
     to: NodeId,
     kind: EdgeKind,
-    /// Weight of the edge, decayed to now.
+    /// Weight of the associative edge, decayed to now.
     strength: f64,
 }
 
-/// Characters of the text of a hit.
+/// Maximum number of characters of the text of a hit.
 const MAX_TEXT_CHARS: usize = 2_000;
 
 impl Op for Recall {

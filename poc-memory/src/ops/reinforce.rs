@@ -20,8 +20,8 @@ pub(crate) struct Reinforce {
     #[arg(long = "for", value_name = "TEXT", value_parser = argument::text)]
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     question: Option<String>,
-    /// Take back that the note answered the question, whose text or key is given: searches no longer lead from it to the
-    /// note. The weight stays
+    /// Withdraw that the note answered the question, given by its text or key: searches no longer lead from
+    /// it to the note. The weight stays
     #[arg(long, requires = "question")]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     remove: bool,
@@ -32,19 +32,20 @@ pub(crate) struct Reinforce {
 pub(crate) struct ReinforceOutput {
     id: NodeId,
     key: String,
-    /// Decayed to now.
+    /// The weight before the rating, decayed to now.
     before: f64,
+    /// The weight after the rating: 0.01 to 100 with the default settings.
     weight: f64,
-    /// Uses so far, including this one.
+    /// Number of times the note was used, including this one.
     accesses: u64,
     /// Whether the note was rated within the last minute, so that this rating did not change its weight.
     skipped_refractory: bool,
     /// The number of the change, which `undo` takes.
     seq: u64,
-    /// The key of the question that now leads to the note, if one was given and kept.
+    /// The key of the stored question that now leads to the note, if a question was given and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question: Option<String>,
-    /// The question that the note is not known to answer any more, as it was given.
+    /// The question that no longer leads to the note, as it was given; absent unless `remove` was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     removed: Option<String>,
 }
@@ -73,7 +74,7 @@ impl Op for Reinforce {
     }
 }
 
-/// Takes back that a note answered a question.
+/// Withdraws a confirmed question from a note.
 fn withdraw(ctx: &Ctx<'_>, name: &str, question: &str) -> Result<ReinforceOutput> {
     let (cause, config) = (ctx.cause(Reinforce::NAME), &ctx.memory.config.weight);
     let now = cause.at;
@@ -96,7 +97,7 @@ fn withdraw(ctx: &Ctx<'_>, name: &str, question: &str) -> Result<ReinforceOutput
     Ok(done.value)
 }
 
-/// Moves the weight of a note by a delta, and keeps the question that it answered.
+/// Moves the weight of a note by a delta and stores the question that the note answered.
 pub(super) fn bump(
     ctx: &Ctx<'_>,
     op: &str,
@@ -140,7 +141,7 @@ pub(super) fn bump(
     Ok(done.value)
 }
 
-/// The weight for a person.
+/// The result as text for a person.
 pub(super) fn show(output: &ReinforceOutput) -> String {
     let ReinforceOutput { key, before, weight, .. } = output;
     if let Some(question) = &output.removed {

@@ -32,7 +32,7 @@ pub(crate) struct Rename {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RenameOutput {
     id: NodeId,
-    /// Its key.
+    /// The key of the note after the renaming.
     key: String,
     /// The key it had before; absent if it had this one already.
     #[serde(default, skip_serializing_if = "Option::is_none")]

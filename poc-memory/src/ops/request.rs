@@ -1,8 +1,8 @@
 //! Decodes the arguments of ops, which arrive as JSON from every surface.
 //!
-//! Fields have the types of the schema. Language models and forms often send a number as text (`"5"`), a whole
-//! number as a fraction (`5.0`), or one text for a list of texts; what can be meant in one way only is
-//! accepted. An error names the field.
+//! Fields have the types of the schema. Language models and forms often send a number as text (`"5"`), a
+//! whole number as a fraction (`5.0`), or one text for a list of texts. A value with only one possible
+//! meaning is accepted. An error names the field.
 
 use super::serde_message;
 use poc_graph::error::{Error, Result};
@@ -16,7 +16,7 @@ const TEXT: &str = "text";
 /// The name that the field `text` of an op had in release 0.1. Requests may still use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormerText {
-    /// The name.
+    /// The former name.
     pub name: &'static str,
     /// Whether it was a list of words, which are joined by spaces.
     pub repeats: bool,

@@ -36,7 +36,7 @@ pub(crate) struct Retrieve {
     #[arg(long)]
     #[serde(default)]
     explain: bool,
-    /// Also list derived notes (facts, digests), which the notes that they were derived from represent otherwise
+    /// Also list derived notes (facts, digests); by default their sources are listed in their place
     #[arg(long)]
     #[serde(default)]
     derived: bool,
@@ -57,7 +57,7 @@ pub(crate) struct RetrieveOutput {
     degraded: Vec<String>,
 }
 
-/// A note that was found.
+/// A hit of `retrieve`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RetrieveHit {
     #[serde(flatten)]
@@ -68,13 +68,13 @@ pub(crate) struct RetrieveHit {
     /// come first, in this order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     likelihood: Option<f64>,
-    /// Decayed to now.
+    /// Weight of the note, decayed to now: 0.01 to 100 with the default settings.
     weight: f64,
     /// Its rank, from 1, in each list that contains it: `meaning`, `words`; with rank fusion `meaning`,
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
-    /// What each signal adds to the score, without zeros: the lists, and `named`, `identifier`, `mention`,
-    /// `shared`, `order`, `window`, `derived`, `link`, `alike`, `key`.
+    /// The contribution of each signal to the score, without zeros: the lists, and `named`, `identifier`,
+    /// `mention`, `shared`, `order`, `window`, `derived`, `link`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
     /// The note that its `mention` or `shared` comes from, if an explanation is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub(crate) struct DerivedNote {
     title: String,
 }
 
-/// A note that a hit is linked with and that led to it.
+/// A note that is linked with a hit and led to it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LinkedNote {
     key: String,
@@ -120,7 +120,7 @@ pub(crate) struct LinkedNote {
 /// The nearest passage of a note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NearestPassage {
-    /// 0 is the title; the passages of the text follow.
+    /// Number of the passage: 0 is the title, 1 the first passage of the text.
     part: u16,
     /// Cosine of its vector with the question's, −1 to 1.
     cosine: f64,
@@ -261,7 +261,7 @@ pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[Retrie
     });
 }
 
-/// Characters of a passage in text output.
+/// Maximum number of characters of a passage in the text for a person.
 const SHOWN: usize = 160;
 
 fn explanation(hit: &RetrieveHit, digits: usize) -> String {

@@ -100,8 +100,8 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and stages alone
-    /// up to 1,000. A `limit:` stage takes precedence
+    /// How many notes, at most 1,000. Without it, words alone find up to 8, words with stages up to 20, and
+    /// stages alone up to 1,000. A `limit:` stage takes precedence
     #[arg(
         long = "limit",
         short = 'n',
@@ -119,12 +119,12 @@ pub(crate) struct Search {
     quarantined: bool,
 }
 
-/// What was found.
+/// The notes or pairs that the pipeline found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
     results: Vec<SearchHit>,
-    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a text and 1,000
-    /// without; `offset:` at the end of the pipeline returns the next ones.
+    /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a
+    /// text and 1,000 without; `offset:` at the end of the pipeline returns the next ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     /// Pairs of similar notes in different communities.
@@ -155,8 +155,10 @@ pub(crate) struct SearchOutput {
 struct SearchHit {
     #[serde(flatten)]
     note: HitNote,
+    /// The score that the last scoring stage gave the note; higher is better. Its range depends on the stage:
+    /// a cosine is −1 to 1, a score of rank fusion is below 0.1.
     score: f64,
-    /// Decayed to now.
+    /// Weight of the note, decayed to now: 0.01 to 100 with the default settings.
     weight: f64,
     modified: Timestamp,
 }
@@ -165,10 +167,11 @@ struct SearchHit {
 struct SimilarPair {
     a: String,
     b: String,
+    /// Cosine of the most similar passages of both notes, 0 to 1.
     similarity: f64,
 }
 
-/// Maximum number of hits of a pipeline that sets no limit.
+/// Maximum number of hits of a pipeline without a `limit:` stage.
 const MAX_HITS: usize = 1_000;
 
 impl Op for Search {

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 pub struct SharedLogOutput {
     /// The database and the name of the memory in it, without the password.
     pub address: String,
-    /// The last change that is known to be in it.
+    /// Number of the last change that is known to be in it.
     pub head: u64,
-    /// How many of its changes answers do not show yet.
+    /// Number of its changes that answers do not include yet.
     pub behind: u64,
-    /// How many appends had to be made again because another daemon was faster.
+    /// Number of appends that were retried because another process appended first.
     pub conflicts: u64,
-    /// The last change of the newest snapshot, with which new daemons begin; absent if there is none or the database was not asked.
+    /// Number of the last change in the newest snapshot, from which new daemons start; absent if there is
+    /// none or the database was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<u64>,
     /// The other daemons and commands that used it in the last minute.
@@ -29,14 +30,14 @@ pub struct SharedLogOutput {
 pub struct PeerOutput {
     /// Its host and process.
     pub name: String,
-    /// The last change that it had.
+    /// Number of the last change that it had read.
     pub head: u64,
     /// Seconds since it was seen, by the clock of the database.
     pub seconds_ago: u64,
 }
 
 impl SharedLogOutput {
-    /// That of a store; `None` if it has none. Does not ask the database.
+    /// The shared log of a store, without asking the database; `None` if the store has none.
     pub fn of(store: &Store) -> Option<SharedLogOutput> {
         let status = store.shared_log()?;
         Some(SharedLogOutput {
@@ -49,7 +50,8 @@ impl SharedLogOutput {
         })
     }
 
-    /// The same with the snapshot and the others, for which the database is asked. Without them when it does not answer.
+    /// As [`of`](Self::of), with the snapshot and the peers, which are read from the database. They are left
+    /// out if the database does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
         // A database that does not answer is waited for once.
@@ -62,7 +64,7 @@ impl SharedLogOutput {
         Some(output)
     }
 
-    /// One line for people.
+    /// The log as one line for a person.
     pub(crate) fn line(&self) -> String {
         let mut line = format!("{}, change {}", self.address, self.head);
         if self.behind > 0 {

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 /// Maximum length of a snippet in characters.
 pub(in crate::ops) const MAX_CHARS: usize = 300;
 
-/// Words of a text that are read at most; a text may have a megabyte.
+/// Maximum number of words of a text that are searched; a text may be a megabyte long.
 const MAX_WORDS: usize = 50_000;
 
 /// The mark at a cut.
 const CUT: char = '…';
 
-/// The part of a text with the most different words of a question, otherwise its beginning. The result is one
-/// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near, otherwise
-/// between two words.
+/// The part of a text with the most distinct words of a question, otherwise its beginning. The result is one
+/// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near,
+/// otherwise between two words.
 pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
     let words: Vec<Word<'_>> = text.split_whitespace().take(MAX_WORDS).map(Word::of).collect();
     let terms: Vec<String> =
@@ -77,9 +77,9 @@ fn end_of(words: &[Word<'_>], start: usize) -> usize {
     end.max((start + 1).min(words.len()))
 }
 
-/// Where the snippet starts. Of the windows with the most different terms, the first ones up to a gap are
-/// considered: the one in the middle has the found words in its middle. A start of a sentence among them is
-/// preferred.
+/// The index of the word where the snippet starts. The candidates are the first run of consecutive windows
+/// with the most distinct terms; the window in the middle of the run has the terms in its middle. A window
+/// that starts a sentence is preferred.
 fn best_start(words: &[Word<'_>], terms: &[String]) -> usize {
     if terms.is_empty() || end_of(words, 0) == words.len() {
         return 0;
@@ -110,7 +110,7 @@ fn best_start(words: &[Word<'_>], terms: &[String]) -> usize {
         }
         if end == words.len() {
             if best > 0 && run.contains(&start) {
-                // The whole end of the text fits.
+                // The window reaches the end of the text.
                 return start;
             }
             // Later windows are parts of this one.
@@ -122,7 +122,7 @@ fn best_start(words: &[Word<'_>], terms: &[String]) -> usize {
     }
     let middle = run.start + (run.end - run.start) / 2;
     let begins = |start: &usize| *start == 0 || words.get(start - 1).is_some_and(Word::ends_sentence);
-    // Not the first and the last quarter: there, what was found is at an end of the window.
+    // Skip the first and the last quarter of the run, where the terms are at an end of the window.
     let margin = (run.end - run.start) / 4;
     let inner = run.start + margin..run.end - margin;
     inner.filter(begins).min_by_key(|start| start.abs_diff(middle)).unwrap_or(middle)

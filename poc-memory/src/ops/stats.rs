@@ -37,8 +37,10 @@ pub(crate) struct StatsOutput {
     nodes: u64,
     /// Notes that searches can find.
     live: u64,
+    /// Edges of every kind.
     edges: u64,
-    /// By how much the memory has grown; absent without `since`, and if the history does not reach so far back.
+    /// By how much the memory has grown since `since`; absent without `since`, or if the history does not
+    /// reach back that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     growth: Option<Growth>,
     /// Distinct keywords of live notes.
@@ -62,7 +64,8 @@ pub(crate) struct StatsOutput {
     /// Size of the saved indexes on disk in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index_bytes: Option<u64>,
-    /// Where the history begins, if a compaction has dropped what came before, or if the store began with a snapshot.
+    /// Where the history begins, if a compaction dropped older changes or the store began with a snapshot;
+    /// absent if the history is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     history_since: Option<Timestamp>,
     /// How many transactions each index is behind, by name.

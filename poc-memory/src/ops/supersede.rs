@@ -26,18 +26,18 @@ pub(crate) struct Supersede {
     if_version: Option<u32>,
 }
 
-/// What was replaced.
+/// The retired note and its replacement.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SupersedeOutput {
     /// Key of the retired note.
     old: String,
     /// Key of its replacement.
     new: String,
-    /// Links that the new note took over.
+    /// Number of links that the new note took over.
     links: usize,
     /// The number of the change, which `undo` takes.
     seq: u64,
-    /// For how long it can be undone at least: `all` for ever, else a duration.
+    /// The minimum time for which it can be undone: `all` for ever, otherwise a duration.
     undo_within: HistoryRetention,
 }
 

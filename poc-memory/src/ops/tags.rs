@@ -39,7 +39,7 @@ pub(crate) struct TagsOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct KeywordCount {
     keyword: String,
-    /// How many notes in use have it.
+    /// Number of live notes that have the keyword.
     notes: u32,
 }
 

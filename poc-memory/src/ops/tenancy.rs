@@ -79,7 +79,7 @@ pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
         })?;
         let key = key.trim();
         if pairs.insert(key.to_owned(), value.into()).is_some() {
-            // Produces the same error as everywhere else.
+            // A repeated key gets the same error as in a JSON request.
             Tuple::new([(key, "x"), (key, "x")])?;
         }
     }

@@ -1,4 +1,4 @@
-//! The ops through the table: a command line in, text or JSON out.
+//! Tests of ops through the op table: a command line in, text or JSON out.
 
 mod batch;
 mod callers;
@@ -72,7 +72,7 @@ fn call(memory: &Memory, line: &str) -> Result<(&'static OpDef, Value)> {
     Ok((op, op.run(&ctx, (op.parse)(&matches)?)?))
 }
 
-/// What a person reads, ids taken out.
+/// The text output for a person, with ids replaced.
 fn say(memory: &Memory, line: &str) -> String {
     match call(memory, line) {
         Err(error) => {
@@ -99,7 +99,7 @@ fn json(memory: &Memory, line: &str) -> Value {
     call(memory, line).unwrap().1
 }
 
-/// The words of a command line; what stands between quotes is one word.
+/// The words of a command line; quoted text is one word.
 fn words(line: &str) -> Vec<&str> {
     let parts = line.split('\'').enumerate();
     parts

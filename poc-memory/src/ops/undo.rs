@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Undo the last change, a given one, an agent's run, or all runs since a time. An import or a sync of a vault is one
-/// change. What later changes build on is left alone and reported; the rest is undone. An undo is itself a change and can
-/// be undone, so a second `undo` restores what the first one undid.
+/// Undo the last change, a given one, an agent's run, or all runs since a time. An import or a sync of a
+/// vault is one change. Records that later changes build on are left alone and reported; the rest is undone.
+/// An undo is itself a change and can be undone, so a second `undo` restores what the first one undid.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -34,31 +34,31 @@ pub(crate) struct Undo {
     agent: Option<String>,
 }
 
-/// What was undone.
+/// The result of an undo.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct UndoOutput {
-    /// The number, if a change was undone.
+    /// Number of the change that was undone, if `what` named a change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     change: Option<u64>,
-    /// The id, if a run was undone.
+    /// Id of the run that was undone, if `what` named a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<RunId>,
-    /// The ids, if the runs since a time were undone, the latest first.
+    /// Ids of the undone runs, the latest first, if `since` was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     runs: Vec<RunId>,
     /// Descriptions of what was undone.
     undone: Vec<String>,
-    /// What was left unchanged, and why.
+    /// Changes that were not undone, and why.
     refused: Vec<RefusedAction>,
-    /// The numbers of the changes that this undo made, which `undo` takes to bring back what was undone.
+    /// Numbers of the changes that this undo made; `undo` with one of them reverts the undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
-    /// For how long they can be undone at least: `all` for ever, else a duration.
+    /// The minimum time for which these changes can be undone: `all` for ever, otherwise a duration.
     undo_within: HistoryRetention,
 }
 
-/// The number of a change; there is none with the number 0. Ids of runs start with a 0 (they begin with a time), and will
-/// for centuries.
+/// Parses the number of a change, which never starts with 0. Ids of runs do: they begin with a time in
+/// milliseconds, whose first hexadecimal digit stays 0 for centuries.
 fn change(what: &str) -> Option<u64> {
     what.parse().ok().filter(|number| *number == 0 || !what.starts_with('0'))
 }
@@ -87,7 +87,7 @@ impl Op for Undo {
         };
         let items = match (what, self.since) {
             (Some(what), None) => {
-                // What keeps the store from being written to is not about the argument.
+                // A store that takes no writes is not an error of the argument.
                 let at = |error: Error| match error.code {
                     Code::ReadOnly => error,
                     _ => error.field("what"),

@@ -1,9 +1,9 @@
-//! Until when a change can be undone.
+//! The time for which a change can be undone.
 
 use super::Ctx;
 use poc_config::HistoryRetention;
 
-/// For how long changes that are made now can be undone at least.
+/// The minimum time for which a change made now can be undone.
 pub(super) fn undo_window(ctx: &Ctx<'_>) -> HistoryRetention {
     ctx.memory.config.history.keep
 }

@@ -17,12 +17,12 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {}
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VerifyOutput {
-    /// When it ended.
+    /// When the verification ended.
     pub(crate) at: Timestamp,
-    /// What is damaged or differs from the log; empty if everything is as it must be.
+    /// Files and folders that are damaged or differ from the log; empty if there are none.
     pub(crate) findings: Vec<DamagedFile>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct DamagedFile {
     pub(crate) path: PathBuf,
     /// What is wrong.
     pub(crate) message: String,
-    /// What to do.
+    /// How to repair it.
     pub(crate) hint: String,
 }
 

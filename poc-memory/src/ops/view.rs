@@ -25,7 +25,7 @@ pub(crate) struct ViewRequest {
     #[arg(long = "pipeline", short, value_name = "STAGE")]
     #[serde(default)]
     pipeline: Vec<String>,
-    /// Select this note, those that it has edges of any kind to, and those around them
+    /// Select this note, the notes that it has edges of any kind to, and the notes around them
     #[arg(long, value_name = "KEY", conflicts_with = "pipeline")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     around: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct ViewRequest {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
-    /// Leave out the positions in 3D, which take more than half the time
+    /// Leave out the positions in 3D, which take more than half of the time
     #[arg(long)]
     #[serde(default)]
     plane: bool,
@@ -58,7 +58,7 @@ pub(crate) struct ViewOutput {
     node_count: usize,
     /// Edges between the returned notes, of which at most `max_edges` are returned.
     edge_count: usize,
-    /// Changes with every change of the memory.
+    /// Version of the graph, which changes with every change of the memory.
     graph_version: u64,
     /// Whether the answer shows a past state of the memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -79,18 +79,18 @@ struct ViewNode {
     #[serde(rename = "type")]
     node_type: String,
     state: State,
-    /// 0 is the largest; null for a note without a community.
+    /// Number of its community, the largest being 0; null for a note without a community.
     community: Option<u32>,
-    /// Decayed to now.
+    /// Weight, decayed to now: 0.01 to 100 with the default settings.
     weight: f64,
-    /// How many live notes it has edges to.
+    /// Number of live notes that it has edges to.
     degree: u32,
     /// Who wrote it: `manual`, `import:FILE`, `agent:NAME`.
     provenance: String,
     modified: Timestamp,
-    /// In 2D: x, y.
+    /// Position in 2D: x, y.
     position: [f64; 2],
-    /// In 3D: x, y, z; absent if they were left out.
+    /// Position in 3D: x, y, z; absent with `plane`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position_3d: Option<[f64; 3]>,
 }
@@ -100,7 +100,7 @@ struct ViewEdge {
     from: NodeId,
     to: NodeId,
     kind: EdgeKind,
-    /// 0 to 1; a learned weight w counts as w / (1 + w).
+    /// Strength of the edge, 0 to 1; a learned weight w counts as w / (1 + w).
     strength: f64,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Visit {
     outcome: Option<VisitOutcome>,
 }
 
-/// The recorded visits.
+/// The agent and the notes of the recorded visits.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VisitOutput {
     agent: String,

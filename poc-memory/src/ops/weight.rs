@@ -27,8 +27,9 @@ pub(crate) struct Weight {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WeightOutput {
     key: String,
-    /// Decayed to now.
+    /// The weight before the change, decayed to now.
     before: f64,
+    /// The weight after the change: 0.01 to 100 with the default settings.
     weight: f64,
 }
 
@@ -39,7 +40,7 @@ impl Op for Weight {
     type Output = WeightOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<WeightOutput> {
-        // The change follows the updates of earlier recalls.
+        // The updates of earlier recalls come first, so that the change applies to the current weight.
         recall::flush(ctx.memory)?;
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;

@@ -29,9 +29,9 @@ pub(crate) struct Write {
 /// The stored message.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WriteOutput {
-    /// The id that `forget` takes.
+    /// Id of the message, which `forget` takes.
     message_id: MessageId,
-    /// Its chunks, in the order of the text.
+    /// Ids of its chunks, in the order of the text.
     node_ids: Vec<NodeId>,
     /// Number of new edges.
     edges: usize,

@@ -23,7 +23,7 @@ pub enum Frame {
         op: String,
         /// Its arguments.
         args: Value,
-        /// On whose behalf; a person if absent.
+        /// The actor on whose behalf the op runs; a person if absent.
         #[serde(skip_serializing_if = "is_person")]
         actor: Actor,
     },
@@ -38,14 +38,14 @@ pub enum Frame {
     Err {
         /// The id of the request.
         id: u64,
-        /// Why.
+        /// The error.
         err: Error,
     },
     /// The op advanced.
     Progress {
         /// The id of the request.
         id: u64,
-        /// How far it has come.
+        /// The progress of the op.
         progress: Progress,
     },
 }

@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with properties that must hold for any input: see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +13,7 @@ use crate::ops;
 use poc_config::{Config, TenantSchema};
 use std::sync::LazyLock;
 
-/// Longest frame in bytes.
+/// Maximum size of a frame in bytes.
 const LIMIT: usize = 1 << 20;
 
 static TENANTS: LazyLock<TenantSchema> = LazyLock::new(|| Config::defaults().unwrap().tenant_schema);

@@ -3,8 +3,8 @@
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// The greatest quality from 0 to 1 that a request gives to a media type which it names; 0 if it does not name it.
-/// Ranges such as `*/*` name none.
+/// The highest quality, 0 to 1, that a request gives to a media type by name; 0 if it does not name it.
+/// Ranges such as `*/*` do not count.
 pub(super) fn quality(headers: &HeaderMap, media_type: &str) -> f64 {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(',')).map(media_range);

@@ -41,7 +41,7 @@ impl HttpError {
             .with_header(WWW_AUTHENTICATE, challenge)
     }
 
-    /// The token, the host or the page may not do this.
+    /// The token, the host or the origin has no permission.
     pub(super) fn forbidden(message: impl Into<String>, hint: &str) -> HttpError {
         HttpError::new(StatusCode::FORBIDDEN, Code::Rejected, message, hint)
     }
@@ -97,12 +97,12 @@ impl HttpError {
         HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidArgument, message, hint)
     }
 
-    /// A limit on what exists at the same time is reached.
+    /// A limit on concurrent objects, such as sessions, is reached.
     pub(super) fn too_many(message: String, hint: &str) -> HttpError {
         HttpError::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, message, hint)
     }
 
-    /// The note does not have the version that a header of the request asks for.
+    /// The note does not have the version that a header of the request requires.
     pub(super) fn precondition_failed(error: Error) -> HttpError {
         let tag = error.at.as_ref().and_then(|at| at.version).filter(|version| *version > 0);
         let refused =
@@ -185,8 +185,8 @@ pub(super) fn text(media_type: &'static str, text: String) -> Response {
     ([(CONTENT_TYPE, media_type)], text).into_response()
 }
 
-/// Adds headers for browsers and proxies: they must not guess the media type, and must
-/// not cache, unless the response says otherwise.
+/// Adds headers that forbid browsers and proxies to guess the media type, and to cache the response unless it
+/// says otherwise.
 pub(super) fn harden(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -13,12 +13,12 @@ use hyper::body::Body as _;
 use poc_graph::error::Error;
 use std::time::Duration;
 
-/// How much of a refused body is discarded at most, as a multiple of the limit.
+/// Maximum number of bytes of a refused body that are read and discarded, as a multiple of the limit.
 const DISCARD_FACTOR: usize = 8;
 
 /// Reads a body of at most `limit` bytes that arrives within `timeout`.
 pub(super) async fn read(body: &mut Body, limit: usize, timeout: Duration) -> Result<Vec<u8>, HttpError> {
-    // A body that announces too many bytes is not read at all.
+    // A body with a too large `Content-Length` is not read at all.
     if body.size_hint().lower() > limit as u64 {
         return Err(HttpError::too_long(limit));
     }
@@ -62,7 +62,7 @@ async fn discard(headers: &HeaderMap, mut body: Body, limit: usize, timeout: Dur
             }
         }
     };
-    // A client that is too slow or sends too much gets its response too, but may not see it.
+    // A client that is too slow or sends too much gets its response as well, but may not see it.
     let _ = tokio::time::timeout(timeout, reading).await;
 }
 

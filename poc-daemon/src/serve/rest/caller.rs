@@ -1,4 +1,4 @@
-//! Who sends a request: a program with a token, or a browser with a session.
+//! Determines the sender of a request: a program with a token, or a browser with a session.
 
 use super::answer::HttpError;
 use super::csrf::{CSRF_HEADER, check_csrf_token};
@@ -19,13 +19,14 @@ pub(super) struct Caller {
     pub(super) surface: &'static str,
     pub(super) actor: Actor,
     pub(super) may_write: bool,
-    /// Whether a person is signed in. A token belongs to a program, also if a session was started with it.
+    /// Whether a person is signed in. A session that was started with a token does not count, because tokens
+    /// belong to programs.
     pub(super) is_person: bool,
-    /// The tenant that a session is about; a program names the tenant in each request.
+    /// The tenant of the session; a program names the tenant in each request.
     pub(super) tenant: Option<Tuple>,
 }
 
-/// The sender of a request for something with this access.
+/// The sender of a request, if it may use ops with this access.
 pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Result<Caller, HttpError> {
     let headers = &head.headers;
     // A program never sends a cookie, and the page never sends a token.
@@ -64,7 +65,7 @@ impl Caller {
 }
 
 fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller, HttpError> {
-    // The server itself may trust pages of other origins, but a session belongs to its own page.
+    // The settings may allow pages of other origins, but a session is only valid for the server's own page.
     let site = head.headers.get("sec-fetch-site").map(|site| site.as_bytes());
     if !matches!(site, None | Some(b"same-origin" | b"none")) {
         return Err(HttpError::forbidden("a session belongs to the page of this server", "use a token"));

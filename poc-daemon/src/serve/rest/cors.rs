@@ -1,5 +1,6 @@
-//! Lets scripts of pages from `allowed-origins` read answers: browsers withhold them otherwise (the section "CORS
-//! protocol" of the Fetch standard). Such pages send a token; the session of the page is not available to them.
+//! Lets scripts of pages from `allowed-origins` read responses, which browsers otherwise withhold (section
+//! "CORS protocol" of the Fetch standard). Such pages send a token; the session of the page is not available
+//! to them.
 
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method};

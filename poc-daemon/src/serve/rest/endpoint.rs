@@ -25,7 +25,7 @@ pub(super) struct Endpoint {
     op: &'static OpDef,
     pub(super) route: Route,
     fields: Fields,
-    /// Whether only a person calls it, on the page: it is switched off for programs.
+    /// Whether it is switched off for programs, so that only a person on the page may call it.
     is_for_persons: bool,
 }
 
@@ -36,7 +36,7 @@ impl Endpoint {
         Endpoint { op, route, fields, is_for_persons: false }
     }
 
-    /// The same, only for a person on the page.
+    /// Restricts the endpoint to a person on the page.
     pub(super) fn for_persons(self) -> Endpoint {
         Endpoint { is_for_persons: true, ..self }
     }
@@ -72,7 +72,7 @@ impl Endpoint {
         };
         let takes_version = self.fields.has(precondition::FIELD);
         let is_conditional = match &mut args {
-            // Caches send conditions with what they read; the whole answer is always right.
+            // Caches add conditions to reads, which may be ignored, because a full response is always valid.
             Value::Object(args) if self.route.method != Method::Get => {
                 precondition::add(&head.headers, takes_version, args)?
             }
@@ -91,8 +91,8 @@ impl Endpoint {
         }
     }
 
-    /// Reads the body, which must be JSON. A `POST` must declare JSON even without a body: a page can make
-    /// a browser send that only after a preflight request.
+    /// Reads the body, which must be JSON. A `POST` must declare JSON even without a body, because a foreign
+    /// page can make a browser send that only after a preflight request.
     async fn body(
         &self,
         rest: &RestContext,
@@ -115,7 +115,7 @@ impl Endpoint {
         let origin = CallOrigin { surface, actor, may_write };
         let waiting = CancelOnDrop(CancellationToken::default());
         let running = call(rest.shared.clone(), origin, self.op, args, waiting.0.clone(), |_| {});
-        // On a task of its own, because a dropped call that waits for its turn would never begin.
+        // On its own task, because a call that is dropped while it waits for the pool would never start.
         let running = tokio::spawn(running);
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,

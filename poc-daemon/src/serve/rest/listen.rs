@@ -23,13 +23,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// How long a connection that makes room for another may take to send the end of its last response.
+/// Maximum time for a connection that is closed for another one to send the rest of its last response.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Limit on the bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 
-/// A bound address with the router of what is served there.
+/// A bound address with the router that serves it.
 pub(crate) struct HttpListener {
     listener: TcpListener,
     router: Router,
@@ -92,7 +92,7 @@ pub(crate) fn listen_for_page(shared: &Shared) -> Result<SocketAddr> {
         (None, Some(listener)) => listener.local_addr(),
         (None, None) => {
             Tokens::load(&shared.memory.paths)?;
-            // The address of the page is not configured anywhere else, so any free port does.
+            // Browsers get the address of the page from the sign-in link, so any free port will do.
             let free = SocketAddr::new(config.rest.address.ip(), 0);
             let listener = listen(config.rest.address).or_else(|_| listen(free))?;
             let address = listener.local_addr();
@@ -141,7 +141,7 @@ pub(crate) async fn run(shared: Arc<Shared>, bound: Option<HttpListener>) {
     let slots = Arc::new(Semaphore::new(shared.memory.config.rest.max_connections));
     let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
-    // A client that waits for a free slot. No further one is accepted until it has it.
+    // A client that waits for a free slot. No other client is accepted until it has one.
     let mut waiting = None;
     loop {
         tokio::select! {
@@ -173,7 +173,7 @@ async fn accept(listener: &TcpListener) -> Option<TcpStream> {
         Ok((stream, _)) => Some(stream),
         Err(error) => {
             tracing::warn!("a connection could not be accepted: {error}");
-            // The usual cause is a lack of file descriptors: without a pause, this loop would spin.
+            // The usual cause is a lack of file descriptors, and without a pause this loop would spin.
             tokio::time::sleep(Duration::from_millis(100)).await;
             None
         }
@@ -183,9 +183,9 @@ async fn accept(listener: &TcpListener) -> Option<TcpStream> {
 /// The requests of a connection.
 #[derive(Default)]
 struct Requests {
-    /// How many were received.
+    /// Number of received requests.
     received: usize,
-    /// How many responses are sent completely.
+    /// Number of responses that were sent completely.
     answered: usize,
 }
 
@@ -211,10 +211,10 @@ impl Drop for PendingRequest {
     }
 }
 
-/// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve` would wait
-/// forever for the rest of a half-sent request.
+/// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve`
+/// would wait forever for the rest of a half-sent request.
 async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
-    // Responses are written in one piece, so delaying small packets gains nothing.
+    // Responses are written in one piece, so delaying small packets (Nagle's algorithm) has no benefit.
     let _ = stream.set_nodelay(true);
     let router = TowerToHyperService::new(router);
     let requests = Arc::new(watch::Sender::new(Requests::default()));

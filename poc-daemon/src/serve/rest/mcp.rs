@@ -1,8 +1,8 @@
-//! The Model Context Protocol over HTTP, by the official SDK. Protocol versions before 2026-07-28 use
-//! sessions; later versions treat every request separately.
+//! The Model Context Protocol over HTTP, implemented with the official SDK. Protocol versions before
+//! 2026-07-28 use sessions; later versions treat every request separately.
 //!
-//! The token for reading has its own server with its own sessions. This server has no tools that write, and cannot use
-//! the sessions of the other one.
+//! The read-only token has its own server with its own sessions. That server has no tools that write and
+//! cannot use sessions of the other server.
 
 use super::answer::HttpError;
 use super::endpoint::declares_json;
@@ -86,7 +86,7 @@ impl Mcp {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
             return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }
-        // Every client of MCP acts for a model.
+        // Every MCP client acts for a model, even with the token of a person.
         let service = match rest.tokens.role(&head.headers)? {
             TokenRole::Person | TokenRole::Model => &self.full,
             TokenRole::Read => &self.read_only,
@@ -147,8 +147,8 @@ impl Service {
         Service { http, sessions }
     }
 
-    /// Ends a session. The SDK answers 202 even if the session does not exist, and clients take 202 for a
-    /// failure.
+    /// Ends a session. The SDK responds with 202 even if the session does not exist, and clients treat 202 as
+    /// a failure.
     async fn end_session(&self, head: &Parts) -> Result<Response, HttpError> {
         let session = head.headers.get(SESSION).and_then(|value| value.to_str().ok());
         if let Some(session) = session
@@ -238,8 +238,8 @@ enum MessageKind {
     Other,
 }
 
-/// Parses a message to find its kind. For a malformed message, the SDK would answer with a bare status
-/// instead of an error of JSON-RPC.
+/// Parses a message to find its kind. For a malformed message, the SDK would respond with a bare status
+/// instead of a JSON-RPC error.
 fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     let fail = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
     let id_of =

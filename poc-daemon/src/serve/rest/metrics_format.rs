@@ -1,5 +1,6 @@
-//! The two text formats of metrics: OpenMetrics 1.0, and the text format 0.0.4 of Prometheus, which older collectors and
-//! people with a browser or `curl` read. A request chooses with `Accept` (RFC 9110, section 12.5.1).
+//! The two text formats of metrics: OpenMetrics 1.0, and the text format 0.0.4 of Prometheus, which older
+//! collectors and people with a browser or `curl` read. A request chooses with `Accept` (RFC 9110, section
+//! 12.5.1).
 
 use super::accept;
 use super::service_resources::{OPEN_METRICS, PROMETHEUS_TEXT};

@@ -1,10 +1,10 @@
 //! The memory over HTTP, derived from the op table. A request becomes the JSON value that the op takes
 //! on every surface, and the answer of the op is the body of the response.
 //!
-//! A request first passes the [`origin_guard`]: it must be meant for this server, and no foreign page
-//! may have sent it. [`routes`] leads it to its [`endpoint`], which checks the [`caller`], reads the
-//! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens. The [`page`] is a
-//! client of these routes like any other: only its sessions are its own.
+//! A request first passes the [`origin_guard`]: it must be meant for this server and must not come from a
+//! foreign page. The [`router`] passes it to its [`endpoint`], which checks the [`caller`], reads the
+//! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens. The [`page`] is an
+//! ordinary client of these routes, except that it has sessions.
 
 mod accept;
 mod answer;
@@ -40,7 +40,7 @@ pub(crate) use page::SIGN_IN_PATH;
 use crate::shared::Shared;
 use std::sync::Arc;
 
-/// What every request needs.
+/// The shared state of all requests.
 struct RestContext {
     shared: Arc<Shared>,
     origin_guard: origin_guard::OriginGuard,

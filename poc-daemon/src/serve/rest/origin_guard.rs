@@ -1,7 +1,7 @@
 //! Accepts only requests that are meant for this server and that no foreign page has sent.
 //!
-//! A web page can make a browser send requests to any address, including this one. Headers that a page
-//! cannot forge reveal it: `Host` if the page has pointed its own name at this address (DNS rebinding),
+//! A web page can make a browser send requests to any address, including this one. Headers that a page cannot
+//! forge reveal such requests: `Host` if the page has pointed its own name at this address (DNS rebinding),
 //! otherwise `Origin` and `Sec-Fetch-Site` (Fetch Metadata).
 
 use super::answer::HttpError;
@@ -56,7 +56,7 @@ impl OriginGuard {
     /// Whether a host names this server.
     fn is_own(&self, host: &str) -> bool {
         let Some((name, port)) = split(host) else { return false };
-        // Without a port, it is the default port of HTTP.
+        // A host without a port means the default port of HTTP.
         let here = port.unwrap_or(80) == self.address.port() && self.is_address(name);
         here || self
             .hosts

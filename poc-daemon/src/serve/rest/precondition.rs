@@ -1,18 +1,19 @@
-//! The headers that make a request depend on the version of a note (RFC 9110, section 13.1): `If-Match` with the `ETag`
-//! of an earlier answer, and `If-None-Match: *` for a note that must not exist yet. They are the field `if_version`.
+//! The headers that make a request depend on the version of a note (RFC 9110, section 13.1): `If-Match` with
+//! the `ETag` of an earlier answer, and `If-None-Match: *` for a note that must not exist yet. Both are
+//! mapped to the field `if_version`.
 
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
-/// The field of a request that they stand for.
+/// The field of a request that the headers set.
 pub(super) const FIELD: &str = "if_version";
 
-/// Adds the version that the headers ask for to a request. Returns whether they ask for one.
+/// Adds the version that the headers require to a request. Returns whether there is one.
 ///
 /// # Errors
-/// `invalid_argument` when the headers say something else, or when the op takes no version.
+/// `invalid_argument` when the headers have any other value, or when the op takes no version.
 pub(super) fn add(
     headers: &HeaderMap,
     takes_version: bool,

@@ -1,5 +1,5 @@
-//! Converts the text of a path or a query to the JSON types that the schema of a request expects. Text
-//! that does not fit stays text, and the op rejects it as it does on every surface.
+//! Converts the text of a path or a query to the JSON types that the schema of a request expects. Text that
+//! cannot be converted stays text, and the op rejects it as on every surface.
 
 use percent_encoding::percent_decode_str;
 use poc_graph::error::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) struct Fields(BTreeMap<String, Field>);
 
 struct Field {
     kind: Kind,
-    /// Whether the field is a list, which may be given more than once.
+    /// Whether the field is a list and may be given more than once.
     repeats: bool,
 }
 

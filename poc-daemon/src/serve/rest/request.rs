@@ -6,7 +6,7 @@ use poc_graph::json::{self, UniqueFields};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 
-/// The request in the fields of a path and a query.
+/// Builds the request of an op from the fields of a path and a query.
 pub(super) fn from_query<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -17,7 +17,7 @@ pub(super) fn from_query<'a>(
     Ok(Value::Object(request))
 }
 
-/// The request in the fields of a path and a JSON body.
+/// Builds the request of an op from the fields of a path and a JSON body.
 pub(super) fn from_body<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -56,14 +56,14 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
     let has_page = rest.shared.memory.config.page.enabled;
     if rest.config().enabled || has_page {
         let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
-        // A path whose ops are all switched off is routed too, so that the error can say so.
+        // A path whose ops are all switched off is routed as well, so that its error can say so.
         for route in OPS.iter().filter_map(|op| op.route) {
             paths.entry(route.path).or_default();
         }
         for (op, route) in &served {
             paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
         }
-        // What programs may not delete, a person may still delete on the page.
+        // A person may still delete on the page what the settings forbid programs to delete.
         let is_for_persons =
             |op: &&OpDef| has_page && !allowed(op.access, rest.config()) && !is_disabled(op, rest.config());
         for (op, route) in OPS.iter().filter(is_for_persons).filter_map(|op| Some((op, op.route?))) {
@@ -95,7 +95,7 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
         document.flatten().unwrap_or_else(|| HttpError::no_route(request.uri().path()).into_response())
     });
     if let Some(cors) = cors::layer(rest.config()) {
-        // Runs inside the guard, which has already checked host and origin.
+        // This layer runs inside the guard, which has already checked host and origin.
         router = router.layer(cors);
     }
     Ok(router.layer(middleware::from_fn(move |request, next| guard(rest.clone(), request, next))))
@@ -104,7 +104,8 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
 /// The middleware of all routes: guards the request, counts the response and adds its headers.
 async fn guard(rest: Arc<RestContext>, request: Request, next: Next) -> Response {
     let (uri, headers) = (request.uri(), request.headers());
-    // The code in the path is the permission, so the link may be opened from anywhere. It only starts a session.
+    // The code in the path is the permission, so the link may be opened from any page. It only starts a
+    // session.
     let checked = match page::is_sign_in_link(request.method(), uri) {
         true => rest.origin_guard.check_host(uri, headers).map(drop),
         false => rest.origin_guard.check(uri, headers),

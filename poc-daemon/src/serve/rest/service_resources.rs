@@ -1,4 +1,4 @@
-//! The table of the resources that are served beside the ops.
+//! The table of the resources that are served in addition to the ops.
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const HTML: &str = "text/html; charset=utf-8";
@@ -43,5 +43,5 @@ pub(super) const DOCS: ServiceResource = ServiceResource {
     is_public: true,
 };
 
-/// All of them, as the OpenAPI document lists them.
+/// All service resources, in the order of the OpenAPI document.
 pub(super) const SERVICE_RESOURCES: &[ServiceResource] = &[HEALTH, METRICS, OPENAPI, DOCS];

@@ -1,4 +1,4 @@
-//! Serves the resources beside the ops: health, metrics, and the OpenAPI document as JSON and as HTML.
+//! Serves the resources other than ops: health, metrics, and the OpenAPI document as JSON and as HTML.
 
 use super::answer::{self, HttpError};
 use super::metrics_format::MetricsFormat;
@@ -36,9 +36,9 @@ fn restrict(mut page: Response) -> Response {
     page
 }
 
-/// `GET /v1/healthz` is for process monitors. It needs no token and reveals nothing about the memory.
-/// A read-only store is still served, and a restart would not change it, so the status is 200. With the query `for=write`
-/// it is 503 then.
+/// `GET /v1/healthz` is for process monitors. It needs no token and reveals nothing about the memory. A
+/// read-only store is still served, and a restart would not change it, so the status is 200. With the query
+/// `for=write`, the status of a read-only store is 503.
 fn health(rest: &Arc<RestContext>) -> MethodRouter {
     let rest = rest.clone();
     get_only(move |request: Request| {

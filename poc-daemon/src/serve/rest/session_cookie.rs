@@ -7,8 +7,8 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use std::net::IpAddr;
 
-/// The name of the cookie. Browsers send cookies to every port of a host, so that the daemons of several profiles need
-/// several names.
+/// The name of the cookie. Browsers send cookies to every port of a host, so the daemons of several profiles
+/// need different names.
 fn name(rest: &RestContext) -> String {
     let port = rest.shared.http.get().map_or(0, |address| address.port());
     format!("poc-memory-{port}")
@@ -44,12 +44,13 @@ pub(super) fn clear(rest: &RestContext, headers: &HeaderMap) -> Result<HeaderVal
 }
 
 fn attributes(headers: &HeaderMap) -> String {
-    // Browsers do not send such a cookie without TLS. Safari makes no exception for loopback addresses.
+    // Browsers do not send a `Secure` cookie without TLS, and Safari makes no exception for loopback
+    // addresses.
     let secure = if is_loopback(headers) { "" } else { "; Secure" };
     format!("; Path=/; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// Whether the browser reaches the server within this machine. Otherwise it needs TLS.
+/// Whether the browser reaches the server over a loopback address. Otherwise it needs TLS.
 pub(super) fn is_loopback(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.strip_prefix('[') {

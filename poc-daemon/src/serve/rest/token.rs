@@ -18,14 +18,14 @@ const TOKEN_BYTES: usize = 32;
 /// Minimum length of a token in characters. A shorter one could be guessed.
 const MIN_CHARS: usize = 32;
 
-/// On whose behalf the holder of a token acts.
+/// The role of the holder of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenRole {
     /// A person's program. It may do everything except the decisions of a person.
     Person,
-    /// A model. What it writes is marked as a model's, and it may do what models may.
+    /// A model. Its writes are marked as those of a model, and it has the permissions of a model.
     Model,
-    /// A reader, who leaves no trace in the memory.
+    /// A reader, whose requests change nothing in the memory.
     Read,
 }
 
@@ -116,7 +116,7 @@ fn load(path: &Path) -> Result<String> {
     file.read_to_string(&mut text).map_err(failed)?;
     let token = text.trim();
     if token.is_empty() {
-        // An earlier release was interrupted while it wrote the file.
+        // An empty file remains when an earlier release was interrupted while it wrote the file.
         return create(path);
     }
     if token.len() < MIN_CHARS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -129,7 +129,7 @@ fn load(path: &Path) -> Result<String> {
 }
 
 fn create(path: &Path) -> Result<String> {
-    // Not the random source of the memory, which may be seeded: a token must not be predictable.
+    // The random source of the memory may be seeded, but a token must be unpredictable.
     let mut bytes = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         Error::internal(format!("the operating system returned no random bytes for a token: {error}"))
@@ -154,7 +154,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&partial, path))
         .and_then(|()| File::open(path.parent().unwrap_or(path))?.sync_all());
-    // On a full disk the leftover would take the space that the next attempt needs.
+    // On a full disk, the partial file would occupy the space that the next attempt needs.
     written.inspect_err(|_| drop(fs::remove_file(&partial)))
 }
 
@@ -185,7 +185,7 @@ mod tests {
         let paths = Paths::in_folder(home.path());
         Tokens::load(&paths).unwrap();
         fs::write(paths.read_token(), "\n").unwrap();
-        // What a killed start has left.
+        // The leftover of a killed start.
         fs::write(paths.read_token().with_extension("partial"), "half").unwrap();
         let tokens = Tokens::load(&paths).unwrap();
         assert_eq!(tokens.read.len(), 2 * TOKEN_BYTES);

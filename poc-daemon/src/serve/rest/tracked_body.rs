@@ -1,11 +1,11 @@
-//! A response body that shows when the response is sent.
+//! A response body that reports when the response has been sent.
 
 use axum::body::Body;
 use hyper::body::{Bytes, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A body with a token that is dropped when the body has been read to its end, or when nobody reads it any more.
+/// A body with a token that is dropped when the body has been read to its end or is dropped itself.
 pub(super) struct TrackedBody<T> {
     body: Body,
     _token: T,

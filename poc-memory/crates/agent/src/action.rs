@@ -16,7 +16,7 @@ pub struct LinkAdd {
     pub from: String,
     /// Handle of the node it ends at.
     pub to: String,
-    /// Above 0, at most 1.
+    /// Strength of the link, above 0 and at most 1.
     pub strength: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Weight {
     pub reason: String,
     /// Handle of the node.
     pub node: String,
-    /// Change of the weight.
+    /// Amount to add to the weight; may be negative.
     pub delta: f64,
 }
 
@@ -38,11 +38,11 @@ pub struct Weight {
 pub struct Insert {
     /// Why, in a sentence.
     pub reason: String,
-    /// Key; when empty it is made from the title.
+    /// Key; derived from the title when empty.
     pub key: String,
-    /// One line.
+    /// Title, one line.
     pub title: String,
-    /// Markdown.
+    /// Body, in Markdown.
     pub body: String,
     /// Keywords; spelling is normalized.
     #[serde(default)]
@@ -60,13 +60,13 @@ pub struct Supersede {
     pub reason: String,
     /// Handle of the node to replace.
     pub node: String,
-    /// Handle of the node that takes its place; empty when a new one does.
+    /// Handle of the replacement; empty when the replacement is a new node.
     pub by: String,
-    /// Of the new node.
+    /// Key of the new node.
     pub key: String,
-    /// Of the new node.
+    /// Title of the new node.
     pub title: String,
-    /// Of the new node.
+    /// Body of the new node.
     pub body: String,
 }
 
@@ -122,7 +122,7 @@ impl Action {
         }
     }
 
-    /// Why, in the model's words.
+    /// The reason that the model gives.
     pub fn reason(&self) -> &str {
         match self {
             Action::LinkAdd(action) => &action.reason,

@@ -18,7 +18,7 @@ pub(super) struct ActionExecutor<'a> {
     pub agent: &'a str,
     /// Maximum live nodes derived from one node; `None` if a person approved the action.
     pub max_per_source: Option<usize>,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
 }
 
@@ -93,8 +93,8 @@ impl ActionExecutor<'_> {
             }
             PermittedAction::Rewrite { .. } => {
                 let note = note()?;
-                // An existing note with the same text was not named by the reply, so it must not become the
-                // replacement.
+                // The reply did not name the existing note with the same text, so that note must not become
+                // the replacement.
                 if note.existing_note(tx)?.is_some() {
                     return Ok(Err(present("a note with this text already exists")));
                 }
@@ -132,7 +132,7 @@ impl ActionExecutor<'_> {
         }
     }
 
-    /// Gives the parts of a note that was split what they take over from it.
+    /// Transfers data from a split note to its parts.
     pub(super) fn hand_over_to_parts(
         &self,
         tx: &mut Transaction<'_>,
@@ -143,8 +143,8 @@ impl ActionExecutor<'_> {
         succession::apply_to_parts(tx, old, parts, embedder, config, self.now)
     }
 
-    /// Why a new note may not be derived from its sources: one of them has nearly the same text, has as many derived notes
-    /// as it may have, or has one with nearly the same text.
+    /// Why a new note may not be derived from its sources: one of them has nearly the same text, already has
+    /// the maximum number of derived notes, or has a derived note with nearly the same text.
     fn refuse_derived(
         &self,
         tx: &Transaction<'_>,

@@ -1,5 +1,5 @@
-//! Groups of actions that are applied together or not at all: the replacement of a note that is split, and
-//! the inserts that make up its parts.
+//! Groups of actions that are applied together or not at all: the replacement of a split note, and the
+//! inserts of its parts.
 //!
 //! The parts are inserted first, so that the replacement can link to them. If the replacement fails, the
 //! parts are rolled back; otherwise they would duplicate the original note.
@@ -16,9 +16,9 @@ use poc_store::Transaction;
 
 /// One action to execute in the current transaction.
 pub(super) struct ActionStep<'a> {
-    /// Its place among the actions of its run.
+    /// Its index among the actions of its run.
     pub(super) index: usize,
-    /// Index of the superseding action whose part this is.
+    /// Index of the superseding action that this action is a part of.
     pub(super) part_of: Option<usize>,
     /// A one-line description.
     pub(super) summary: &'a str,
@@ -26,7 +26,8 @@ pub(super) struct ActionStep<'a> {
     pub(super) permitted: &'a PermittedAction,
     /// The embedded new note, if the action has one, or the reason why the action cannot run.
     pub(super) ready: std::result::Result<Option<&'a PreparedNote>, Refusal>,
-    /// The proposal that is closed by the action, as a part of its writes: if they are undone, it waits again.
+    /// The proposal that the action closes. This is part of the action's writes, so an undo reopens the
+    /// proposal.
     pub(super) proposal: Option<&'a Proposal>,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct ActionStep<'a> {
 pub(super) struct AppliedAction {
     /// The nodes it created.
     pub(super) made: Vec<NodeId>,
-    /// Its writes, as a range of positions in the transaction.
+    /// Its writes, as a half-open range of positions in the transaction.
     pub(super) writes: (u32, u32),
 }
 

@@ -16,7 +16,8 @@ pub fn agent_changes(memory: &Memory, agent: &str) -> Result<BTreeSet<u64>> {
         numbers.extend(run.seq);
         let mut open: Vec<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
         while let Some(seq) = open.pop() {
-            // An action knows what changed it last. The cause of an undo names what was undone.
+            // The record of an action has its last transaction. If that is an undo, its cause names the
+            // transaction that it undid.
             if numbers.insert(seq)
                 && let Some(txn) = memory.store.transaction(seq)?
             {

@@ -1,6 +1,6 @@
 //! The files of an agent as an editor reads, checks and replaces them: the agent file and its template.
 //!
-//! A file is replaced only while it is still the one that was read, and the text that it had is kept beside it.
+//! A file is replaced only if it has not changed since it was read, and its former text is kept beside it.
 
 use super::catalog::{MAX_BYTES, read_text, template};
 use super::definition::{check_name, schema};
@@ -30,7 +30,7 @@ pub struct AgentFile {
     pub text: String,
     /// BLAKE3 hash of the text, in hex.
     pub version: String,
-    /// Whether it is the bundled text: there is no file of this name.
+    /// Whether it is the bundled text, because there is no file of this name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bundled: bool,
     /// The text that `agent save` replaced last, or else the bundled one.
@@ -60,9 +60,9 @@ pub struct AgentEdits {
 /// The versions that were read before the files were edited; absent for a file that did not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedVersions {
-    /// Of the agent file.
+    /// Version of the agent file.
     pub agent: Option<String>,
-    /// Of the template.
+    /// Version of the template.
     pub prompt: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub fn read(memory: &Memory, agent: &str) -> Result<AgentFiles> {
 /// Checks the files of an agent with edits: the definition, or all its diagnostics.
 ///
 /// # Errors
-/// Like [`read`].
+/// As [`read`].
 pub fn check(
     memory: &Memory,
     agent: &str,
@@ -114,8 +114,8 @@ pub fn check(
 /// replaced must still have the version that was read.
 ///
 /// # Errors
-/// `invalid_argument` with the first diagnostic, `conflict` when a file has changed since it was read, `unavailable` when
-/// a file cannot be written. No file has changed then.
+/// `invalid_argument` with the first diagnostic, `conflict` when a file has changed since it was read,
+/// `unavailable` when a file cannot be written. After an error, no file has changed.
 pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &ExpectedVersions) -> Result<bool> {
     check_name(agent)?;
     check(memory, agent, edits)?.map_err(|diagnostics| first_of(agent, diagnostics))?;
@@ -129,7 +129,7 @@ pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &Expecte
         }
         None => slot.read()?.map(|file| file.text).unwrap_or_default(),
     };
-    // The template comes first: without it a new agent would be invalid for a moment.
+    // The template is written first: without it, a new agent would be invalid for a moment.
     let prompt = match (&edits.prompt, template_of(&text)) {
         (Some(prompt), Some(name)) => Some((FileSlot::prompt(&memory.paths, &name)?, prompt)),
         (Some(_), None) => {
@@ -162,8 +162,8 @@ pub fn save(memory: &Memory, agent: &str, edits: &AgentEdits, versions: &Expecte
 /// Writes the files of a new agent; returns their paths, the agent file first.
 ///
 /// # Errors
-/// `conflict` when one of them exists or the name is that of a bundled agent, `unavailable` when they cannot be
-/// written. No file is left behind then.
+/// `conflict` when one of them exists or the name is that of a bundled agent, `unavailable` when they cannot
+/// be written. After an error, no file remains.
 pub fn create(paths: &Paths, agent: &str, draft: AgentDraft) -> Result<Vec<PathBuf>> {
     let slot = FileSlot::agent(paths, agent);
     let file = slot.path();
@@ -181,7 +181,7 @@ pub fn create(paths: &Paths, agent: &str, draft: AgentDraft) -> Result<Vec<PathB
         }
     }
     write_schema(paths)?;
-    // The prompt comes first: without it the agent would be invalid for a moment.
+    // The prompt is written first: without it, the agent would be invalid for a moment.
     let mut created = Vec::new();
     for (file, text) in prompt.into_iter().chain([(file, draft.agent)]) {
         match files::write_new(&file, &text) {
@@ -219,8 +219,8 @@ fn already_exists(file: &Path) -> Error {
         .field("agent")
 }
 
-/// The first diagnostic as the error of a request, with the number of the others. The text is an argument of the request,
-/// so the code is not that of a broken file.
+/// The first diagnostic as the error of a request, with the number of the others. The text is an argument of
+/// the request, so the code is not that of a broken file.
 fn first_of(agent: &str, diagnostics: Vec<FileDiagnostic>) -> Error {
     let more = diagnostics.len().saturating_sub(1);
     let first = diagnostics.into_iter().next();
@@ -285,7 +285,7 @@ impl FileSlot {
     fn on_disk(&self) -> Result<Option<String>> {
         let path = self.path();
         match read_text(&path) {
-            // As in a run: a link to a template must not lead out of the folder.
+            // As in a run, a link to a template must not lead out of the folder.
             Ok(_) if self.kind == "prompts" && !is_inside(&path, &self.folder) => {
                 Err(Error::config(format!("`{}` is outside the `prompts` folder", self.label()))
                     .hint("copy it into the folder"))
@@ -340,8 +340,9 @@ impl FileSlot {
         Ok(true)
     }
 
-    /// Exchanges the file with a new one in one step, looks at what it was, and takes the exchange back if it was not
-    /// the version that was read. A change between reading and writing is therefore noticed and kept.
+    /// Exchanges the file with a new one atomically, then checks the old content, and reverts the exchange if
+    /// it was not the version that was read. A change between reading and writing is therefore detected and
+    /// kept.
     fn exchange(&self, path: &Path, read: Option<&str>, text: &str) -> Result<()> {
         let failed = |error: &std::io::Error| files::unwritten(path, error);
         let file = files::beside(path, text)?;
@@ -362,7 +363,7 @@ impl FileSlot {
         Err(self.changed())
     }
 
-    /// Takes a replacement back.
+    /// Reverts a replacement.
     fn put_back(&self, written: &str, before: Option<&str>) -> Result<()> {
         match before {
             Some(before) => self.replace(Some(&version(written)), before).map(drop),

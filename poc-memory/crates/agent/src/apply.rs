@@ -49,7 +49,7 @@ pub(super) fn apply(
         }
     }
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
-    // Replaced by each attempt to build the transaction.
+    // The transaction may be built several times; the last attempt sets the result.
     let done = RefCell::new(None);
     let committed = memory.store.transact(cause, |tx| {
         let work = ReplyApplication { memory, definition, selection, cut_off: &cut_off, now: memory.now() };
@@ -73,7 +73,7 @@ struct PlannedAction {
     permitted: PermittedAction,
     /// Whether it waits for approval.
     proposed: bool,
-    /// Index of the superseding action whose part this is.
+    /// Index of the superseding action that this action is a part of.
     part_of: Option<usize>,
     /// The new node, embedded before the transaction.
     note: Option<PreparedNote>,
@@ -284,8 +284,8 @@ impl ReplyApplication<'_> {
         Ok(row)
     }
 
-    /// Marks stale notes of this agent as active again: the prompt showed them beside the present text of their
-    /// sources, and the reply did not replace them.
+    /// Marks stale notes of this agent as active again if the prompt showed them with the current text of
+    /// their sources and the reply did not replace them.
     fn confirm_derived(&self, tx: &mut Transaction<'_>) -> Result<()> {
         let own = self.definition.provenance();
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
@@ -368,9 +368,9 @@ impl ReplyApplication<'_> {
         Ok(changed)
     }
 
-    /// Selected nodes whose texts the prompt showed and that still exist. A text that was too long to show in full counts
-    /// as well: otherwise a few long notes would be selected for ever, and no run would reach the others. Nodes whose
-    /// actions were cut off by a limit stay stale, so that a later run does what this one could not.
+    /// Selected nodes whose texts the prompt showed and that still exist. A node whose text was too long to
+    /// show in full counts as well: otherwise every run would select the same long notes and never reach the
+    /// others. Nodes whose actions were cut off by a limit stay stale, so that a later run can complete them.
     fn visited(&self, tx: &Transaction<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
         let is_done =
@@ -383,8 +383,8 @@ impl ReplyApplication<'_> {
         Ok(visited)
     }
 
-    /// Records a visit of the version that was read. When own writes do not count as changes, it is the
-    /// version that the run itself has written.
+    /// Records a visit of the version that was read. If own writes do not count as changes, the version that
+    /// the run has written is recorded instead.
     fn visit(&self, tx: &mut Transaction<'_>, id: NodeId, touched: bool, changed: bool) -> Result<()> {
         let Some(handle) = self.selection.by_id(id) else { return Ok(()) };
         let own = self.definition.freshness.ignore_own_writes && !changed;

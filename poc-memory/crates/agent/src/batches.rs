@@ -10,20 +10,20 @@ use poc_notes::Memory;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// What an agent did in several runs.
+/// The totals of several runs of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchReport {
     /// Number of runs that called the model.
     pub runs: u64,
     /// Applied actions by kind (`link-add`).
     pub applied: BTreeMap<String, u64>,
-    /// Actions that wait for approval.
+    /// Number of actions that wait for approval.
     pub proposed: u64,
     /// Refused actions by reason (`already-present`).
     pub refused: BTreeMap<String, u64>,
-    /// Refused actions beyond those that the runs keep.
+    /// Number of refused actions beyond those that the rows of the runs list.
     pub refused_unlisted: u64,
-    /// US dollars, of all calls that have a price.
+    /// Cost in US dollars of all calls whose model has a price.
     pub cost_usd: f64,
     /// The error that ended the runs.
     pub failed: Option<String>,
@@ -96,8 +96,9 @@ pub fn run_until_done(
     }
 }
 
-/// The batches of one slot. A run reads as many notes of one tenant as its pipeline and prompt allow; the batches after
-/// it read the other notes that were stale when it began. They visit the tenants round-robin.
+/// The batches of one slot. The first run reads as many notes of one tenant as its pipeline and prompt allow;
+/// the following batches read the other notes that were stale when it began. They visit the tenants
+/// round-robin.
 #[derive(Clone, Debug)]
 pub struct SlotBatches {
     due: Timestamp,
@@ -116,10 +117,10 @@ impl SlotBatches {
         Some(SlotBatches { due, started: first.started, visited: HashMap::new(), left: None })
     }
 
-    /// Runs the next batch after `previous`. `None` if nothing is left to do for any tenant, if the run before ended
-    /// in a way that further runs cannot fix, if the time of the agent is over, or if it was paused, disabled or
-    /// started by someone else. A tenant gets no further batch in this slot after a run that visited no further note,
-    /// that failed, or for which the pipeline fails.
+    /// Runs the next batch after `previous`. `None` if no tenant has work left, if the previous run ended in
+    /// a way that further runs cannot fix, if `max-duration` is over, or if the agent was paused, disabled or
+    /// started by someone else. A tenant gets no further batch in this slot if its run failed or visited no
+    /// new note, or if the pipeline fails for it.
     ///
     /// # Errors
     /// Those of [`run::run`] except `conflict`.
@@ -183,8 +184,8 @@ impl SlotBatches {
     }
 }
 
-/// Whether a run ended so that runs for other tenants would end in the same way, such as over budget or without an
-/// answer of the model.
+/// Whether runs for other tenants would end in the same way as this run, for example over budget or without a
+/// reply of the model.
 fn ends_the_slot(run: &Run) -> bool {
     match run.status {
         Status::Missed | Status::Interrupted | Status::TimedOut | Status::Running => true,

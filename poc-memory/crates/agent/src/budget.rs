@@ -1,9 +1,9 @@
-//! Budget arithmetic: whether a call fits into what is left, given what was spent and what the call may cost
-//! at most.
+//! Budget arithmetic: decides whether a call fits into the rest of the budget, given the spending so far and
+//! the maximum cost of the call.
 
 use super::definition::Budget;
 
-/// Budget limits and what was spent of them.
+/// Budget limits, and the spending so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetStatus<'a> {
     /// The agent's own limits.
@@ -25,7 +25,7 @@ pub struct BudgetStatus<'a> {
 /// The part of a call that the budget allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetAllowance {
-    /// Attempts of the call, the first included.
+    /// Number of attempts of the call, including the first.
     pub attempts: u32,
     /// Maximum cost of these attempts, in US dollars.
     pub max: f64,
@@ -44,7 +44,7 @@ impl BudgetStatus<'_> {
 
     /// How many attempts of a call fit into the budget, given the maximum cost of one attempt in US dollars;
     /// the error says which limit forbids it. Free calls are always allowed. Calls of unknown cost (`None`)
-    /// are allowed while every limit that has spending has money left.
+    /// are allowed unless the spending has reached a limit.
     pub fn allows(&self, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, String> {
         let free = BudgetAllowance { attempts, max: 0.0 };
         let max = match max {

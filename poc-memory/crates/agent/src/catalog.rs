@@ -19,12 +19,12 @@ pub use stored_agent::GRACE;
 /// Every agent file of the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// By name.
+    /// The agents by name.
     pub agents: BTreeMap<String, CatalogEntry>,
     /// When the daemon consolidates; `None` in a catalog that was not scanned.
     pub consolidation: Option<ScheduledConsolidation>,
-    /// Agents whose file is missing but may just be in the process of being replaced: their [`GRACE`] period
-    /// is not over.
+    /// Agents whose file is missing but may be in the process of being replaced, because their [`GRACE`]
+    /// period is not over.
     pub missing: BTreeSet<String>,
     /// Problems with the folder itself and with saved pipelines.
     pub problems: Vec<String>,
@@ -34,7 +34,7 @@ impl Catalog {
     /// Scans and stores the result at once; for processes that scan only once, and for the first scan.
     ///
     /// # Errors
-    /// Only the store's: the diagnostics of files are in the catalog.
+    /// Only those of the store; diagnostics of files are in the catalog.
     pub fn load(memory: &Memory) -> Result<Catalog> {
         let scan = CatalogScan::new(memory, false)?;
         scan.remember(memory, &scan.catalog)?;

@@ -65,7 +65,8 @@ impl Definition {
     pub fn warnings(&self) -> Vec<FileDiagnostic> {
         let mut found = unpermitted(&self.prompt, &self.execution.actions);
         for warning in &mut found {
-            // Positions in an inline template are relative to its text in the agent file.
+            // Positions in an inline template are relative to its text, so they are converted to positions in
+            // the agent file.
             if let (None, Some(line), Some(column)) = (&warning.file, warning.line, warning.column) {
                 let within = offset_of(&self.prompt.text, line, column);
                 *warning = warning.clone().at(self.location("prompt.inline", within));

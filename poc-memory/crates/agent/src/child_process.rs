@@ -17,7 +17,8 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// The running process with this id; `None` where its start time is unknown. It is known on Linux.
+    /// The running process with this id; `None` if its start time cannot be read, as on systems other than
+    /// Linux.
     pub fn of(pid: u32) -> Option<ChildProcess> {
         let pid = i32::try_from(pid).ok()?;
         Some(ChildProcess { pid, start_time: start_time(pid)?, boot: boot()? })

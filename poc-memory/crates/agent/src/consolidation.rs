@@ -1,19 +1,19 @@
-//! Scheduled consolidation: the daemon consolidates every tenant by schedule. It is not an agent: it has no file, no model and no
-//! permit. It has slots, rows in the ledger and a state as agents have.
+//! Scheduled consolidation: the daemon consolidates every tenant by schedule. It is not an agent, because it
+//! has no file, model or permit. Like an agent, it has slots, rows in the ledger and a state.
 
 use super::definition::ScheduleRules;
 use super::schedule::Schedule;
 use poc_config::ConsolidateConfig;
 use poc_graph::time::{Span, Timestamp};
 
-/// Its name in the ledger. No agent may have it.
+/// Its name in the ledger, which no agent may have.
 pub const NAME: &str = ConsolidateConfig::NAME;
 
-/// What it does, in one sentence.
+/// Its description, as one sentence.
 pub const DESCRIPTION: &str =
     "Expires and deletes notes past their `expires`, and removes decayed edges and unused keywords";
 
-/// A missed slot is caught up within this time.
+/// Maximum age of a missed slot that is caught up.
 const CATCH_UP_WINDOW: Span = Span::DAY;
 
 /// When consolidation runs.
@@ -21,7 +21,7 @@ const CATCH_UP_WINDOW: Span = Span::DAY;
 pub struct ScheduledConsolidation {
     /// `[consolidate] schedule`.
     pub schedule: Schedule,
-    /// Missed slots are caught up once, as those of agents.
+    /// The rules for missed slots: they are caught up once, like those of agents.
     pub rules: ScheduleRules,
     /// When it was first seen with this schedule; earlier slots do not count.
     pub since: Timestamp,

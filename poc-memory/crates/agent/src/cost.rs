@@ -13,11 +13,12 @@ pub struct CallCost {
     pub estimated: bool,
 }
 
-/// No call costs this many US dollars; higher numbers are invalid.
+/// Upper limit of a plausible cost in US dollars; a provider that reports more has reported an invalid
+/// number.
 const BEYOND: f64 = 100_000.0;
 
 impl CallCost {
-    /// The amount in US dollars, or `None` when it is not plausible.
+    /// The amount in US dollars; `None` when it is negative, not a number, or 100,000 or more.
     pub fn dollars(amount: f64) -> Option<f64> {
         (0.0..BEYOND).contains(&amount).then_some(amount)
     }

@@ -18,7 +18,7 @@ pub fn created_notes(memory: &Memory, run: &Run) -> Result<BTreeMap<usize, Strin
         let is_meant = may_create && action.state == ActionState::Applied;
         let Some(seq) = action.seq.filter(|_| is_meant) else { continue };
         if last.as_ref().is_none_or(|txn| txn.seq != seq) {
-            // The transaction of a dry run was not stored, and another one has its number.
+            // The transaction of a dry run was not stored, so another transaction may have its number.
             last = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));
         }
         let Some(txn) = &last else { continue };

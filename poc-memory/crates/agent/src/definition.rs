@@ -29,24 +29,24 @@ use poc_graph::time::Span;
 use poc_search::query::{Names, Pipeline};
 use std::collections::BTreeMap;
 
-/// Every default of an agent file.
+/// The text of all defaults of agent files, in TOML.
 pub(super) const DEFAULTS: &str = include_str!("../defaults/agent.toml");
 
 /// A checked agent.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The file's stem.
+    /// The name of the agent: the stem of its file.
     pub name: String,
     /// BLAKE3 hash, in hex, of the agent file, its templates and the saved pipelines it uses. Two loads with
     /// the same fingerprint are the same agent.
     pub fingerprint: String,
     /// The file's text, stored as the last valid version.
     pub source: String,
-    /// Description for people.
+    /// Description of the agent for a person.
     pub description: String,
     /// Whether the schedule is active.
     pub enabled: bool,
-    /// What happens to the actions of a reply.
+    /// How the actions of a reply are treated.
     pub mode: Mode,
     /// Which nodes a run processes.
     pub query: QueryRules,
@@ -70,7 +70,7 @@ pub struct Definition {
     pub tests: Vec<AgentTest>,
 }
 
-/// What an agent file refers to outside itself.
+/// The environment that an agent file refers to.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The configuration, with the models.
@@ -90,7 +90,7 @@ pub struct QueryRules {
     pub text: String,
     /// Parameter values by name.
     pub params: BTreeMap<String, String>,
-    /// Minimum number of results; with fewer the run is skipped.
+    /// Minimum number of results; a run is skipped if there are fewer.
     pub min_results: usize,
     /// Maximum number of results; the rest waits for the next run.
     pub max_results: usize,
@@ -102,7 +102,7 @@ pub struct FreshnessRules {
     /// A node visited within this window is fresh; `None` is `auto`: the pipeline's own
     /// `not-visited:` duration, else the schedule's period.
     pub window: Option<Span>,
-    /// Minimum number of stale nodes; with fewer the run is skipped.
+    /// Minimum number of stale nodes; a run is skipped if there are fewer.
     pub min_stale: usize,
     /// Whether a node edited after the visit is stale immediately.
     pub revisit_on_change: bool,
@@ -180,7 +180,7 @@ pub struct Limits {
     pub link_add_max: usize,
     /// Maximum new links of one note per run.
     pub link_add_max_per_note: usize,
-    /// Greatest strength of a new link; stronger ones get this strength.
+    /// Maximum strength of a new link, above 0 and at most 1; stronger links are reduced to it.
     pub link_add_max_strength: f64,
     /// Maximum weight changes per run.
     pub weight_max: usize,
@@ -218,7 +218,7 @@ pub struct RetryRules {
     pub attempts: u32,
     /// Correction turns for a reply that does not validate.
     pub repair: u32,
-    /// Delays after which a failed run is run again: the first after the first failure, and so on.
+    /// Delays before a failed run is repeated: the first one after the first failure, and so on.
     pub rerun: Vec<Span>,
 }
 
@@ -286,8 +286,8 @@ impl Definition {
     /// How long a visit keeps a node fresh; `None` means until the node changes.
     ///
     /// A window derived from the schedule is nine tenths of its period, rounded down to whole hours when it
-    /// is longer than one hour. Visits are recorded minutes after their slot, and must be stale again at the
-    /// next slot.
+    /// is longer than one hour. The reason: visits are recorded minutes after their slot, but the notes must
+    /// be stale again at the next slot.
     pub fn window(&self) -> Option<Span> {
         if let Some(window) = self.freshness.window {
             return Some(window);

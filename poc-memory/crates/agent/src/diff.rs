@@ -117,7 +117,7 @@ fn describe(action: &ActionRecord) -> String {
     format!("{}: {state}", action.summary)
 }
 
-/// Keeps the order of the lists and respects duplicates.
+/// Compares two lists. Keeps their order and counts duplicates.
 fn compare<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> ListDiff<T> {
     let (mut alone, mut both, mut left) = (Vec::new(), Vec::new(), second);
     for item in first {

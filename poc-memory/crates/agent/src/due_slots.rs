@@ -1,8 +1,9 @@
 //! Decides which agents are due, and whether consolidation is: a pure function of definitions, run histories and time.
 //!
 //! A slot is due when its time plus the agent's jitter has passed and the agent's state has no outcome for
-//! it. Only the latest such slot runs; earlier ones share one row with their number. Slots are compared by
-//! their scheduled time, never by the time of a run, so that setting the clock back does not run a slot twice.
+//! it. Only the latest such slot runs; the earlier ones share one row, which records their number. Slots are
+//! compared by their scheduled time, never by the time of a run, so that setting the clock back does not run
+//! a slot twice.
 //!
 //! On-change agents have no slots: `scheduler/change_watcher.rs` uses [`obstacle`] to learn what blocks them.
 //!
@@ -25,13 +26,13 @@ pub(crate) use timing::TaskTiming;
 /// Maximum number of slots counted; beyond it the message says "more than".
 const COUNTED: usize = 1000;
 
-/// A slot that is polled this late is still on time; slow heartbeats allow more.
+/// Maximum delay with which a polled slot counts as on time; a slow heartbeat increases it.
 const TOLERANCE: Span = Span::MINUTE;
 
 /// The time to plan for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tick {
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
     /// Time zone of agents without one.
     pub zone: Tz,
@@ -65,7 +66,7 @@ pub enum Decision {
         agent: String,
         /// The trigger of the run.
         trigger: Trigger,
-        /// Whether it is caught up: its time passed while no process could run it.
+        /// Whether the slot is caught up, because its time passed while no process could run it.
         late: bool,
     },
     /// Do not run it; write a row.
@@ -76,9 +77,9 @@ pub enum Decision {
         slots: SlotRange,
         /// The trigger; for several slots that of the last.
         trigger: Trigger,
-        /// Whether their time passed while no process could run them.
+        /// Whether the slots count as missed, because their time passed while no process could run them.
         missed: bool,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
 }
@@ -122,7 +123,7 @@ pub(crate) fn timing<'a>(catalog: &'a Catalog, name: &str) -> Option<TaskTiming<
 /// Why an agent cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// Why.
+    /// The reason, as a stable code.
     pub reason: Reason,
     /// Whether the slot counts as missed: its time passed while no process could run it.
     pub missed: bool,
@@ -138,8 +139,8 @@ impl Obstacle {
     }
 }
 
-/// Why a due trigger cannot run now; `None` when it can. Called when a slot comes, and again when its turn
-/// comes.
+/// Why a due trigger cannot run now; `None` when it can. Called when a slot is due, and again before it
+/// starts.
 pub(crate) fn obstacle(
     agent: TaskTiming<'_>,
     history: &RunHistory,
@@ -207,7 +208,7 @@ impl SlotCheck<'_> {
         let late = again || now > start.plus(tolerance);
         let obstacle = self.obstacle(slot, start, late);
         if again && obstacle.is_some() {
-            // It already has a row with the status `interrupted`.
+            // The slot already has a row with the status `interrupted`.
             return false;
         }
         if !again {
@@ -251,7 +252,7 @@ impl SlotCheck<'_> {
         let rules = self.agent.rules;
         let Tick { now, tolerance, .. } = self.tick;
         let earliest = now.minus(rules.catch_up_window);
-        // A slot that was on time may have waited for a free run slot.
+        // A slot that was polled on time may have waited for the limit on concurrent runs.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
             Obstacle::skipped(Reason::Disabled)
@@ -299,7 +300,7 @@ impl SlotCheck<'_> {
         if !self.agent.enabled {
             missed(known, until, Reason::Disabled);
         } else if let Some(since) = self.paused_since(self.agent.start(slot)) {
-            // The slots before the pause follow the rules for catching up.
+            // The rules for catching up apply to the slots before the pause.
             let (passed, reason) = match rules.catch_up {
                 true => (earliest, Reason::OutsideWindow),
                 false => (until, Reason::CatchUpOff),

@@ -1,4 +1,4 @@
-//! What is compiled in: bundled agents, prompts and the notes of the demo.
+//! Files that are compiled into the program: bundled agents, prompts and the notes of the demo.
 
 mod files {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -9,8 +9,8 @@ pub fn agents() -> &'static [(&'static str, &'static str)] {
     files::AGENTS
 }
 
-/// The file in the `agents` folder with the file names of the bundled agents that `init` wrote, one per line. A bundled
-/// agent in it whose file is missing was removed by somebody and stays removed.
+/// The file in the `agents` folder with the file names of the bundled agents that `init` wrote, one per line.
+/// A listed agent whose file is missing was removed by a person and stays removed.
 pub const WRITTEN_AGENTS: &str = ".bundled";
 
 /// Bundled prompt templates: file name (`linker.md`) and text.
@@ -18,7 +18,7 @@ pub fn prompts() -> &'static [(&'static str, &'static str)] {
     files::PROMPTS
 }
 
-/// What the tests of bundled agents quote: file name (`tests/linker.jsonl`) and text.
+/// Files that the tests of bundled agents refer to: file name (`tests/linker.jsonl`) and text.
 pub fn test_files() -> &'static [(&'static str, &'static str)] {
     files::QUOTED
 }

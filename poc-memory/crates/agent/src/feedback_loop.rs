@@ -1,5 +1,5 @@
-//! Detection of feedback loops: agents that each write notes which the next one reads, so that they may never
-//! stop.
+//! Detection of feedback loops: cycles of agents in which each one writes notes for the next one, so that
+//! they may never stop.
 //!
 //! An agent writes two kinds of notes without approval: inserted notes (semantic), and replacements of notes
 //! (of the types its own pipeline returns), both with the provenance `agent:NAME`. Proposals do not count,

@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with properties that must hold for any input: see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +25,7 @@ static NAMES: LazyLock<Names> = LazyLock::new(|| Names::of(&CONFIG));
 /// Maximum bytes of a rendered template.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Every template of agent files and other templates.
+/// Resolves every included template to the same text.
 fn included(_: &str) -> Result<String> {
     Ok("{{ NODES }} {{ vars.tone }}".to_owned())
 }
@@ -80,7 +81,7 @@ impl Write for Bounded {
     }
 }
 
-/// Reads what a model replied, as text and as a structured field.
+/// Parses a reply of a model, as text and as a structured field.
 pub fn model_reply(text: &str) {
     let given = Reply { text: text.to_owned(), ..Reply::default() };
     let structured = serde_json::from_str(text).ok();

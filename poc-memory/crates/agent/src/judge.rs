@@ -1,4 +1,5 @@
-//! Judges a run by the confirmed questions of the memory: a run after which search answers them worse is undone.
+//! Judges a run by the confirmed questions of the memory. If search answers them significantly worse after
+//! the run, the run is undone.
 
 use super::ledger::{self, Run};
 use super::undo;
@@ -8,10 +9,12 @@ use poc_notes::{Memory, confirmed_question};
 use poc_rank::sign_test::p_of_fall;
 use std::collections::HashMap;
 
-/// How many questions are asked before and after a run, the newest ones. Each takes about a millisecond.
+/// Maximum number of questions that are asked before and after a run, the newest ones. Each takes about a
+/// millisecond.
 const QUESTIONS: usize = 200;
 
-/// A run is undone if so many falls of ranks, or more, would come by chance with less than this probability.
+/// Significance level of the sign test: a run is undone if at least as many worse ranks would occur by chance
+/// with less than this probability.
 const SIGNIFICANCE: f64 = 0.05;
 
 /// The ranks of the confirmed questions before a run.
@@ -26,8 +29,8 @@ impl Judge {
         Ok(Judge { before: before.into_iter().collect() })
     }
 
-    /// Asks them again and undoes the run if beyond chance more of them are answered worse than better. Questions
-    /// that exist only before or after do not count. Returns the row as it is stored.
+    /// Asks the questions again, and undoes the run if significantly more of them are answered worse than
+    /// better. Questions that exist only before or only after the run do not count. Returns the stored row.
     pub(super) fn keep_or_revert(&self, memory: &Memory, row: Run) -> Result<Run> {
         if self.before.is_empty() || row.applied().next().is_none() {
             return Ok(row);

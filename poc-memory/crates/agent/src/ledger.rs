@@ -71,7 +71,7 @@ pub struct Call {
     pub tokens_in: Option<u64>,
     /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// US dollars.
+    /// Cost in US dollars.
     pub cost: Option<f64>,
     /// Whether the provider reported nothing and the values are upper bounds.
     pub estimated: bool,
@@ -94,9 +94,9 @@ pub struct ActionRecord {
     pub detail: Option<String>,
     /// Sequence number of the transaction that applied, undid or rejected it.
     pub seq: Option<u64>,
-    /// The action's writes, as a range of positions in that transaction.
+    /// The action's writes, as a half-open range of positions in that transaction.
     pub writes: (u32, u32),
-    /// In a dry run, what it would change. It is not stored: what a run has changed is in the log.
+    /// In a dry run, the fields that it would change. Not stored, because the log has the changes of a run.
     #[serde(skip)]
     pub changes: Vec<FieldChange>,
 }
@@ -120,7 +120,7 @@ pub struct Run {
     pub id: RunId,
     /// The agent.
     pub agent: String,
-    /// What made it run.
+    /// What triggered the run.
     pub trigger: TriggerKind,
     /// The slot, or the time at which it was due; `None` for manual runs.
     pub scheduled_at: Option<Timestamp>,
@@ -158,11 +158,11 @@ pub struct Run {
     pub actions: Vec<ActionRecord>,
     /// The writes that moved nodes to their next replay interval, as a range of positions in its transaction.
     pub replays: (u32, u32),
-    /// Tokens read, of all calls.
+    /// Input tokens of all calls, as far as reported.
     pub tokens_in: Option<u64>,
-    /// Tokens written, of all calls.
+    /// Output tokens of all calls, as far as reported.
     pub tokens_out: Option<u64>,
-    /// US dollars, of all calls.
+    /// Cost of all calls in US dollars, as far as known.
     pub cost: Option<f64>,
     /// The individual calls; empty in rows of older releases.
     pub calls: Vec<Call>,
@@ -263,7 +263,7 @@ impl Run {
         self.replays.0 < self.replays.1
     }
 
-    /// Whether the cost is the most that its calls may have cost, because a model did not report its usage.
+    /// Whether the cost is an upper bound, because a model did not report its usage.
     pub fn is_cost_at_most(&self) -> bool {
         self.calls.iter().any(|call| call.estimated && call.cost.is_some_and(|cost| cost > 0.0))
     }

@@ -1,4 +1,4 @@
-//! Agents: TOML files the daemon runs.
+//! Agents: definitions in TOML files, which the daemon runs by schedule.
 
 pub mod action;
 mod action_executor;

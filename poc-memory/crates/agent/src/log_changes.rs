@@ -29,7 +29,7 @@ pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> b
 pub(super) enum ChangeAuthor {
     /// Changes by anyone.
     Anyone,
-    /// Only changes by people: agents in a feedback loop then stop when their budgets are used up.
+    /// Only changes by people. Agents in a feedback loop then stop when their budgets are used up.
     People,
 }
 

@@ -224,7 +224,7 @@ fn add_keys(text: &mut String, table: &str, name: &str, defaults: &Table) {
     }
 }
 
-/// The value of a key that a new agent needs.
+/// The value of a required key in a new agent file.
 fn value(path: &str, name: &str) -> Option<String> {
     Some(match path {
         "description" => format!("\"What {name} is for, in a line\""),

@@ -1,4 +1,5 @@
-//! The permit layer: decides which actions of a reply may be applied. The model has no say in it.
+//! The permit layer: decides which actions of a reply may be applied, from the agent's file and the graph
+//! alone and independently of the model.
 
 mod permitted_action;
 mod record;
@@ -103,7 +104,7 @@ impl<'a> Permit<'a> {
     /// Decides about an action, and counts it if it is permitted.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The refusal, if the action may not be applied.
     pub fn check(&mut self, action: &Action) -> Verdict<PermitDecision> {
         let kind = action.kind();
         if !self.definition.execution.actions.contains(&kind) {
@@ -203,7 +204,7 @@ impl<'a> Permit<'a> {
                 let why = format!("its source {} is not {}", handle.name, self.targets_in_words());
                 return Err(RefusalReason::OutOfScope.because(why));
             }
-            // A note cannot be derived from a note of which only the key is known.
+            // A note cannot be derived from a note of which the prompt shows only the key.
             if handle.shown == PromptExtent::Named {
                 let why = format!("the prompt does not show the text of its source {}", handle.name);
                 return Err(RefusalReason::OutOfScope.because(why));
@@ -252,7 +253,7 @@ impl<'a> Permit<'a> {
             }
             (true, true) => {
                 let (was, id) = (&old.node, old.node.id);
-                // Empty fields keep the old value.
+                // Empty fields of the reply keep the old value.
                 let kept = |text: &str, was: &str| {
                     if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
                 };
@@ -262,7 +263,7 @@ impl<'a> Permit<'a> {
                 if let Some(renaming) = PermittedAction::renaming(was, &draft) {
                     return check_short_key(action.key.trim()).map(|()| renaming);
                 }
-                // The source of a chunk is its place in a message, which belongs to that chunk only.
+                // The source of a chunk is its position in a message, so another note must not inherit it.
                 let source =
                     was.source.clone().filter(|source| ChunkRef::from_source(Some(source)).is_none());
                 let draft = Draft {

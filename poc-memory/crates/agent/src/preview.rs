@@ -1,4 +1,4 @@
-//! What a permitted action would change, before it is applied.
+//! Previews the changes of a permitted action before it is applied.
 
 use super::permit::{PermittedAction, rounded_strength};
 use poc_graph::error::Result;

@@ -11,7 +11,7 @@ pub use fence::{Fence, with_neutral_fence};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 
-/// Characters that count as one token.
+/// Number of characters that count as one token in estimates.
 const CHARS_PER_TOKEN: usize = 4;
 
 /// A rendered prompt.
@@ -55,7 +55,7 @@ pub fn render(
         let mut fewer = false;
         if definition.prompt.drop_tail {
             let kept = fitting(memory, definition, selection, &fence, tokens - limit);
-            // Perhaps only the candidates are too much text: drop them first.
+            // The candidates alone may be too long, so they are dropped first.
             fewer = kept == 0 && selection.drop_candidates();
             if !fewer && (kept > 0 || selection.chosen().count() > 1) {
                 selection.truncate(kept.max(1));
@@ -84,9 +84,9 @@ fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARS_PER_TOKEN)
 }
 
-/// The estimated tokens that a context leaves for the prompt: a quarter is reserved for the reply, and the schema is
-/// subtracted.
-/// The estimate may be a third too low, because texts with many names and numbers have more tokens.
+/// The estimated tokens that a context leaves for the prompt: a quarter is reserved for the reply, and the
+/// schema is subtracted. The estimate allows for a third more tokens than estimated, because texts with many
+/// names and numbers have more.
 fn prompt_tokens_left(context: usize, definition: &Definition) -> usize {
     let schema = tokens(&action::schema(&definition.execution.actions).to_string());
     (context - context / 4).saturating_sub(schema) / 4 * 3

@@ -1,6 +1,6 @@
-//! Proposals: permitted actions that wait for a person's decision. They are stored apart from run rows, of
-//! which only the newest stay, and complete, so that they can be applied after the agent's file has changed.
-//! Decided proposals are deleted; the run's row records the decision.
+//! Proposals: permitted actions that wait for a person's decision. They are stored separately from the rows
+//! of runs, of which only the newest are kept. They are stored complete, so that they can be applied after
+//! the agent's file has changed. Decided proposals are deleted; the run's row records the decision.
 
 use super::permit::PermittedAction;
 use poc_graph::error::{Error, Result};
@@ -29,7 +29,7 @@ pub struct Proposal {
     pub permitted: PermittedAction,
     /// The nodes it names, with the versions that were read.
     pub versions: Vec<(NodeId, u32)>,
-    /// Index of the superseding action whose part this is; both are applied or neither.
+    /// Index of the superseding action that this action is a part of. Either both are applied or neither.
     pub part_of: Option<u16>,
     /// Filters of the agent's file: a node that matches one at approval is not superseded.
     pub protect: Vec<String>,

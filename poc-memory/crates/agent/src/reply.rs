@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Maximum number of actions in a reply that are read; the rest are counted.
 const MAX_ENTRIES: usize = 1000;
 
-/// Maximum problems listed in a correction turn; the rest are counted.
+/// Maximum number of problems listed in a correction turn; the rest are counted.
 const MAX_PROBLEMS: usize = 20;
 
 /// Maximum characters kept of a model's texts other than note bodies: they are stored in rows and edges.
@@ -37,7 +37,8 @@ pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<
     if let Some(secret) = &reply.secret {
         match secret.is_generated() {
             true => secret.redact_strings(&mut value),
-            // An action may name a note with a word that somebody took for a key.
+            // An action may contain a word that is also a short API key, so only generated keys are removed
+            // from actions.
             false => value.get_mut("notes").into_iter().for_each(|notes| secret.redact_strings(notes)),
         }
     }
@@ -121,7 +122,8 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<S
                             *reason = short(reason);
                             answer.actions.push(action);
                         }
-                        // It is refused anyway, so a malformed entry needs no correction.
+                        // An action that is not permitted is refused anyway, so a malformed entry needs no
+                        // correction.
                         Err(_) if !permitted.contains(&kind) => answer.actions.push(Action::blank(kind)),
                         Err(DecodeError { path, message }) => {
                             let path = if path.is_empty() { path } else { format!(".{path}") };

@@ -78,7 +78,8 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
     })
 }
 
-/// A replacement that only changes the key as a renaming: earlier releases proposed it as a new note.
+/// Converts a replacement that only changes the key to a renaming, because earlier releases proposed
+/// renamings as new notes.
 fn as_renaming(memory: &Memory, permitted: PermittedAction) -> Result<PermittedAction> {
     let PermittedAction::Rewrite { old, draft } = &permitted else { return Ok(permitted) };
     let renaming = memory.store.node(*old)?.and_then(|node| PermittedAction::renaming(&node, draft));
@@ -108,7 +109,8 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     })
 }
 
-/// The rejected proposals of one agent or all agents whose rows of runs are stored, oldest run first, as [`rejected_of`].
+/// The rejected proposals of one agent or all agents whose rows of runs are stored, oldest run first, as
+/// [`rejected_of`].
 pub fn rejected(memory: &Memory, agent: Option<&str>) -> Result<Vec<(Proposal, Option<String>)>> {
     let mut found = Vec::new();
     for row in ledger::rows(memory, agent, usize::MAX)?.into_iter().rev() {
@@ -178,7 +180,7 @@ fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Pro
     select(proposals(memory, Some(run))?, only, "has no open proposal")
 }
 
-/// The selected ones of a run's proposals, in order. `otherwise` says what is wrong with another number.
+/// The selected proposals of a run, in order. `otherwise` is the message for a number without a proposal.
 fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec<Proposal>> {
     if let Some(unknown) = only.iter().find(|wanted| !proposals.iter().any(|one| one.number() == **wanted)) {
         let numbers: Vec<String> = proposals.iter().map(|one| one.number().to_string()).collect();
@@ -191,7 +193,7 @@ fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec
         .map(Proposal::number)
         .filter(|number| only.is_empty() || only.contains(number))
         .collect();
-    // A replacement and its parts are decided together, whichever is named.
+    // A replacement and its parts are decided together, whichever of them is selected.
     let whole = |one: &Proposal| one.part_of.unwrap_or(one.index);
     let wholes: Vec<u16> = proposals.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
     Ok(proposals.into_iter().filter(|one| wholes.contains(&whole(one))).collect())

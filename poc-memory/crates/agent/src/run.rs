@@ -47,9 +47,9 @@ pub struct RunOptions {
 /// Runs an agent with the models of its definition. Every outcome writes a row, which is returned.
 ///
 /// # Errors
-/// `not_found` when the target does not exist, `conflict` when the slot was already claimed or the row was
-/// ended by another process in the meantime, `internal` when a defect ended the run, and the store's errors.
-/// In these cases nothing was applied, and a claimed row ends as failed.
+/// `not_found` when the target does not exist, `conflict` when the slot was already claimed or another
+/// process ended the row in the meantime, `internal` when a panic ended the run, and the store's errors.
+/// Nothing is applied then, and a claimed row ends as failed.
 pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &RunOptions) -> Result<Run> {
     let models = models(memory, definition, options);
     let models: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
@@ -110,7 +110,7 @@ pub fn run_among(
     let unattended = trigger != Trigger::Manual;
     let call_in_progress = RefCell::default();
     let attempt = RunAttempt { memory, definition, models, unattended, scope, options, call_in_progress };
-    // A row that is never ended would block its agent in this process.
+    // A panic is caught, because a row that is never ended would block its agent in this process.
     let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(&mut row)));
     let ended = ended.unwrap_or_else(|panic| {
         attempt.call_in_progress.take().into_iter().for_each(|call| row.add_call(call));
@@ -138,7 +138,7 @@ pub(super) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }
 
-/// A claimed run and what it works with.
+/// A claimed run with its inputs.
 struct RunAttempt<'a> {
     memory: &'a Memory,
     definition: &'a Definition,

@@ -1,5 +1,6 @@
-//! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing in between, and runs
-//! slots when they are due. The time is an argument; threads and waiting are left to the daemon.
+//! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing
+//! in between, and runs slots when they are due. The time is an argument; threads and waiting are left to the
+//! daemon.
 
 use super::batches::SlotBatches;
 use super::consolidation::{self, ScheduledConsolidation};
@@ -20,7 +21,7 @@ mod consolidation_run;
 
 use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
 
-/// Delay before an agent is polled again whose ledger could not be read.
+/// Delay before the next poll of an agent whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
 
 /// A slot, rerun or set of changes that is to be run.
@@ -30,7 +31,7 @@ pub struct Slot {
     pub agent: String,
     /// The trigger of the run.
     pub trigger: Trigger,
-    /// Whether it is caught up late.
+    /// Whether the slot is caught up after its time.
     pub late: bool,
 }
 
@@ -41,7 +42,7 @@ pub struct Scheduler {
     last_poll: Timestamp,
     next: BTreeMap<String, Timestamp>,
     changes: ChangeWatcher,
-    /// Catch-up slots that are delayed, with the time until which.
+    /// Delayed catch-up slots, with the time at which each may start.
     delayed: BTreeMap<String, (Timestamp, Slot)>,
 }
 
@@ -65,7 +66,7 @@ impl Scheduler {
         pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
         if tick.now < self.last_poll {
-            // Their delay refers to a time that is now far ahead.
+            // The clock went back, so the delays refer to times that are now far ahead.
             self.delayed.clear();
         }
         let spread = memory.config.agents.catch_up_spread;
@@ -162,7 +163,7 @@ impl Scheduler {
         outcomes
     }
 
-    /// Tells the scheduler that a slot has ended, so that the agent is polled again.
+    /// Records that a slot has ended, so that the agent is polled again.
     pub fn slot_ended(&mut self, agent: &str) {
         self.next.insert(agent.to_owned(), self.last_poll);
         self.changes.note_change(self.last_poll);
@@ -249,8 +250,9 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
     Ok(first)
 }
 
-/// Runs a slot with the current definition of its agent, for the tenant whose turn it is. If something blocks it by now, or it fails before
-/// the run has a row, a row is written instead. `None` when the slot already has a row or has to wait.
+/// Runs a slot with the current definition of its agent, for the tenant whose turn it is. If something blocks
+/// it by now, or it fails before the run has a row, a row is written instead. `None` when the slot already
+/// has a row or has to wait.
 ///
 /// # Errors
 /// Those of [`run::run`], and the store's.
@@ -289,12 +291,13 @@ pub fn run_slot(
     };
     match ran {
         Ok(row) => Ok(Some(row)),
-        // Another claim was first: of changes, which can be handled afterwards, or of another daemon over the same log.
+        // Another claim came first. The changes can be handled after that run, or another daemon with the
+        // same log runs the slot.
         Err(error) if error.code == Code::Conflict && (by_changes || memory.store.shared_log().is_some()) => {
             tracing::info!(agent, "not run, or its result was discarded: {error}");
             Ok(None)
         }
-        // Nothing can be recorded: the slot or the changes stay due.
+        // Nothing can be recorded, so the slot or the changes stay due.
         Err(error) if error.code == Code::Unavailable && memory.store.shared_log().is_some() => Err(error),
         Err(error) => {
             // A run that was claimed has already ended its own row.

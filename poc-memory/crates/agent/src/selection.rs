@@ -87,11 +87,11 @@ impl Handle {
 /// Two similar selected nodes.
 #[derive(Clone, Debug)]
 pub struct HandlePair {
-    /// One handle.
+    /// Handle of the first node.
     pub a: String,
-    /// The other.
+    /// Handle of the second node.
     pub b: String,
-    /// 0–1.
+    /// Similarity of the two nodes, 0–1.
     pub similarity: f64,
 }
 

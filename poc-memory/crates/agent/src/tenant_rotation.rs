@@ -1,5 +1,5 @@
-//! Which tenant a run of an agent works for. A slot belongs to the agent; its batches visit the tenants round-robin,
-//! so that one with many notes does not delay the others.
+//! Determines the tenant that a run of an agent works for. A slot belongs to the agent; its batches visit the
+//! tenants round-robin, so that a tenant with many notes does not delay the others.
 
 use super::ledger::{self, Status};
 use super::{Definition, selection};

@@ -1,8 +1,8 @@
 //! Runs the `[[tests]]` of an agent: its pipeline, prompt and permit on a fixture of notes and a recorded
 //! reply, in a temporary memory.
 //!
-//! Tests are isolated: clock and random source are fixed, the configuration is the default (except for note
-//! types), and the model is the recorded reply, whichever model the agent names.
+//! Tests are isolated: clock and random source are fixed, the configuration is the default one (except for
+//! note types), and the recorded reply takes the place of any model that the agent names.
 
 mod difference;
 mod fixture;

@@ -1,4 +1,4 @@
-//! Stories about agents: from a file to a changed graph and back.
+//! End-to-end tests of agents: from a file to a changed graph and its undo.
 
 mod action_groups;
 mod agent_tests;

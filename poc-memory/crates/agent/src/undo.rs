@@ -1,4 +1,4 @@
-//! Undo of a run: reverts its writes in reverse order, one action at a time. And the undo of an undo.
+//! Undo of a run, which reverts its writes in reverse order, one action at a time; and undo of such an undo.
 
 use super::ledger::{self, ActionRecord, ActionState, Run, Status};
 use super::{action_group, apply};
@@ -12,16 +12,16 @@ use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The op that transactions of undos have as their cause.
+/// The op in the cause of transactions that undo runs.
 const UNDO: &str = "agent undo";
 
-/// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first
-/// is 1). Every record they wrote is restored, unless it was changed since; such an action stays and is reported.
-/// Learning from use is not such a change: a weight keeps it and loses only the change by the run, and edges
-/// between notes recalled together do not protect a note of the run. When no action is left, replayed notes
-/// return to their earlier interval, too. This is reported only when nothing else was undone, or when a note
-/// was replayed again since and stays. Visits stay: the agent has seen the nodes. Proposals that a person had approved
-/// wait for a decision again.
+/// Undoes a run, including its approved proposals: all actions, or those with the given numbers (the first is
+/// 1). Every record that they wrote is restored. An action whose records were changed since is kept and
+/// reported. Learning from use does not count as such a change: a weight keeps what was learned and loses
+/// only the change by the run, and learned edges do not prevent the deletion of a note that the run created.
+/// When no action is left, replayed notes return to their earlier interval, too. This is reported only when
+/// nothing else was undone, or when a note was replayed again since and stays. Visits stay: the agent has
+/// seen the nodes. Proposals that a person had approved wait for a decision again.
 ///
 /// # Errors
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
@@ -43,7 +43,8 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
     undo_meant(memory, run, is_meant, with_replays)
 }
 
-/// Undoes the actions that are meant, and the replays if `with_replays` says so of the row afterwards.
+/// Undoes the actions for which `is_meant` returns true, and the replays if `with_replays` returns true for
+/// the resulting row.
 fn undo_meant(
     memory: &Memory,
     run: &Run,
@@ -84,15 +85,15 @@ fn undo_meant(
     Ok(Undone { seq: is_undone.then_some(committed.seq), items })
 }
 
-/// The transactions of a run of which something is left: an action is as one of them has left it, or the replays of the
-/// run's own are not taken back.
+/// The transactions of a run that still have an effect: an action is in the state that the transaction left,
+/// or the run's replays are not undone.
 fn standing(run: &Run) -> BTreeSet<u64> {
     let replayed = run.seq.filter(|_| run.has_replayed());
     let changed = run.actions.iter().filter(|action| is_changed(action));
     changed.filter_map(|action| action.seq).chain(replayed).collect()
 }
 
-/// Records the transactions of which something was left before, and nothing is left of the run's row now.
+/// Records the transactions that had an effect before the undo and have none now.
 fn set_undoes(tx: &mut Transaction<'_>, before: &BTreeSet<u64>, row: &Run) {
     for seq in before.difference(&standing(row)) {
         tx.set_undoes(*seq);
@@ -104,7 +105,8 @@ fn set_undoes(tx: &mut Transaction<'_>, before: &BTreeSet<u64>, row: &Run) {
 /// keep the interval that the undo has given them.
 ///
 /// # Errors
-/// Those of [`poc_notes::undo::undo`]; `conflict` when no action of a run is as that change has left it.
+/// Those of [`poc_notes::undo::undo`]; `conflict` when no action of the run is in the state that this change
+/// left.
 pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
     // A person of the default tenant undoes the runs of all tenants.
     let cause = memory.store.transaction_of_any_tenant(seq)?.map(|txn| txn.cause);
@@ -115,7 +117,7 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
         Code::NotFound => Error::not_found(format!("the run of change {seq} is no longer stored")),
         _ => error,
     })?;
-    // Rows of earlier releases name the transaction that applied what was undone.
+    // Rows of earlier releases record the transaction that applied an action, also after its undo.
     if op == UNDO && run.actions.iter().any(|action| is_undone_by(action, seq)) {
         return redo(memory, &run, seq);
     }
@@ -130,14 +132,14 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
 }
 
-/// The transactions by which actions of a run are applied that were first applied by the transaction `seq`: itself, and
+/// The transactions that applied the actions of transaction `seq` of a run: that transaction itself, and
 /// those that undid an undo of it.
 fn applied_again(memory: &Memory, run: &Run, seq: u64) -> Result<BTreeSet<u64>> {
     let memory = memory.of(&run.tenant);
     let mut applied = BTreeSet::from([seq]);
     let later: BTreeSet<u64> = run.actions.iter().filter_map(|action| action.seq).collect();
     for of in later {
-        // What it undid, what that undid, and so on: every second one applied the actions.
+        // Follows the chain of undos back; every second transaction in it applied the actions.
         let (mut last, mut is_undo) = (of, false);
         while last > seq {
             let Some(txn) = memory.store.transaction(last)? else { break };
@@ -153,7 +155,7 @@ fn applied_again(memory: &Memory, run: &Run, seq: u64) -> Result<BTreeSet<u64>> 
     Ok(applied)
 }
 
-/// Whether an action is as the undo with this number has left it.
+/// Whether an action is in the state that the undo with this number left.
 fn is_undone_by(action: &ActionRecord, seq: u64) -> bool {
     action.seq == Some(seq) && matches!(action.state, ActionState::Undone | ActionState::Proposed)
 }
@@ -195,9 +197,9 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
     Ok(Undone { seq: any_done(&items).then_some(committed.seq), items })
 }
 
-/// Restores what was there before each of the actions that are meant, the latest first, because later writes may depend
-/// on earlier ones. Those whose records were changed since stay as they are; the others get the new state, or wait for a
-/// decision again if they were approved proposals.
+/// Restores the records before each selected action, the latest action first, because later writes may depend
+/// on earlier ones. Actions whose records were changed since are kept; the others get the new state, or wait
+/// for a decision again if they were approved proposals.
 fn swap(
     memory: &Memory,
     tx: &mut Transaction<'_>,
@@ -262,8 +264,8 @@ pub fn undo_since(memory: &Memory, since: Timestamp, agent: Option<&str>) -> Res
     Ok(undone)
 }
 
-/// Restores the replay intervals of notes and keeps what was learned from use since. Returns how many were
-/// replayed again since and stay.
+/// Restores the replay intervals of notes and keeps what was learned from use since. Returns the number of
+/// notes that were replayed again since and keep their intervals.
 fn replay_back(tx: &mut Transaction<'_>, moved: &[Write]) -> Result<usize> {
     let mut kept = 0;
     for write in moved {
@@ -292,7 +294,7 @@ fn check(run: &Run, only: &[u16]) -> Result<()> {
         .field("only"))
 }
 
-/// The numbers of the actions of a run that are meant.
+/// The numbers of the selected actions of a run.
 fn numbers(run: &Run, is_meant: impl Fn(&ActionRecord) -> bool) -> Vec<u16> {
     let meant = (0..).zip(&run.actions).filter(|(_, action)| is_meant(action));
     meant.filter_map(|(at, _)| number(at)).collect()
@@ -303,8 +305,8 @@ fn number(at: usize) -> Option<u16> {
     u16::try_from(at + 1).ok()
 }
 
-/// Lowers the version of a visit that refers to a version the run created: the next edit gets the same number
-/// again and must not count as seen.
+/// Lowers the version of a visit that refers to a version which the run created: the next edit gets the same
+/// version number and must not count as seen.
 fn forget_version(tx: &mut Transaction<'_>, agent: &str, id: NodeId) -> Result<()> {
     let (Some(node), Some(visit)) = (tx.node(id)?, tx.visit(agent, id)?) else { return Ok(()) };
     if visit.version <= node.version {

@@ -1,6 +1,7 @@
-//! The record of an agent as a writer: how much of its reply the texts of the notes support, and how many of its earlier
-//! links were undone. A model that links everything to everything, or cites notes that do not say what it states, has a
-//! poor record: its links are weak, and facts that no source supports are refused.
+//! The record of an agent as a writer: how much of its reply the texts of the notes support, and how many of
+//! its earlier links were undone. A model that links everything to everything, or that cites notes which do
+//! not support its statements, has a poor record. Its links are weakened, and facts that no source supports
+//! are refused.
 
 use super::action::{Action, Insert};
 use super::definition::{ActionKind, Definition};
@@ -14,17 +15,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Prior count of good links or facts, so that a single bad one does not decide.
 const PRIOR: f64 = 3.0;
 
-/// From this share of supported links or facts on, a record is good. A link between notes that use different words for
-/// the same thing is not supported, so a good agent does not reach 1.
+/// Minimum share of supported links or facts of a good record. A link between notes that use different words
+/// for the same thing counts as unsupported, so a good agent does not reach 1.
 const SUPPORTED: f64 = 0.5;
 
 /// Links are refused when their strength factor is below this.
 const MIN_FACTOR: f64 = 0.5;
 
-/// How many runs of an agent are examined for links that were undone.
+/// Number of runs of an agent that are examined for undone links.
 const RUNS: usize = 50;
 
-/// A word supports a fact if at most one note in this many contains it.
+/// A word supports a fact if at most one in this many notes contains it.
 const UNCOMMON: usize = 20;
 
 /// How many actions of one kind are supported, and how many are not.
@@ -44,7 +45,7 @@ impl Support {
     }
 }
 
-/// What is known about the links and facts of a reply before they are applied.
+/// The support for the links and facts of a reply, determined before they are applied.
 pub(super) struct WriterRecord {
     /// The links of the reply between notes of the prompt; those whose notes have a rare word in common are supported.
     links: Support,
@@ -56,9 +57,9 @@ pub(super) struct WriterRecord {
 }
 
 impl WriterRecord {
-    /// The record of an agent with the actions of a reply. New notes with sources are supported by a source that has an
-    /// uncommon word in common with them. Actions that are marked are parts of a note that the reply splits, and are not
-    /// examined.
+    /// The record of an agent with the actions of a reply. New notes with sources are supported by a source
+    /// that has an uncommon word in common with them. Actions that are marked are parts of a note that the
+    /// reply splits, and are not examined.
     ///
     /// # Errors
     /// The store's.
@@ -69,7 +70,7 @@ impl WriterRecord {
         actions: &[(&Action, bool)],
     ) -> Result<WriterRecord> {
         let notes = memory.store.view().live_count();
-        // As many as may share a name that search follows.
+        // The same limit as for the names that retrieval follows from one note to another.
         let rare = memory.config.retrieve.scores.shared_by.min((notes / 10).max(2));
         let uncommon = (notes / UNCOMMON).max(rare);
         let mut words = NoteWords { memory, selection, max: uncommon, of: BTreeMap::new() };

@@ -1,8 +1,8 @@
 //! The Messages API of Anthropic (<https://platform.claude.com/docs/en/api/messages>).
 //!
-//! The reply's schema is enforced natively, as the output format. Models and gateways without that feature get it as
-//! the input schema of a tool that they must use, and models that cannot be forced to use a tool (those with extended
-//! thinking) as that of an optional tool.
+//! The provider enforces the schema of the reply as its output format. Models and gateways without that
+//! feature get the schema as the input of a tool that they must use. Models that cannot be forced to use a
+//! tool (those with extended thinking) get it as the input of an optional tool.
 
 use super::conversation::{has_required_fields, max_reply_tokens, messages, schema_instruction};
 use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature};
@@ -34,7 +34,7 @@ pub(super) struct Anthropic {
 /// How the request asks for a reply that matches the schema, the strictest mode first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SchemaMode {
-    /// The output format has the schema.
+    /// The schema is the output format.
     Native,
     /// The schema is the input of a tool that must be used.
     ForcedTool,
@@ -152,7 +152,7 @@ impl Anthropic {
         };
         let text: Vec<&str> = of_type("text").filter_map(|block| block.get("text")?.as_str()).collect();
         let text = text.join("\n");
-        // A response without usage counts as its upper bound.
+        // A response without usage is counted at its maximum cost.
         let reported = usage(answer).map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ));
         let spent = vec![reported.unwrap_or_else(max_cost)];
         let failed = |error| Err(CallFailure { error, spent: spent.clone() });

@@ -41,7 +41,7 @@ impl Key {
     /// The key of a provider, or `None` when its settings name no key. The variable takes precedence over the file.
     ///
     /// # Errors
-    /// What to do, as a phrase, when the settings name a key that is missing or malformed.
+    /// A hint how to fix it, as a phrase, when the settings name a key that is missing or malformed.
     pub(super) fn find(
         provider: &ProviderConfig,
         environment: Environment<'_>,

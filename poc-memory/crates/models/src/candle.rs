@@ -39,7 +39,7 @@ pub(super) struct Candle {
     temperature: f64,
     threads: usize,
     max_tokens: usize,
-    /// Allows one call at a time, because the network has one key-value cache.
+    /// Allows one call at a time, because the network has only one key-value cache.
     semaphore: Arc<PrioritySemaphore>,
     loaded: Mutex<Option<LoadedModel>>,
 }
@@ -175,7 +175,7 @@ impl Candle {
 
 impl Model for Candle {
     fn context(&self) -> Option<usize> {
-        // The file says how much the model can read; reading its head takes a moment.
+        // The context length is in the header of the file, which can be read quickly.
         let head = Gguf::open(&self.file, &Deadline::never()).ok()?;
         Some(head.context().min(self.model.context.unwrap_or(usize::MAX)))
     }

@@ -1,9 +1,9 @@
 //! A program as a model: the prompt on its standard input, the reply on its standard output.
 //!
-//! The program runs in an empty folder and in its own process group. The whole group is killed at the deadline, on
-//! cancellation, and when the program itself has ended. If this process is killed, the next one kills the program
-//! (`child_process.rs`). The program gets a few usual environment variables and those that the settings name, so it
-//! does not see the keys of other providers.
+//! The program runs in an empty folder and in its own process group. The whole group is killed at the
+//! deadline, on cancellation, and when the program itself has ended. If this process is killed, the next one
+//! kills the program (`child_process.rs`). The program gets a few common environment variables and those that
+//! the settings name, so it does not see the keys of other providers.
 
 mod envelope;
 mod pipe;
@@ -28,16 +28,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Bytes of the end of standard error that are kept.
+/// Number of bytes at the end of standard error that are kept.
 const STDERR_TAIL: usize = 8192;
-/// Characters of the program's output that a message shows.
+/// Maximum number of characters of the program's output in a message.
 const MESSAGE_CHARS: usize = 500;
-/// Variables that every program gets when they are set.
+/// Environment variables that every program inherits if they are set.
 const INHERITED_VARIABLES: [&str; 9] =
     ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
-/// The environment variable that tells the program, and what it starts, which agent calls it.
+/// The environment variable with the name of the calling agent, for the program and its child processes.
 pub const AGENT_VARIABLE: &str = "POC_MEMORY_AGENT";
-/// How long to wait for the pipes of a program that has ended to close.
+/// How long to wait for the pipes to close after the program has ended.
 const PIPE_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The provider `command`.
@@ -175,14 +175,14 @@ impl CommandModel {
         })
     }
 
-    /// The reply or failure that the program's output means, and how many responses were lost.
+    /// Interprets the output of the program: the reply or failure, and the number of lost responses.
     fn read(
         &self,
         status: Option<ExitStatus>,
         running: &RunningProgram,
         request: &Request<'_>,
     ) -> (Result<Reply, CallFailure>, u32) {
-        // Pipes that a grandchild keeps open are not waited for any longer.
+        // Pipes that a grandchild keeps open must not delay the call any longer.
         request.cancellation.wait(PIPE_CLOSE_TIMEOUT, || {
             (running.output.is_closed() && running.errors.is_closed()).then_some(())
         });
@@ -204,7 +204,7 @@ impl CommandModel {
             return (Err(CallFailure { error, spent }), 0);
         }
         let spent = envelope::spent(&output);
-        // Output without usage counts as its upper bound.
+        // Output without usage is counted at its maximum cost.
         let max_cost = || upper_bound(&self.model, &self.calls, request);
         let spent = vec![spent.unwrap_or_else(max_cost)];
         let outcome = match envelope::read(&output) {
@@ -219,7 +219,7 @@ impl CommandModel {
         (outcome, 0)
     }
 
-    /// The error that a program's message means. The messages of `claude` are known
+    /// Maps a message of the program to an error. The messages of `claude` are known
     /// (<https://code.claude.com/docs/en/errors>); others mean that the provider is down.
     fn classify(&self, how: &str, output: &str) -> CallError {
         let output = self.key.as_ref().map_or_else(|| output.to_owned(), |key| key.secret().redact(output));

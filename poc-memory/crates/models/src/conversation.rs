@@ -63,12 +63,12 @@ pub(super) fn prompt_bytes(request: &Request<'_>) -> usize {
     request.system.len() + request.prompt.len() + corrections + request.schema.to_string().len()
 }
 
-/// An estimate of the tokens of the prompt, at four bytes a token.
+/// Estimated number of tokens of the prompt, at four bytes per token.
 pub(super) fn estimated_tokens(request: &Request<'_>) -> usize {
     prompt_bytes(request) / 4
 }
 
-/// Maximum number of tokens that the reply may have: `calls.max-output-tokens`, or what the context leaves.
+/// Maximum number of tokens of the reply: `calls.max-output-tokens`, or less if the context has less room.
 pub(super) fn max_reply_tokens(
     model: &poc_config::ModelConfig,
     calls: &poc_config::CallsConfig,

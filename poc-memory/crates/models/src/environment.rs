@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Reads an environment variable; an unset and an empty one are the same.
+/// Reads an environment variable. An empty variable counts as unset.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Reads an environment variable, from any thread.

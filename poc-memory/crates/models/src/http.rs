@@ -1,4 +1,5 @@
-//! Calls of a provider over HTTP: bounded in time and size, without redirects, retried when that can help.
+//! Calls to a provider over HTTP: bounded in time and size, without redirects, and retried when a retry may
+//! succeed.
 
 mod exchange;
 mod failure;
@@ -21,7 +22,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Waits between two attempts; true when the time passed and nothing stopped the call.
+/// Waits between two attempts; returns true when the time has passed, false when the call was cancelled.
 type Wait = Box<dyn Fn(Duration, &CancellationToken) -> bool + Send + Sync>;
 
 /// A provider reached over HTTP.
@@ -121,7 +122,7 @@ impl Http {
         key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
-    /// The key, which the server may send back.
+    /// The key, which the server may echo.
     pub(super) fn secret(&self) -> Option<&Secret> {
         self.key.as_ref().map(Key::secret)
     }
@@ -148,7 +149,8 @@ impl Http {
         request: &Request<'_>,
         progress: &Progress,
     ) -> Result<Value, HttpError> {
-        // A call that repeats its request in another form gets no additional attempts: each lost one may be charged.
+        // A call that repeats its request in another form gets no additional attempts, because each lost
+        // attempt may be charged.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
         let asked = format!("`{}` requested a pause", self.provider);
         if !request.attended {
@@ -159,7 +161,8 @@ impl Http {
                 AttemptError::Transient(failure) => failure,
                 AttemptError::Final(failure) => return Err(failure),
             };
-            // Servers send days when a quota is used up, which a payment ends earlier.
+            // Servers send `retry-after` values of days when a quota is used up, but a payment can end that
+            // earlier.
             let wanted = failure.retry_after.map(|time| time.min(self.calls.leave_alone.std()));
             if let Some(time) = wanted {
                 self.retry_after.extend(time);
@@ -198,8 +201,9 @@ impl Http {
         if (self.wait)(delay, request.cancellation) { Ok(()) } else { Err(CallError::Stopped.into()) }
     }
 
-    /// Sends one request without retries, to check that the server can be reached and takes the key. Returns the
-    /// body as JSON, or `None` for servers that have no such address (404, 405) or whose body is not JSON or too long.
+    /// Sends one request without retries, to check that the server can be reached and takes the key. Returns
+    /// the body as JSON; `None` if the server does not have the address (404, 405) or if the body is too long
+    /// or not JSON.
     pub(super) fn probe(&self, message: &HttpRequest, timeout: Span) -> Result<Option<Value>, CallError> {
         let failure = match exchange(message, &self.calls, timeout.std(), &CancellationToken::new()) {
             Ok(HttpResponse { status: 200..=299, body, .. }) => return Ok(serde_json::from_slice(&body).ok()),
@@ -248,7 +252,8 @@ impl Http {
             Ok(HttpResponse { status: 200..=299, body, .. }) => {
                 match serde_json::from_slice(&body) {
                     Ok(value) => Ok(value),
-                    // A gateway in front of an overloaded server may send such a page with the status of a success.
+                    // A gateway in front of an overloaded server may send an error page with a success
+                    // status.
                     Err(_) => Err(AttemptError::Transient(TransientFailure {
                         message: format!(
                             "`{}` answered at `{}` with {}; if this stays, check its `base-url`",

@@ -46,7 +46,7 @@ pub fn missing(config: &Config, name: &str) -> Option<String> {
     registry().missing(config, name)
 }
 
-/// What to do so that a provider has its key; `None` when it has one or needs none. Sends no request.
+/// How to set the missing key of a provider; `None` when it has one or needs none. Sends no request.
 pub fn missing_key(provider: &poc_config::ProviderConfig) -> Option<String> {
     Key::find(provider, &environment).err()
 }

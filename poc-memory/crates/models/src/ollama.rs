@@ -1,5 +1,5 @@
-//! Ollama's native API (<https://docs.ollama.com/api/chat>). Unlike its OpenAI-compatible API it takes the context
-//! length, without which it silently truncates long prompts.
+//! Ollama's native API (<https://docs.ollama.com/api/chat>). Unlike its OpenAI-compatible API, it accepts the
+//! context length; without it, Ollama silently truncates long prompts.
 
 use super::conversation::{estimated_tokens, max_reply_tokens, messages, strip_thinking};
 use super::http::{Http, HttpRequest, Progress, names};
@@ -9,8 +9,8 @@ use poc_graph::time::Span;
 use reqwest::Url;
 use serde_json::{Value, json};
 
-/// Without `context` in the settings, context lengths are multiples of this: the server reloads the model whenever the
-/// length changes.
+/// Without `context` in the settings, context lengths are rounded up to a multiple of this, because the
+/// server reloads the model whenever the length changes.
 const STEP: usize = 8192;
 
 /// The provider `ollama`.
@@ -64,13 +64,13 @@ impl Model for Ollama {
 }
 
 impl Ollama {
-    /// An address under the server's root, also when `base-url` is that of the OpenAI-compatible API (`…/v1`).
+    /// An address under the server's root, even if `base-url` is that of the OpenAI-compatible API (`…/v1`).
     fn url(&self, path: &str) -> Url {
         self.http.sibling_url("/v1", path)
     }
 
-    /// The context length in tokens, for prompt and reply: `context` of the settings, or what this call needs, with a third
-    /// more than the estimate of the prompt.
+    /// The context length in tokens for prompt and reply: `context` of the settings, or the length that this
+    /// call needs, with a third added to the estimate of the prompt.
     fn context(&self, request: &Request<'_>, room: usize) -> usize {
         let need = || (estimated_tokens(request) * 4 / 3 + room).next_multiple_of(STEP);
         self.model.context.unwrap_or_else(need)
@@ -105,7 +105,7 @@ impl Ollama {
             return Err(CallError::Down(format!("`{name}` sent no message: {reason}")).into());
         };
         let count = |field: &str| answer.get(field).and_then(Value::as_u64);
-        // Some versions do not count a prompt that is still in their cache.
+        // Some versions do not report the tokens of a prompt that is still in their cache.
         let usage = count("eval_count").map(|output| {
             let input = count("prompt_eval_count").unwrap_or(0);
             Usage { input, output, ..Usage::default() }

@@ -18,7 +18,7 @@ pub(super) struct OpenAi {
     calls: poc_config::CallsConfig,
     modes: &'static [SchemaMode],
     limits: &'static [Option<&'static str>],
-    /// What the server is known to support.
+    /// The request features that the server is known to support.
     dialect: Mutex<Dialect>,
 }
 
@@ -30,7 +30,7 @@ enum SchemaMode {
     Grammar,
     /// OpenAI's structured output, which enforces the schema.
     Schema,
-    /// JSON mode; llama.cpp and its derivatives enforce the schema that is beside the type.
+    /// JSON mode. llama.cpp and its derivatives enforce the schema that is sent with it.
     Object,
     /// Only the prompt describes the schema.
     Prompt,
@@ -46,7 +46,8 @@ const LLAMA_CPP_MODES: &[SchemaMode] =
 const OPENAI_LIMITS: &[Option<&str>] = &[Some("max_completion_tokens"), Some("max_tokens"), None];
 const COMMON_LIMITS: &[Option<&str>] = &[Some("max_tokens"), Some("max_completion_tokens"), None];
 
-/// Positions in the lists of modes and limit fields: what a server is known to support.
+/// The request features that a server is known to support, as indexes into the lists of modes and limit
+/// fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Dialect {
     mode: usize,
@@ -181,7 +182,7 @@ impl OpenAi {
             return Err(CallError::Down(format!("`{name}` sent no completion: {reason}")).into());
         };
         let text = |path: &str| choice.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        // A response without usage counts as its upper bound.
+        // A response without usage is counted at its maximum cost.
         let spent = usage(answer).map_or_else(max_cost, |usage| usage.spent(&self.model, 1.0, 1.0));
         let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         let refusal = text("/message/refusal");

@@ -1,8 +1,8 @@
 //! Recorded replies, for tests and demonstrations.
 //!
-//! The folder holds one file `AGENT.jsonl` per agent. Line 1 answers the first turn of every run,
-//! line 2 the first correction turn, and so on; the last line answers all turns after it. A line is
-//! one JSON value: a string is the text of the reply; of any other value, the line itself is the text.
+//! The folder holds one file `AGENT.jsonl` per agent. Line 1 answers the first turn of every run, line 2 the
+//! first correction turn, and so on; the last line answers all turns after it. A line is one JSON value. A
+//! string is the text of the reply; for any other value, the line itself is the text.
 
 use poc_agent::model::{CallError, CallFailure, Model, Reply, Request};
 use serde_json::Value;

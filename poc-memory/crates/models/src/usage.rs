@@ -1,4 +1,4 @@
-//! Token counts of responses, and what they cost.
+//! Token counts of responses, and their cost.
 
 use super::conversation::{max_reply_tokens, prompt_bytes};
 use poc_agent::model::{CallCost, CallFailure, Reply, Request};
@@ -8,11 +8,12 @@ use poc_agent::model::{CallCost, CallFailure, Reply, Request};
 /// (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
 const MAX_CACHE_WRITE_FACTOR: f64 = 1.25;
 
-/// Tokens that a provider adds to a prompt: roles, and the description of the output format.
+/// Upper bound of the tokens that a provider adds to a prompt for roles and the description of the output
+/// format.
 const FRAMING_TOKENS: u64 = 1000;
 
-/// The maximum cost of one response. Its counts are `None` when the model has no prices. No tokenizer produces
-/// more tokens than the text has bytes.
+/// The maximum cost of one response. Its counts are `None` when the model has no prices. The bound uses
+/// bytes, because no tokenizer produces more tokens than the text has bytes.
 pub(super) fn upper_bound(
     model: &poc_config::ModelConfig,
     calls: &poc_config::CallsConfig,
@@ -59,13 +60,13 @@ pub(super) fn add_lost_attempts(
 /// Token counts of one response by price.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usage {
-    /// Read, at the full input price.
+    /// Input tokens at the full input price.
     pub(super) input: u64,
-    /// Written to the provider's prompt cache.
+    /// Input tokens written to the provider's prompt cache.
     pub(super) cache_written: u64,
-    /// Read from the provider's prompt cache.
+    /// Input tokens read from the provider's prompt cache.
     pub(super) cache_read: u64,
-    /// Written by the model.
+    /// Output tokens of the model.
     pub(super) output: u64,
 }
 
@@ -80,8 +81,8 @@ impl Usage {
         }
     }
 
-    /// US dollars, or `None` when the model has no prices. When the settings name no prices of the prompt cache, `written`
-    /// and `read` are factors on the input price.
+    /// Cost in US dollars; `None` when the model has no prices. When the settings name no prices of the
+    /// prompt cache, `written` and `read` are factors on the input price.
     fn cost(&self, model: &poc_config::ModelConfig, written: f64, read: f64) -> Option<f64> {
         let (input, output) = (model.input_price?, model.output_price?);
         let written = model.cache_write_price.unwrap_or(input * written);

@@ -17,13 +17,13 @@ use std::borrow::Cow;
 
 /// A note of a batch that is being prepared, as the other notes of the batch see it.
 pub(super) struct BatchNote {
-    /// The id it will have.
+    /// The id that the note will have.
     pub id: NodeId,
-    /// Its title and body.
+    /// The title and body, as one text.
     pub text: String,
-    /// Its keywords.
+    /// The keywords, normalised.
     pub keywords: Vec<String>,
-    /// Its vectors.
+    /// The vectors of its parts.
     pub parts: Vec<Vec<f32>>,
 }
 
@@ -74,12 +74,12 @@ pub(super) fn find(
     Ok(groups.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The notes whose cosines are computed in one pass over the vector index.
+/// Number of new notes whose cosines are computed in one pass over the vector index.
 const GROUP: usize = 8;
 
-/// If more notes than this have a keyword and the vector index uses HNSW, a new note is compared only with those
-/// that got the keyword last, and with its candidates of similar meaning. A keyword on every note would otherwise
-/// make an insert as slow as a scan of all vectors.
+/// Maximum number of notes with a keyword that a new note is compared with when the vector index uses HNSW.
+/// Of a more frequent keyword, only the notes that got it last and the candidates of similar meaning are
+/// compared: a keyword on every note would otherwise make an insert as slow as a scan of all vectors.
 const KEYWORD_NOTES: usize = 1024;
 
 /// The notes of a batch, prepared for comparisons with each other.
@@ -87,7 +87,7 @@ struct Batch<'a> {
     notes: &'a [BatchNote],
     /// The parts of each note whose vectors are not zero.
     parts: Vec<Vec<MeasuredVector<'a>>>,
-    /// The digest of the words of each note.
+    /// The sketch of the words of each note.
     sketches: Vec<WordSketch>,
     /// The first position of each note.
     positions: FxHashMap<NodeId, usize>,
@@ -104,7 +104,7 @@ impl<'a> Batch<'a> {
         Batch { notes, parts: parts.collect(), sketches: sketches.collect(), positions: positions.collect() }
     }
 
-    /// The digest of the words of the first note with an id.
+    /// The sketch of the words of the first note with an id.
     fn sketch(&self, id: NodeId) -> Option<WordSketch> {
         self.sketches.get(*self.positions.get(&id)?).copied()
     }
@@ -134,18 +134,18 @@ struct NearNote<'a> {
     id: NodeId,
     cosine: f64,
     vector: NearVector<'a>,
-    /// Set if it is in the batch; otherwise it is in the index.
+    /// The note if it is in the batch; `None` if it is in the index.
     batch: Option<&'a BatchNote>,
 }
 
-/// Its part that is nearest.
+/// The part of a note that is nearest.
 #[derive(Clone, Copy)]
 enum NearVector<'a> {
     Batch(&'a [f32]),
     Indexed(u16),
 }
 
-/// What a new note is compared with.
+/// The notes that a new note is compared with.
 struct Candidates<'a> {
     memory: &'a Memory,
     view: &'a View,
@@ -193,7 +193,7 @@ impl Candidates<'_> {
         let threshold = self.memory.config.cosines()?.keyword;
         let k = self.memory.config.insert.keyword_edges;
         let mut edges: Vec<AutomaticEdge> = Vec::new();
-        // Notes of a project need not be about the same thing.
+        // Notes of one project may be about different subjects, so the label of a project makes no edge.
         let words = self.note.keywords.iter().filter(|word| project_name(word).is_none());
         for keyword in words {
             let shares =
@@ -218,7 +218,8 @@ impl Candidates<'_> {
         Ok(edges)
     }
 
-    /// Offers the indexed notes with a keyword; of a keyword on many notes, those of which one may be the nearest.
+    /// Offers the indexed notes with a keyword. Of a keyword on many notes, only those are offered that are
+    /// likely to be nearest.
     fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut Top<Ranked<()>>) {
         let has_keyword = |ix| self.view.is_live(ix) && self.view.keywords(ix).contains(&keyword);
         let shares = |id| self.is_indexed(id) && self.view.find(id).is_some_and(has_keyword);
@@ -270,7 +271,7 @@ impl Candidates<'_> {
                 Some(other) => self.batch.sketch(other.id),
                 None => memory.text.word_sketch(candidate.id),
             };
-            // Texts that only differ in digits are about different things, which cosines do not show.
+            // Texts that differ only in digits are about different things, but their cosine is close to 1.
             let is_no_lookalike = || -> Result<bool> {
                 if sketch.is_some_and(|sketch| !own_sketch.may_be_lookalike_of(&sketch)) {
                     return Ok(true);

@@ -7,7 +7,7 @@ use poc_graph::{cancellation, normal_key};
 use poc_store::Cause;
 use rustc_hash::FxHashSet;
 
-/// Bytes of text that close a chunk before it has its maximum number of notes.
+/// Number of bytes of text at which a chunk is closed even if it has fewer notes than the maximum.
 const BYTES: usize = 8 << 20;
 
 /// Stores notes in order; each may refer to those before it. `draft` turns a note into the draft to store.
@@ -57,7 +57,7 @@ pub fn insert_all<N>(
 #[derive(Default)]
 struct PendingNotes {
     keys: FxHashSet<String>,
-    /// Whether one of them supersedes a stored note.
+    /// Whether a pending note supersedes a stored note.
     retires: bool,
 }
 
@@ -70,7 +70,7 @@ impl PendingNotes {
     /// Whether a note may refer to a pending one, which must then be stored first.
     fn may_be_named_by(&self, made: &Result<Draft>) -> bool {
         match made {
-            // The key it names may have moved to another note.
+            // The key that the draft names may belong to another note after a pending supersession.
             Ok(draft) if draft.supersedes.is_some() => self.retires,
             Ok(draft) => {
                 let key = draft.key.as_ref().filter(|_| draft.update);

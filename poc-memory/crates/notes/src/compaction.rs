@@ -6,10 +6,11 @@ use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_store::{Compaction, CompactionCallbacks};
 
-/// A log or records are compacted when they are this many times what the records need.
+/// The log or the records are compacted when they are this many times as large as the contents of the
+/// records.
 const GROWN: u64 = 3;
 
-/// Smaller files are not compacted automatically. Bytes.
+/// Minimum size in bytes of files that are compacted automatically.
 const WORTH_COMPACTING: u64 = 32 << 20;
 
 /// The time before which the settings drop history; `None` when everything is kept.

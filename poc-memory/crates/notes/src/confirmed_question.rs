@@ -1,8 +1,9 @@
 //! Questions that a note was confirmed to answer.
 //!
-//! A confirmed question is a note of the type [`NodeType::QUESTION`] that is derived from the notes that answered
-//! it. Search compares later questions with it and passes a share of its score to these notes, but never returns it
-//! as a hit. It ends with its last note, like what an agent derived.
+//! A confirmed question is a note of the type [`NodeType::QUESTION`] that is derived from the notes that
+//! answered it. Search compares later questions with it and passes a share of its score to these notes, but
+//! never returns it as a hit. It is deleted or expires together with its last note, like a note that an agent
+//! derived.
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +17,10 @@ use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, Visibility, one_
 use poc_rank::reciprocal_rank::reciprocal_rank;
 use poc_store::Transaction;
 
-/// How many hits of a question count.
+/// Number of hits of a question that are considered.
 const DEPTH: usize = 10;
 
-/// The greatest length of a question in bytes.
+/// Maximum length of a question in bytes.
 pub const MAX_BYTES: usize = 2_000;
 
 /// A question that is checked and embedded, but not stored yet.
@@ -49,7 +50,7 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedQuestion> {
     }
     draft.node_type = Some(NodeType::QUESTION.into());
     let mut planned = insert_plan::plan(memory, &draft, now)?;
-    // A key made of the words of the question would be found by the same question.
+    // A key made of the words of the question would itself match the question.
     let digits: String = planned.node.content_hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     planned.node.key = format!("question-{digits}");
     let vectors = insert_plan::embed(memory, &[&planned.node])?.pop().unwrap_or_default();
@@ -93,7 +94,8 @@ pub fn apply(
     Ok(Some(id))
 }
 
-/// Takes back that a note answered a question, given by its text, key or id. The question is deleted with its last note.
+/// Withdraws a question, given by its text, key or id, from a note that answered it. The question is deleted
+/// when it has no note left.
 ///
 /// # Errors
 /// `not_found` if the note answered no such question, and those of the store.
@@ -114,7 +116,8 @@ pub fn withdraw(tx: &mut Transaction<'_>, question: &str, answer: NodeId) -> Res
 /// A question with the notes that answered it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfirmedQuestion {
-    /// The note of the question. Leave it out of a search for the question, which it would answer itself.
+    /// The note of the question. A search for the same question must leave it out, because it would lead to
+    /// the answers.
     pub id: NodeId,
     /// The question.
     pub text: String,

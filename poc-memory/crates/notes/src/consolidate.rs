@@ -17,20 +17,21 @@ use poc_rank::decay::edge_at;
 use poc_store::{Cause, Table, Transaction, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Number of changed records after which a transaction ends. A note with its dependent records, and an edge
-/// with its mirror, are never split.
+/// Number of changed records after which a transaction ends. A note and its dependent records, or an edge and
+/// its mirror, are always in the same transaction.
 const RECORDS_PER_TXN: usize = 100;
 
-/// What a consolidation did or would do.
+/// The result of a consolidation, or the forecast of a dry run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConsolidationReport {
-    /// Notes that expired.
+    /// Number of notes that expired.
     pub pruned_nodes: u64,
-    /// Notes permanently deleted after their retention time.
+    /// Number of notes that were permanently deleted after their retention time.
     pub deleted_nodes: u64,
-    /// Removed edges: those with a missing end, those of deleted notes, and learned edges below the floor.
+    /// Number of removed edges: those with a missing end, those of deleted notes, and learned edges below the
+    /// floor.
     pub removed_edges: u64,
-    /// Keywords that no live note has any more.
+    /// Number of keywords that no live note has any more.
     pub removed_keywords: u64,
 }
 
@@ -114,11 +115,11 @@ pub fn consolidate(
     Ok(report)
 }
 
-/// What a consolidation has to do.
+/// The changes that a consolidation will make.
 struct Plan {
     /// Live notes past their `expires`.
     to_expire: Vec<NodeId>,
-    /// Derived notes of agents without a live source, once the others have expired.
+    /// Derived notes of agents that have no live source left once `to_expire` has expired.
     ended: Vec<NodeId>,
     /// Notes past their retention time.
     to_delete: Vec<NodeId>,
@@ -277,9 +278,9 @@ impl Consolidation<'_> {
             if node.expires.is_none_or(|at| !is_past_retention(at, keep, now)) {
                 return Ok(());
             }
-            // Edges added since the others were removed.
+            // Edges that were added since the plan was made.
             report.removed_edges += tx.edges(*id)?.len() as u64;
-            // Notes that it was the last source of have expired before.
+            // Derived notes that end with it have expired already; the others become stale.
             derivation::source_changed(tx, *id, now)?;
             tx.delete_node(*id)?;
             report.deleted_nodes += 1;

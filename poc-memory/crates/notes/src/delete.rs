@@ -11,9 +11,9 @@ use poc_store::Transaction;
 pub struct DeleteReport {
     /// The deleted node.
     pub node: Node,
-    /// Number of its edges, which were deleted, too.
+    /// Number of its edges, which were deleted with it.
     pub edges: usize,
-    /// The notes that agents had derived from it alone, which were deleted, too.
+    /// The notes that agents had derived from it alone; they were deleted as well.
     pub derived: Vec<Node>,
 }
 

@@ -1,11 +1,11 @@
 //! Notes that were derived from others, such as facts and digests, and what happens to them when their sources
 //! change.
 //!
-//! A derived note has a `derived-from` edge to each of its sources. When the text of a source changes, or when a
-//! source is superseded, expires or is deleted, its derived notes become stale until their maker has looked at
-//! them again. A derived note that an agent wrote ends with its last source: it expires with a source that
-//! expires, and is deleted with a source that is deleted. So does a confirmed question, which has no maker that
-//! could look at it again and therefore never becomes stale. Other notes of persons are never ended.
+//! A derived note has a `derived-from` edge to each of its sources. When the text of a source changes, or
+//! when a source is superseded, expires or is deleted, its derived notes become stale until the agent that
+//! wrote them has reviewed them. A derived note of an agent ends with its last source: it expires when that
+//! source expires and is deleted when that source is deleted. The same holds for a confirmed question, which
+//! never becomes stale, because no agent could review it. Other notes of persons are never ended.
 
 #[cfg(test)]
 mod tests;
@@ -109,8 +109,8 @@ pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Time
     Ok(ended)
 }
 
-/// Marks a stale note as active again if it is still as it was read: its maker has seen it beside the present
-/// text of its sources and kept it.
+/// Marks a stale note as active again if it has not changed since it was read: its agent has compared it with
+/// the current text of its sources and kept it.
 ///
 /// # Errors
 /// The store's.

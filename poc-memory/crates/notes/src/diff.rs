@@ -19,7 +19,8 @@ pub struct FieldChange {
 }
 
 impl FieldChange {
-    /// Of long texts the part around the first difference. Both parts begin at the same word, so that they can be compared.
+    /// The change with long texts shortened to the part around the first difference. Both parts begin at the
+    /// same word, so that they can be compared.
     #[must_use]
     pub fn shortened(&self) -> FieldChange {
         let is_long = |text: &str| text.chars().nth(EXCERPT).is_some();
@@ -87,7 +88,7 @@ fn excerpt(text: &str, start: usize) -> String {
     }
 }
 
-/// Where the word begins in which, or before which, character `at` is; `at` itself in a very long word.
+/// The start of the word that contains or precedes character `at`; `at` itself in a very long word.
 fn word_start(text: &str, at: usize) -> usize {
     let before: Vec<char> = text.chars().take(at).collect();
     let word = before.iter().rev().take_while(|character| !character.is_whitespace()).count();

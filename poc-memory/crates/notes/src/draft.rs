@@ -8,44 +8,44 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Category, NodeId, Trust, normal_key, one_line, title_of};
 use serde::{Deserialize, Serialize};
 
-/// Greatest emotion of a node.
+/// Maximum emotional intensity of a node.
 pub const EMOTION_MAX: f32 = 10.0;
 
 /// A note to store. A field that is `None` gets its default, or stays unchanged if a node is updated.
 // Proposals store it serialized: the order of the fields is part of the format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// One line; defaults to the first line of the body.
+    /// Title, one line; the first line of the body by default.
     pub title: Option<String>,
-    /// Markdown.
+    /// The text, in Markdown.
     pub body: Option<String>,
-    /// In any spelling; they are normalised when stored.
+    /// Keywords in any spelling; they are normalised when stored.
     pub keywords: Option<Vec<String>>,
-    /// Derived from the title by default.
+    /// Unique name; derived from the title by default.
     pub key: Option<String>,
-    /// `semantic` by default.
+    /// Type; `semantic` by default.
     pub node_type: Option<String>,
-    /// `general` by default.
+    /// Category, which sets how fast the weight decays; `general` by default.
     pub category: Option<Category>,
-    /// The author.
+    /// Who wrote or said the text.
     pub author: Option<String>,
-    /// Where it came from.
+    /// Where the text comes from, for example a URL or a file.
     pub source: Option<String>,
-    /// 0 to 10.
+    /// Emotional intensity, 0 to 10; 0 by default.
     pub emotion: Option<f32>,
-    /// When it expires.
+    /// When the note expires; never by default.
     pub expires: Option<Timestamp>,
-    /// 1.0 by default.
+    /// Initial weight; 1 by default.
     pub weight: Option<f64>,
     /// When it was first written; now by default.
     pub created: Option<Timestamp>,
     /// When it was last changed; `created` or now by default.
     pub modified: Option<Timestamp>,
-    /// The node it replaces.
+    /// The node that the note supersedes.
     pub supersedes: Option<NodeId>,
     /// Whether this becomes a new version of the node that has the key.
     pub update: bool,
-    /// Who stores it.
+    /// Who stores the note: `manual`, `import:FILE`, `agent:NAME`.
     pub provenance: String,
     /// How far its text is trusted.
     pub trust: Trust,
@@ -141,7 +141,7 @@ impl Draft {
                 .hint("give the `key` of the note to update")
                 .field("key"));
         }
-        // A new note: an update of one that does not exist yet.
+        // Version 0 asks for a new note, which is an update of a note that does not exist yet.
         self.update |= self.if_version == Some(0) && self.key.is_some();
         if self.if_version.is_some() && !self.update {
             return Err(Error::invalid("`if_version` is for updates only")
@@ -157,7 +157,7 @@ impl Draft {
     }
 }
 
-/// Refuses a text with a NUL character, which other programs would take for its end.
+/// Refuses a text with a NUL character, which other programs treat as the end of the text.
 pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
     match text.contains('\0') {
         false => Ok(()),

@@ -1,4 +1,4 @@
-//! Pairs of notes that may say the same, with what differs.
+//! Pairs of notes that may be duplicates, with their differing words.
 //!
 //! Comparing all pairs would take a time quadratic in the number of notes. Only pairs with a semantic edge and pairs
 //! with the same title are compared: a new note gets semantic edges to the notes nearest in meaning.
@@ -14,7 +14,7 @@ const MAX_DIFFERENT_WORDS: usize = 20;
 /// At most this many notes with the same title are compared. A more frequent title names a series, such as `Standup`.
 const MAX_SAME_TITLE: usize = 16;
 
-/// Two notes that may say the same.
+/// Two notes that may be duplicates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotePair {
     /// The note that was created first.
@@ -23,11 +23,11 @@ pub struct NotePair {
     pub newer: NodeId,
     /// The share of words that both have, of those that either has (Jaccard), 0 to 1.
     pub words: f64,
-    /// Whether the titles that somebody chose are equal, ignoring case.
+    /// Whether both notes have titles of their own (not derived from the body) that are equal, ignoring case.
     pub same_title: bool,
-    /// Words that only the older note has, in its order, without repeats.
+    /// Words that only the older note has, in its order, without repeats, at most 20.
     pub only_older: Vec<String>,
-    /// Words that only the newer note has, in its order, without repeats.
+    /// Words that only the newer note has, in its order, without repeats, at most 20.
     pub only_newer: Vec<String>,
 }
 

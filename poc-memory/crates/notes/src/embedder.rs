@@ -1,4 +1,5 @@
-//! Determines the embedder of a store: the one its vectors were made by, whatever the configuration names.
+//! Determines the embedder of a store: the one that made its vectors, even if the configuration names
+//! another.
 //!
 //! Vectors of two embedders are not comparable, so a store keeps its embedder until a migration has computed
 //! all vectors again (see [`super::migrate`]). The file `embedder.json` in the store records the embedder and
@@ -16,11 +17,11 @@ use std::sync::Arc;
 pub(super) struct EmbedderRecord {
     /// The name of the embedder.
     pub(super) name: String,
-    /// Length of its vectors.
+    /// Number of dimensions of its vectors.
     pub(super) dimensions: usize,
     /// The settings it is opened with.
     pub(super) settings: poc_config::EmbedderConfig,
-    /// Whether notes may have no vectors of it, because notes were written while a migration ended.
+    /// Whether some notes may lack vectors of it, because they were written while a migration ended.
     #[serde(default)]
     pub(super) incomplete: bool,
 }
@@ -78,7 +79,7 @@ fn fallback(
     EmbedderChoice { embedder, settings, wanted, record, problem }
 }
 
-/// The embedder of a store, or a placeholder if it cannot be opened any more.
+/// The embedder of a store, or a placeholder that returns the error if it cannot be opened any more.
 fn store_embedder(stored: &EmbedderRecord) -> Arc<dyn Embedder> {
     let embedder = poc_embed::open(&stored.settings).ok().filter(|embedder| embedder.name() == stored.name);
     embedder.unwrap_or_else(|| Arc::new(UnavailableEmbedder::new(stored.name.clone(), stored.dimensions)))
@@ -146,8 +147,8 @@ pub(super) fn file(directory: &Path) -> PathBuf {
     directory.join(FILE)
 }
 
-/// What precedes the checksum, the last field of the file: the BLAKE3 of all text before this, as 64 hexadecimal digits.
-/// Files of earlier releases have none.
+/// The text before the checksum, which is the last field of the file: the BLAKE3 of all text before this
+/// field, as 64 hexadecimal digits. Files of earlier releases have no checksum.
 const CHECKSUM: &str = ",\n  \"checksum\": \"";
 
 /// Records the embedder that the store uses from its next opening on.

@@ -1,7 +1,8 @@
 //! Erases deleted texts for good: from the log, the records, the indexes, the prompts of runs and the quarantine.
 //!
-//! A deletion keeps what it deleted in the log, so that it can be undone. An erasure drops the history up to the deletion,
-//! of the whole memory: there is no log that lacks one text only, because every later transaction has images of others.
+//! A deletion keeps the deleted records in the log, so that it can be undone. An erasure drops the history of
+//! the whole memory up to the deletion: one text alone cannot be cut out of the log, because the transactions
+//! that contain it also contain before-images of other records.
 
 mod erased_texts;
 #[cfg(test)]
@@ -19,30 +20,31 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What an erasure did.
+/// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErasureReport {
     /// Where the history of the memory begins now.
     pub history_since: Timestamp,
-    /// Rows of runs and proposals that quoted the texts, and were deleted.
+    /// Number of deleted rows of runs and proposals that quoted the texts.
     pub rows: usize,
-    /// Files with prompts and replies of runs that were deleted.
+    /// Number of deleted files with prompts and replies of runs.
     pub run_files: usize,
-    /// What was deleted from the quarantine, by name.
+    /// Names of data that was deleted from the quarantine.
     pub quarantine: Vec<String>,
-    /// What repairs have replaced, by name in the quarantine. What can be read of it does not have the texts. It stays,
-    /// because it may be the only copy of other notes.
+    /// Names of quarantined data that repairs replaced. Its readable parts do not contain the texts. It is
+    /// kept, because it may be the only copy of other notes.
     pub kept_repairs: Vec<String>,
-    /// Notes, by key, and messages, by id, that contain the texts too. They stay.
+    /// Keys of notes and ids of messages that also contain the texts. They are kept.
     pub elsewhere: Vec<String>,
-    /// Generations and archives of backups that still have the texts.
+    /// Generations and archives of backups that still contain the texts.
     pub backups: Vec<PathBuf>,
-    /// Places and generations of backups that cannot be read now, or not completely, and may have them.
+    /// Folders, generations and archives of backups that could not be read completely and may still contain
+    /// the texts.
     pub unread_backups: Vec<PathBuf>,
 }
 
-/// When texts were erased last. Written after the deletion, because compaction always keeps the newest
-/// transaction and that must not be the deletion.
+/// The time of the last erasure. It is written after the deletion, because a compaction always keeps the
+/// newest transaction, which must not be the deletion.
 #[derive(Serialize, Deserialize)]
 struct LastErasure {
     at: Timestamp,
@@ -54,11 +56,12 @@ impl Record for LastErasure {
 
 const LAST_ERASURE: &[u8] = b"erasure";
 
-/// Removes what is left of texts after they were deleted. Drops the history of the whole memory up to now, for all tenants.
+/// Removes all remaining copies of deleted texts. Drops the history of the whole memory up to now, for all
+/// tenants.
 ///
 /// # Errors
-/// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records; the next compaction
-/// that drops the history does that.
+/// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records; the
+/// next compaction that drops the history does that.
 pub fn erase(
     memory: &Memory,
     texts: &ErasedTexts,
@@ -80,7 +83,8 @@ pub fn erase(
             Ok(rows)
         })?
         .value;
-    // Before the compaction: if that is interrupted, whoever repeats it alone does not know the texts.
+    // Files are searched before the compaction: if it is interrupted, a later compaction alone does not know
+    // the texts.
     let mut run_files = remove_run_files(&memory.paths.runs(), texts)?;
     let (quarantine, kept_repairs) = clear_quarantine(&memory.paths.store(), texts)?;
     let mark = LastErasure { at: memory.now() };
@@ -98,7 +102,7 @@ pub fn erase(
         BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
         BackupPart::File(bytes) => texts.are_in_file(bytes),
     };
-    // Last: the erasure is complete, and a search that is cancelled is no error.
+    // Backups are searched last: the erasure itself is then complete, so a cancelled search is not an error.
     let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: callbacks.check_cancelled };
     let backups = backup::search(&memory.paths, &in_part, &callbacks);
     Ok(ErasureReport {
@@ -113,7 +117,7 @@ pub fn erase(
     })
 }
 
-/// What to do when the compaction of an erasure has failed.
+/// Adds a hint to the error of a failed compaction: how to complete the erasure.
 fn incomplete(error: Error) -> Error {
     let completes = "the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the \
                      erasure";
@@ -137,9 +141,10 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
     Ok(removed)
 }
 
-/// Deletes what the quarantine of a store has, if it may contain the texts. Pieces of a log and folders of records are
-/// compressed, so their contents cannot be searched for a part of a text. What a repair has replaced is decoded as far as
-/// possible, and deleted only if it contains them. Returns the names of what was deleted, and of the repairs that stay.
+/// Deletes the data in the quarantine of a store that may contain the texts. Pieces of a log and folders of
+/// records are compressed and cannot be searched for a part of a text, so they are deleted. Data that a
+/// repair replaced is decoded as far as possible, and deleted only if it contains the texts. Returns the
+/// names of the deleted data and of the kept repairs.
 fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, Vec<String>)> {
     let (mut removed, mut kept) = (Vec::new(), Vec::new());
     let folder = &store.join("quarantine");
@@ -149,7 +154,7 @@ fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, V
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_repair = repairs.contains(&name);
-        // By the path below the quarantine: the folders above it may have any name.
+        // Only the path below the quarantine counts, because the folders above it may have any name.
         let is_compressed = |file: &PathBuf| {
             let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
             name.contains(".log") || name.contains("records")
@@ -178,7 +183,7 @@ fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, V
     Ok((removed, kept))
 }
 
-/// What else of the memory contains the texts, of all tenants.
+/// The notes and messages of all tenants that also contain the texts.
 fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for (tuple, _) in memory.store.tenants()? {

@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 /// Number of changed records after which a transaction takes no further message.
 const RECORDS_PER_TXN: usize = 100;
 
-/// What was deleted.
+/// The result of a deletion of messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetReport {
-    /// Messages.
+    /// Number of deleted messages.
     pub messages: usize,
-    /// Their chunks.
+    /// Number of their deleted chunks.
     pub nodes: usize,
-    /// Notes that agents derived from the chunks alone.
+    /// Number of deleted notes that agents had derived from the chunks alone.
     #[serde(default)]
     pub derived: usize,
-    /// Edges of the chunks.
+    /// Number of deleted edges of the chunks.
     pub edges: usize,
-    /// Vectors of the chunks.
+    /// Number of deleted vectors of the chunks.
     pub vectors: usize,
     /// The transactions that deleted something.
     #[serde(default)]
@@ -46,7 +46,7 @@ impl ForgetReport {
     }
 }
 
-/// Deletes one message. With an author, it must be one whose provenance this is.
+/// Deletes one message. With an author, the message must have that provenance.
 ///
 /// # Errors
 /// `not_found` if there is no message with this id; `rejected` if somebody else wrote it.
@@ -76,8 +76,9 @@ pub fn message(memory: &Memory, id: MessageId, author: Option<&str>, cause: Caus
     Ok(report)
 }
 
-/// Deletes the messages written strictly before an instant, a few whole messages per transaction; with an author, only
-/// those whose provenance this is. Calls `progress` with the number of finished messages and the total.
+/// Deletes the messages written strictly before an instant, a few whole messages per transaction; with an
+/// author, only those with that provenance. Calls `progress` with the number of finished messages and the
+/// total.
 pub fn before(
     memory: &Memory,
     before: Timestamp,
@@ -114,8 +115,8 @@ pub fn before(
     Ok(report)
 }
 
-/// Deletes a message, and the notes that agents derived from it alone, and returns whether there was one by the author.
-/// Keeps nodes that are no longer its chunks because their source was changed.
+/// Deletes a message and the notes that agents derived from it alone. Returns whether a message by the author
+/// existed. Keeps nodes that are no longer its chunks because their source was changed.
 fn forget(
     tx: &mut Transaction<'_>,
     id: MessageId,

@@ -34,19 +34,19 @@ pub struct Freshness {
     pub degraded: Vec<String>,
 }
 
-/// What a reason begins with when the store is read-only until a person does something.
+/// Prefix of a reason when the store is read-only until a person intervenes.
 const READ_ONLY: &str = "read-only: ";
 
-/// What a reason begins with when the store is read-only until its disk takes writes again.
+/// Prefix of a reason when the store is read-only until its disk accepts writes again.
 const READ_ONLY_FOR_NOW: &str = "read-only for now: ";
 
-/// What a reason begins with when the store is read-only until the files of its log are back.
+/// Prefix of a reason when the store is read-only until the files of its log are restored.
 const READ_ONLY_CHANGED: &str = "read-only, the log was changed: ";
 
-/// What a reason begins with when the store is read-only until its shared log answers.
+/// Prefix of a reason when the store is read-only until its shared log answers.
 const CUT_OFF: &str = "read-only, cut off: ";
 
-/// Why the store takes no writes, as a line for people, if it takes none.
+/// Why the store accepts no writes, as a line for a person; `None` if it accepts writes.
 pub fn read_only(memory: &Memory) -> Option<String> {
     let cause = memory.store.read_only()?;
     let prefix = match cause {
@@ -58,7 +58,7 @@ pub fn read_only(memory: &Memory) -> Option<String> {
     Some(format!("{prefix}{}", cause.message()))
 }
 
-/// What a person can do about a reason of [`read_only`]; `None` for other reasons.
+/// A hint for a person how to remove a reason of [`read_only`]; `None` for other reasons.
 pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     if reason.starts_with(READ_ONLY_FOR_NOW) {
         return Some(ReadOnlyCause::Disk(String::new()).hint());

@@ -38,9 +38,10 @@ pub(crate) fn front_range(text: &str) -> Option<Range<usize>> {
     None
 }
 
-/// The mark at the beginning of a file that says it is Unicode.
+/// The byte order mark that some editors write at the beginning of a file.
 pub(crate) const BOM: &str = "\u{FEFF}";
-/// The deepest nesting of brackets in front matter. The time to parse it grows with the square of the depth.
+/// Maximum nesting of brackets in front matter. The time to parse nested brackets grows with the square of
+/// the depth.
 const MAX_DEPTH: usize = 64;
 
 /// Refuses front matter whose brackets nest too deeply.
@@ -50,7 +51,8 @@ fn check_depth(front: &str) -> Result<()> {
         match char {
             '[' | '{' => depth += 1,
             ']' | '}' => depth = depth.saturating_sub(1),
-            // Brackets in a text need not be closed. A line break ends most texts, and only a few lists go on after it.
+            // Brackets inside a text need not be closed, so the depth is reset where a line break ends most
+            // texts; only a few lists continue on the next line.
             '\n' if !front
                 .get(at + 1..)
                 .is_some_and(|rest| rest.starts_with([' ', '\t', '[', ']', '{', '}'])) =>

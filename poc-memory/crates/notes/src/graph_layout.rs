@@ -14,7 +14,7 @@ use std::collections::HashSet;
 pub enum LayoutNotes<'a> {
     /// All visible notes, by degree, highest first.
     All,
-    /// What a pipeline finds, in its order.
+    /// The results of a pipeline, in its order.
     Of(&'a Pipeline),
     /// A note and the visible notes around it, the nearest first.
     Around(Ix),
@@ -26,9 +26,9 @@ const AROUND: SpreadOptions = SpreadOptions { max_hops: 2, edge_decay: 0.3, min_
 /// The maximum size of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutLimits {
-    /// Notes.
+    /// Maximum number of notes.
     pub notes: usize,
-    /// Edges.
+    /// Maximum number of edges.
     pub edges: usize,
     /// Whether positions in three dimensions are left out.
     pub plane: bool,
@@ -111,8 +111,9 @@ fn by_degree(view: &View, snapshot: &ReadSnapshot<'_>) -> Vec<Ix> {
     nodes
 }
 
-/// A note, then the notes that it has an edge of any kind to, the strongest first, then those that activation reaches from
-/// all of these whose edges the graph stages do not follow, such as the sources of a fact.
+/// The notes around a note, in this order: the note itself; the notes that it has an edge of any kind to, the
+/// strongest first; and the notes that spreading activation reaches from these. The second group includes
+/// notes at edges that the graph stages do not follow, such as the sources of a fact.
 fn around(view: &View, snapshot: &ReadSnapshot<'_>, center: Ix) -> Vec<Ix> {
     let visible = |ix| view.is_visible(ix, snapshot.visibility());
     let mut edges: Vec<&Neighbor> = view.edges(center).iter().chain(view.other_edges(center)).collect();

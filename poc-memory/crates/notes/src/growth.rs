@@ -1,5 +1,5 @@
-//! By how much the graph of a tenant has grown since an instant. It is read from the log, one transaction at a time: a past
-//! view would need everything that was written since.
+//! Computes by how much the graph of a tenant has grown since an instant. It reads the log one transaction at
+//! a time, because a past view would need everything that was written since.
 
 use super::Memory;
 use poc_graph::error::Result;
@@ -10,31 +10,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What there is more than at the beginning; negative if there is less.
+/// The growth since the start of a period; negative if something was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
-    /// Notes that searches can find.
+    /// Change of the number of live notes.
     pub notes: i64,
-    /// Edges of all kinds.
+    /// Change of the number of edges of all kinds.
     pub edges: i64,
 }
 
-/// What one transaction added, and when.
+/// The growth by one transaction, with its time.
 #[derive(Clone, Copy)]
 struct TransactionGrowth {
     at: Timestamp,
     growth: Growth,
 }
 
-/// Transactions whose growth is kept, with about 50 bytes each. A transaction does not change.
+/// Maximum number of transactions whose growth is cached, at about 50 bytes each. Transactions are immutable,
+/// so the cache is never stale.
 const KEPT: usize = 100_000;
 
-/// The growth by transactions that were read; `None` for those of another tenant.
+/// The cached growth of each transaction; `None` for transactions of another tenant.
 #[derive(Default)]
 pub(super) struct KnownGrowth(BTreeMap<(Tenant, u64), Option<TransactionGrowth>>);
 
-/// Compares the live notes and edges of a tenant now and after its last transaction at or before an instant; `None` if the
-/// history does not reach so far back.
+/// Compares the live notes and edges of a tenant now and after its last transaction at or before an instant;
+/// `None` if the history does not reach back that far.
 pub fn since(memory: &Memory, instant: Timestamp) -> Result<Option<Growth>> {
     let mut sum = Growth::default();
     let base = memory.store.history_base();

@@ -28,7 +28,7 @@ pub struct NodeChange {
     pub seq: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
-    /// What happened to the node.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The version after the change; for a deletion the last version.
     pub version: u32,
@@ -38,7 +38,7 @@ pub struct NodeChange {
     pub undone: bool,
 }
 
-/// What a change did to a node.
+/// The kind of a change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// It was created.
@@ -107,8 +107,8 @@ fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
     entries
 }
 
-/// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is undone itself
-/// undoes nothing.
+/// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is
+/// undone itself undoes nothing.
 #[derive(Default)]
 struct UndoneNumbers(FxHashSet<u64>);
 
@@ -149,20 +149,21 @@ pub struct RecentChange {
     pub seq: u64,
     /// When, by whom and by which op.
     pub cause: Cause,
-    /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]. If it wrote none, those of the nodes whose edges,
-    /// weight or visits it wrote; of these, the id of a node that was deleted since.
+    /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]. If it wrote no node record, the keys
+    /// of the nodes whose edges, weight or visits it wrote; a node that was deleted since is listed by its
+    /// id.
     pub nodes: Vec<String>,
-    /// How many nodes there are.
+    /// Number of these nodes, including those beyond [`MAX_KEYS`].
     pub count: usize,
     /// Whether later changes undid all of it.
     pub undone: bool,
 }
 
-/// Keys that are listed for one change.
+/// Maximum number of keys that are listed for one change.
 pub const MAX_KEYS: usize = 100;
 
-/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`. Runs of agents that only read
-/// notes are left out: what they wrote is that they have read them.
+/// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`. Runs of agents
+/// that only recorded visits are left out.
 pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
     let base = memory.store.history_base().map_or(0, |base| base.seq);
     latest_among(memory, (base + 1..=memory.store.last_seq()).rev(), max, is_listed)
@@ -210,20 +211,22 @@ pub fn latest_among(
     Ok(found.into_iter().map(|(change, _)| change).collect())
 }
 
-/// What a list of changes shows of a transaction.
+/// The data of a transaction that a list of changes shows.
 struct TransactionSummary {
     cause: Cause,
     /// The keys of its nodes; `None` if it changed no note, or if it is small and not listed.
     keys: Option<Vec<String>>,
 }
 
-/// A transaction that wrote at least as many nodes, such as a part of an import, takes long to read.
+/// Number of written nodes from which on a transaction, such as a part of an import, is slow to read and is
+/// therefore cached.
 const LARGE: usize = 64;
 
-/// Summaries of large transactions that are kept, with about 200 keys each.
+/// Maximum number of cached summaries of large transactions, with about 200 keys each.
 const KEPT: usize = 512;
 
-/// Summaries of the large transactions that were listed last. A transaction does not change.
+/// Cached summaries of the large transactions that were listed last. Transactions are immutable, so the cache
+/// is never stale.
 #[derive(Default)]
 pub(super) struct LargeTransactions(BTreeMap<(Tenant, u64), Arc<TransactionSummary>>);
 
@@ -313,10 +316,10 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
     Ok(keys)
 }
 
-/// What a call changed, for a one-line summary.
+/// The nodes that a call changed, for a one-line summary.
 #[derive(Default)]
 pub(super) struct ChangeSummary {
-    /// A key that several transactions wrote is there several times.
+    /// The keys of the changed nodes; a key that several transactions wrote occurs several times.
     keys: Vec<String>,
     has_notes: bool,
     has_edges: bool,
@@ -331,7 +334,7 @@ impl ChangeSummary {
         Ok(())
     }
 
-    /// Puts another transaction, earlier than those there are, before them.
+    /// Prepends the summary of an earlier transaction.
     pub(super) fn join(&mut self, earlier: ChangeSummary) {
         let later = std::mem::replace(&mut self.keys, earlier.keys);
         self.keys.extend(later);

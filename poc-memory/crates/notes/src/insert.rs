@@ -11,7 +11,7 @@ use poc_graph::{Activity, Node, NodeId};
 use poc_store::{Cause, Commit, Transaction};
 use std::sync::Arc;
 
-/// A note that is validated and embedded and whose edges are determined, but that is not stored yet.
+/// A validated and embedded note with its edges, before it is stored.
 #[derive(Clone, Debug)]
 pub struct PreparedNote {
     content: Content,

@@ -117,12 +117,12 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
     Ok(node)
 }
 
-/// The stored node updated with the fields of the draft. Provenance and trust change with the text.
-/// Whether a checked draft would make a new version of a node.
+/// Whether a checked draft would create a new version of a node.
 pub(super) fn changes(node: &Node, draft: &Draft, now: Timestamp) -> bool {
     next_version(node, draft, now).version != node.version
 }
 
+/// The stored node updated with the fields of the draft. Provenance and trust change with the text.
 fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     let mut node = stored.clone();
     let replace = |field: &mut String, given: &Option<String>| {
@@ -151,7 +151,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
         draft.trust == Trust::Agent && (&node.author, &node.source) != (&stored.author, &stored.source);
     if node.content_hash != stored.content_hash || is_credited {
         node.provenance.clone_from(&draft.provenance);
-        // Another store has the old text.
+        // The remote has the old text, so the note counts as local again.
         node.origin = Origin::Local;
         node.trust = next_trust(stored.trust, draft.trust);
     }
@@ -162,8 +162,8 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node
 }
 
-/// The trust of a text after a change by a writer. Only a person raises it, because a text that a model changes keeps
-/// parts of the old one.
+/// The trust of a text after a writer has changed it. Only a person can raise it, because a text that a model
+/// changes keeps parts of the old one.
 fn next_trust(stored: Trust, writer: Trust) -> Trust {
     match writer {
         Trust::User => stored.max(writer),
@@ -179,7 +179,7 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
     }
     let nodes: Vec<&Node> = notes.iter().map(|note| &note.node).collect();
     let parts = embed(memory, &nodes)?;
-    // Edges are determined only once, so wait for indexes that are still being built.
+    // Edges are determined only once, so indexes that are still being built must be complete.
     memory.store.settle();
     let view = memory.store.view();
     let batch_note = |(node, parts): (&Node, _)| BatchNote {

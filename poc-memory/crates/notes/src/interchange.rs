@@ -27,55 +27,55 @@ pub struct Note {
     pub schema_version: u32,
     /// As in [`Node`], like all fields up to `version`.
     pub id: NodeId,
-    /// Key.
+    /// Unique name of the node.
     pub key: String,
-    /// Former keys.
+    /// Former keys, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// Title.
+    /// Title, one line.
     pub title: String,
-    /// Type.
+    /// Type, such as `semantic`.
     #[serde(rename = "type")]
     pub node_type: NodeType,
-    /// Category.
+    /// Category, which sets how fast the weight decays.
     pub category: Category,
-    /// Keywords.
+    /// Keywords, normalised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
-    /// Provenance.
+    /// Who stored the node: `manual`, `import:FILE`, `agent:NAME`.
     pub provenance: String,
-    /// Trust.
+    /// How far the text is trusted.
     pub trust: Trust,
-    /// Author.
+    /// Who wrote or said the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// Source.
+    /// Where the text comes from, for example a URL or a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Emotion.
+    /// Emotional intensity, 0 to 10.
     pub emotion: f32,
-    /// Created.
+    /// When the node was first written.
     pub created: Timestamp,
-    /// Modified.
+    /// When the text, fields or state last changed.
     pub modified: Timestamp,
-    /// Expires.
+    /// When the node expires; absent if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
-    /// State.
+    /// State, such as `active` or `superseded`.
     pub state: State,
-    /// Origin.
+    /// Whether the node was written here or came from a remote.
     pub origin: Origin,
-    /// Version.
+    /// Version, from 1.
     pub version: u32,
     /// As in [`Activity`], like all fields up to `replayed`.
     pub weight: f64,
     /// When the weight was last written.
     pub touched: Timestamp,
-    /// Uses.
+    /// Number of uses.
     pub accesses: u64,
     /// Spaced-repetition interval in days.
     pub replay_interval: u16,
-    /// Last replay.
+    /// When the node was last replayed; absent if never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Timestamp>,
     /// Edges that start at the node, sorted by kind and target.
@@ -87,10 +87,10 @@ pub struct Note {
     /// The message that this is a chunk of; only the first remaining chunk of a message has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<NoteMessage>,
-    /// What surrounds the text in the files that it came from.
+    /// The frames of the note: everything around its text in the Markdown files that it came from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<MarkdownFrame>,
-    /// Markdown.
+    /// The text, in Markdown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
 }
@@ -101,16 +101,16 @@ pub struct Note {
 pub struct NoteMessage {
     /// Its id.
     pub id: MessageId,
-    /// Created.
+    /// When the message was written.
     pub created: Timestamp,
-    /// Provenance.
+    /// Who wrote the message.
     pub provenance: String,
-    /// Metadata.
+    /// The metadata given with the message.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
     /// Its nodes, in the order of the text.
     pub chunks: Vec<NodeId>,
-    /// Text.
+    /// The whole text of the message.
     pub text: String,
 }
 
@@ -120,17 +120,17 @@ pub struct NoteMessage {
 pub struct NoteEdge {
     /// The node it leads to.
     pub to: NodeId,
-    /// Kind.
+    /// Kind of the edge.
     pub kind: EdgeKind,
-    /// Strength.
+    /// Strength, 0 to 1, or the weight of an associative edge as of `touched`.
     pub strength: f64,
-    /// Created.
+    /// When the edge was created.
     pub created: Timestamp,
-    /// Touched.
+    /// When the strength was last written.
     pub touched: Timestamp,
-    /// Provenance.
+    /// Who created the edge.
     pub provenance: String,
-    /// Reason.
+    /// Why the edge exists; for a keyword edge the shared keywords.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -141,11 +141,11 @@ pub struct NoteEdge {
 pub struct NoteVisit {
     /// The agent.
     pub agent: String,
-    /// When.
+    /// When the agent visited the node.
     pub at: Timestamp,
-    /// Outcome.
+    /// What the agent did with the node.
     pub outcome: VisitOutcome,
-    /// The version seen.
+    /// The version of the node that the agent saw, from 1.
     pub version: u32,
 }
 

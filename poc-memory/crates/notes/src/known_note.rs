@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 /// A question for a gate, and the notes that may answer it.
 #[derive(Clone, Copy)]
 pub struct GateQuery<'a> {
-    /// The state of the graph that it asks.
+    /// The state of the graph that is searched.
     pub view: &'a View,
     /// The question.
     pub text: &'a str,
-    /// The notes that it sees.
+    /// Which notes may be found.
     pub visibility: Visibility,
     /// Notes that are left out.
     pub exclusions: Exclusions<'a>,
@@ -45,9 +45,9 @@ pub struct GateResult {
     pub gate: GateKind,
     /// How certain the match is.
     pub verdict: Verdict,
-    /// What decided.
+    /// The rule that decided the verdict.
     pub reason: GateReason,
-    /// The numbers it decided by: those of the best hit, or of the hits together.
+    /// The signals on which the verdict is based: those of the best hit, or of the hits together.
     pub signals: Signals,
     /// The best hit, also when the verdict is a miss.
     pub best: Option<Node>,
@@ -56,18 +56,19 @@ pub struct GateResult {
     /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
     /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
-    /// The names in the query if the best note has none of them, and the numbers if it has none of them, folded. They
-    /// suggest that the note is about another person, place or number. Always empty with a gate over titles.
+    /// The names in the query if the best note contains none of them, and the numbers if it contains none of
+    /// those, case-folded. They suggest that the note is about another person, place or number. Always empty
+    /// with a gate over titles.
     pub missing_subjects: Vec<String>,
     /// The cosines of the hits in the pool.
     pub cosines: Histogram,
 }
 
-/// What decided the verdict of a gate.
+/// The rule that decided the verdict of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateReason {
-    /// The query is the key of the note.
+    /// The query consists only of keys, and the best note has one of them.
     Key,
     /// The certainty, compared with the thresholds.
     Certainty,
@@ -77,13 +78,13 @@ pub enum GateReason {
     UnknownName,
     /// The note has none of the names of the query, or none of its numbers: STRONG became WEAK.
     OtherSubject,
-    /// The path of the spelling of the gate `two-path`.
+    /// The spelling path of the gate `two-path`.
     Spelling,
-    /// The path of the meaning of the gate `two-path`.
+    /// The meaning path of the gate `two-path`.
     Meaning,
-    /// The cross-encoder refused what a path of the gate `two-path` accepted.
+    /// The cross-encoder rejected a note that a path of the gate `two-path` accepted.
     CrossEncoder,
-    /// No path of the gate `two-path` leads to STRONG; the thresholds of WEAK decided.
+    /// No path of the gate `two-path` led to STRONG, so the thresholds of WEAK decided.
     NoPath,
     /// The weighted mean of the gate `fused`, compared with the thresholds.
     Fused,
@@ -122,19 +123,19 @@ pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) ->
 /// Notes that a gate leaves out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exclusions<'a> {
-    /// Notes that count as if they did not exist, also for the weights of words. Few.
+    /// Notes that are treated as nonexistent, also in the weights of words. Intended for a few notes.
     pub except: &'a [NodeId],
-    /// Notes that must not be found. They may be many.
+    /// Notes that must not be found. Their number may be large.
     pub hidden: Option<&'a FxHashSet<NodeId>>,
 }
 
 impl<'a> Exclusions<'a> {
-    /// Leaves out notes as if they did not exist.
+    /// Treats notes as nonexistent.
     pub fn except(except: &'a [NodeId]) -> Exclusions<'a> {
         Exclusions { except, hidden: None }
     }
 
-    /// Does not find the given notes.
+    /// Excludes the given notes from the hits.
     pub fn hiding(hidden: &'a FxHashSet<NodeId>) -> Exclusions<'a> {
         Exclusions { except: &[], hidden: Some(hidden) }
     }

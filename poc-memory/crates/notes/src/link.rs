@@ -21,9 +21,9 @@ pub struct Link {
     pub dst: NodeId,
     /// One of [`KINDS`].
     pub kind: EdgeKind,
-    /// Above 0, at most 1.
+    /// Strength, above 0 and at most 1.
     pub strength: f64,
-    /// Why; may be empty.
+    /// Why the notes are linked; may be empty.
     pub reason: String,
     /// Who creates it.
     pub provenance: String,

@@ -1,6 +1,7 @@
-//! What surrounds the text of a note in the Markdown file that it came from: its front matter, blank lines, line ends.
+//! The frame of a note: everything in its Markdown file around the text, such as front matter, blank lines
+//! and line ends.
 //!
-//! The text of a note is stored without them. With them, an export writes the file as it was.
+//! The text of a note is stored without its frame. An export uses the frame to write the file as it was.
 
 use super::draft;
 use super::front_matter;
@@ -10,7 +11,7 @@ use poc_graph::{Node, NodeId};
 use poc_store::{Record, Records, Table, Transaction};
 use serde::{Deserialize, Serialize};
 
-/// What surrounds the text of a note in a file.
+/// Everything in a Markdown file around the text of its note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkdownFrame {
     /// The path of the file within its folder.
@@ -23,7 +24,7 @@ pub struct MarkdownFrame {
     pub after: String,
     /// How the lines of the file end.
     pub line_ends: LineEnds,
-    /// The properties that the note got from the file: what differs from them was changed since.
+    /// The properties that the note got from the file. Properties that differ now were changed in the memory.
     pub imported: Properties,
 }
 
@@ -32,19 +33,19 @@ pub struct MarkdownFrame {
 pub struct Properties {
     /// Key, then former keys.
     pub names: Vec<String>,
-    /// Title.
+    /// Title of the note.
     pub title: String,
-    /// Type.
+    /// Type of the note.
     pub node_type: String,
-    /// Keywords.
+    /// Keywords of the note.
     pub keywords: Vec<String>,
-    /// Author.
+    /// Who wrote or said the text.
     pub author: Option<String>,
-    /// Source.
+    /// Where the text comes from.
     pub source: Option<String>,
-    /// Created.
+    /// When the note was first written.
     pub created: Timestamp,
-    /// Expires.
+    /// When the note expires; `None` if never.
     pub expires: Option<Timestamp>,
 }
 
@@ -71,7 +72,7 @@ pub enum LineEnds {
     Unix,
     /// With `\r\n`.
     Windows,
-    /// With both: the whole file, because its lines cannot be told apart otherwise.
+    /// Both kinds of line ends. Contains the whole file, because the line ends cannot be derived otherwise.
     Mixed(String),
 }
 

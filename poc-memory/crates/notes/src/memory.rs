@@ -53,8 +53,8 @@ pub struct Memory {
     pub mention_sets: Arc<PerTenant<MentionIndex>>,
     /// The names that a pipeline may use.
     pub names: Arc<ArcSwap<Names>>,
-    /// Identifies this opening of the store in the rows of its runs. With a shared log it is the id of the writer, so that
-    /// other processes can tell whether this one is alive.
+    /// Identifies this process in the rows of its runs; each opening of the store gets a new value. With a
+    /// shared log it is the id of the writer, so that other processes can tell whether this one is alive.
     pub boot: String,
     /// The runs of agents that this process works on.
     pub active_runs: Arc<Mutex<BTreeSet<RunId>>>,
@@ -69,7 +69,7 @@ pub struct Memory {
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
-/// The folders of the indexes in the folder of a store. They are made from the log again when they are missing.
+/// The folders of the indexes in the folder of a store. Missing ones are rebuilt from the log.
 pub const INDEX_FOLDERS: [&str; 3] = ["text", "vectors", "mentions"];
 
 /// The value of [`Memory::boot`] of a writer of a shared log.
@@ -91,7 +91,7 @@ impl Memory {
         Memory::open_with(paths, config, clock, rng, None)
     }
 
-    /// The same with a shared log, of which the folder of the profile has a copy.
+    /// As [`open`](Self::open), with a shared log. The folder of the profile has a local copy of that log.
     pub fn open_shared(
         paths: Paths,
         config: Config,
@@ -189,7 +189,7 @@ impl Memory {
         }
     }
 
-    /// Stores what requests have left in memory: samples of questions and the updates of recalls.
+    /// Stores the pending updates of requests: samples of questions and the updates of recalls.
     ///
     /// # Errors
     /// `read_only` when the disk fails a write. What could not be stored stays in memory.

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 /// The message that a chunk comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChunkOrigin {
-    /// The message.
+    /// Id of the message.
     pub id: MessageId,
-    /// Number of this chunk, from 1.
+    /// Number of this chunk in the message, from 1.
     pub chunk: usize,
     /// Number of chunks of the message.
     pub chunks: usize,

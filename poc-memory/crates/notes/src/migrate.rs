@@ -1,10 +1,10 @@
 //! Migration of a store to another embedder: computes new vectors for every note while the old ones stay in
 //! use.
 //!
-//! Vectors are stored by embedder, so the new ones are added beside the old ones in small transactions, and an
-//! interrupted migration continues where it stopped. When every note has new vectors, the new embedder is
-//! recorded and used from the next opening on. The old vectors of a text stay, so that going back only has to
-//! embed what was changed since.
+//! Vectors are stored by embedder, so the new ones are added beside the old ones in small transactions, and
+//! an interrupted migration continues where it stopped. When every note has new vectors, the new embedder is
+//! recorded and used from the next opening on. Old vectors are kept, so that a migration back only has to
+//! embed texts that have changed since.
 
 use super::{Memory, embedder, insert_plan};
 use embedder::EmbedderRecord;
@@ -13,23 +13,23 @@ use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_store::MIGRATION_OP;
 
-/// Maximum number of notes that are embedded and stored together, and of the bytes of their texts.
+/// Maximum number of notes, and of bytes of their texts, that are embedded and stored together.
 const CHUNK: usize = 32;
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Maximum number of notes whose missing vectors are computed while a store is opened.
 const AT_ONCE: usize = 256;
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationReport {
     /// The embedder the store had.
     pub from: String,
     /// The embedder it uses from its next opening on.
     pub to: String,
-    /// Notes that were embedded now.
+    /// Number of notes that were embedded by this migration.
     pub notes: u64,
-    /// Notes that had vectors from an earlier migration.
+    /// Number of notes that already had vectors from an earlier migration.
     pub already_embedded: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct MigrationReport {
 pub struct MigrationCallbacks<'a> {
     /// Called with the number of finished notes and the total.
     pub progress: &'a dyn Fn(u64, u64),
-    /// Called before each batch; an error ends the migration, and the next one continues there.
+    /// Called before each batch. An error ends the migration; the next migration continues from there.
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
@@ -60,7 +60,8 @@ pub fn migrate(
         already_embedded: 0,
     };
     let mut first = true;
-    // Notes written meanwhile only have vectors of the old embedder, so repeat until none is left.
+    // Notes that were written meanwhile only have vectors of the old embedder, so the loop repeats until none
+    // is left.
     loop {
         let without_vectors = without_vectors(memory, next.name())?;
         if first {
@@ -132,7 +133,8 @@ fn count(without_vectors: &[(Memory, Vec<NodeId>)]) -> u64 {
 }
 
 /// Computes and stores vectors and returns the number of notes that got them. A note whose text changed
-/// meanwhile is left for the next round. `before` notes were finished in earlier rounds.
+/// meanwhile is left for the next round. `before` is the number of notes that were finished in earlier
+/// rounds.
 fn fill(
     memory: &Memory,
     embedder: &dyn Embedder,

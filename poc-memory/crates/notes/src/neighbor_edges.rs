@@ -25,14 +25,14 @@ pub struct NeighborEdge {
     pub direction: Direction,
     /// The other node.
     pub id: NodeId,
-    /// Its key.
+    /// Key of the other node.
     pub key: String,
-    /// Its title.
+    /// Title of the other node.
     pub title: String,
-    /// Its type.
+    /// Type of the other node.
     #[serde(rename = "type")]
     pub node_type: NodeType,
-    /// 0 to 1, or the weight of an associative edge.
+    /// Strength, 0 to 1; of an associative edge its weight, 0.05 to 100 with the default settings.
     pub strength: f64,
     /// When it was made.
     pub created: Timestamp,

@@ -21,7 +21,7 @@ pub struct PastMemory {
 struct PastIndex<I> {
     now: Arc<I>,
     then: OnceLock<I>,
-    // Held during the build, so that it is built only once.
+    // Held during the build, so that concurrent requests build the index only once.
     building: Mutex<()>,
 }
 
@@ -84,7 +84,7 @@ impl Memory {
         {
             return Ok(past);
         }
-        // Not under the lock, so that rebuilding an old state does not block requests for another one. The
+        // The lock is not held here, so that building one past state does not block requests for another. The
         // indexes must be complete before they are rewound.
         self.store.settle();
         let past = Arc::new(PastMemory {

@@ -18,8 +18,9 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project of a folder, which need not exist any more; `None` for a relative path, for `/`, and for the home
-    /// folder, in which people start assistants without a project. Reads `.git/config` and starts no process.
+    /// The project of a folder, which need not exist any more. `None` for a relative path, for `/`, and for
+    /// the home folder, where people start assistants without a project. Reads `.git/config` and starts no
+    /// process.
     pub fn of(folder: &Path) -> Option<Project> {
         Project::below(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
     }
@@ -68,7 +69,7 @@ fn config_of(git: &Path) -> Option<String> {
     };
     let shared = std::fs::read_to_string(folder.join("commondir")).ok();
     let folder = shared.map_or_else(|| folder.clone(), |named| folder.join(named.trim()));
-    // A repository without a configuration is one without a remote.
+    // A repository without a configuration has no remote.
     Some(std::fs::read_to_string(folder.join("config")).unwrap_or_default())
 }
 
@@ -93,9 +94,10 @@ fn remote(config: &str) -> Option<String> {
     first
 }
 
-/// Host and path of the address of a remote. `None` for a remote on this machine, which is named by its folder.
+/// Host and path of the address of a remote. `None` for a remote on this machine: the path of its folder
+/// names the project then.
 ///
-/// The user is left out, because it may contain a password, and because clones of one repository differ in it.
+/// The user is left out, because it may contain a password and differs between clones of one repository.
 fn without_scheme(url: &str) -> Option<String> {
     let (authority, path) = match url.split_once("://") {
         Some(("file", _)) => return None,

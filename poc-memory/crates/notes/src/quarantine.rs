@@ -1,30 +1,30 @@
-//! Restores notes from the quarantine, which has what opens and repairs of a damaged store have moved out of the way.
+//! Restores notes from the quarantine, into which opening and repairing a damaged store move unusable files.
 
 use super::{Memory, insert_plan};
 use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_store::{QuarantinedRecord, QuarantinedTenant, Transaction, quarantine_contents};
 
-/// Notes that are embedded and stored together.
+/// Number of notes that are embedded and stored together.
 const BATCH: usize = 32;
 
-/// What was restored, or would be.
+/// The restored notes and edges, or in a dry run those that would be restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuarantineReport {
     /// The keys of the notes that the memory lacked.
     pub restored: Vec<String>,
-    /// Edges that the memory lacked, between notes that it has.
+    /// Number of restored edges: those that the memory lacked, between notes that it has.
     pub edges: u64,
-    /// Notes that the memory has, in whatever version. They stay as they are.
+    /// Number of notes that the memory already has, in any version. They are not changed.
     pub present: u64,
-    /// Notes that were deleted before they got into the quarantine. They are not restored.
+    /// Number of notes that were deleted before they were quarantined. They are not restored.
     pub deleted: u64,
     /// Notes that cannot be restored, with the reason.
     pub conflicts: Vec<String>,
 }
 
-/// Restores the notes and edges that a part of the quarantine has and the memory lacks, of all tenants. Nothing that the
-/// memory has is changed, and the quarantine stays.
+/// Restores the notes and edges that a part of the quarantine has and the memory lacks, of all tenants.
+/// Nothing that the memory has is changed, and the quarantine stays.
 ///
 /// # Errors
 /// `not_found` when the quarantine has no such part.

@@ -33,8 +33,8 @@ impl<'a> ReadSnapshot<'a> {
     /// `not_found` when the log does not contain the moment.
     pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<ReadSnapshot<'a>> {
         let completed = memory.store.completed();
-        // Takes the view before the time, so that a later `--at` with this time shows at least what this
-        // answer shows.
+        // The view is taken before the time, so that a later `--at` with this time shows at least the state
+        // of this answer.
         let view = memory.store.view();
         let now = memory.now();
         Ok(match moment.map(|moment| moment.resolve(now)) {
@@ -101,7 +101,7 @@ impl<'a> ReadSnapshot<'a> {
         history::entries(self.memory, id, last)
     }
 
-    /// Which state this is, and how complete the reads from it were so far.
+    /// Identifies this state, and tells how complete the reads from it were so far.
     pub fn freshness(&self) -> Freshness {
         let mut newest = freshness::of(self.memory, self.view());
         newest.as_of.at = self.now;

@@ -1,5 +1,5 @@
-//! Opens files that are read whole. Only regular files can be: opening a pipe waits until somebody writes to it, and a
-//! device may have no end.
+//! Opens files that are read to their end. Only regular files are accepted: opening a pipe waits for a
+//! writer, and a device may have no end.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Opens a file without waiting, also if it has just been replaced by something else.
+/// Opens a file without blocking, even if a pipe or device has just replaced it.
 ///
 /// # Errors
-/// Those of the system, and `InvalidInput` for what is no regular file.
+/// Those of the system, and `InvalidInput` if it is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

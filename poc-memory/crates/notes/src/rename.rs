@@ -1,8 +1,8 @@
 //! Gives a node another key.
 //!
-//! The node stays what it is: id, text, edges, activity, visits and version do not change. Its former key becomes an
-//! alias, which finds the node wherever a key does. Every name belongs to one node, so an alias never hides the key of
-//! another node.
+//! Id, text, edges, activity, visits and version of the node do not change. Its former key becomes an alias,
+//! which finds the node wherever a key does. A name belongs to only one node, so an alias never hides the key
+//! of another node.
 
 #[cfg(test)]
 mod tests;
@@ -15,18 +15,19 @@ use poc_store::{Records, Transaction};
 /// The result of a renaming.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenameReport {
-    /// The node after it.
+    /// The node after the renaming.
     pub node: Node,
-    /// The key before it, if that was another one.
+    /// The former key, if the key has changed.
     pub former: Option<String>,
 }
 
-/// Gives a node the key `key`, if there is one, and removes the names in `forget` from its aliases. The key it has now
-/// becomes an alias unless it is among them. If nothing changes, nothing is written.
+/// Gives a node the key `key`, if there is one, and removes the names in `forget` from its aliases. The
+/// current key becomes an alias unless it is in `forget`. If nothing changes, nothing is written.
 ///
 /// # Errors
-/// `conflict` if the key is a key or alias of another node, or if the node would have more than [`MAX_ALIASES`] aliases;
-/// `invalid_argument` if the key is invalid; `not_found` if a name in `forget` would be no alias of the node.
+/// `conflict` if the key is a key or alias of another node, or if the node would have more than
+/// [`MAX_ALIASES`] aliases; `invalid_argument` if the key is invalid; `not_found` if a name in `forget` is
+/// not an alias of the node.
 pub fn apply(
     tx: &mut Transaction<'_>,
     id: NodeId,
@@ -85,7 +86,8 @@ pub(super) fn forget_command(alias: &str, owner: &Node) -> String {
     format!("poc-memory rename {} --forget {}", resolve::quoted(&owner.key), resolve::quoted(alias))
 }
 
-/// Removes the aliases that are a key or alias of another node. An alias never takes a name away.
+/// Removes the aliases that are a key or alias of another node, because an alias must not take a name from
+/// another node.
 pub(super) fn drop_taken_aliases<R: Records + ?Sized>(records: &R, node: &mut Node) -> Result<()> {
     let mut free = Vec::new();
     for alias in std::mem::take(&mut node.aliases) {

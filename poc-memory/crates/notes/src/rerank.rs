@@ -5,9 +5,9 @@ use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
 use poc_search::retrieve::{Retrieval, RetrievalHit, Retriever};
 
-/// The hits of [`Retriever::find`]. With a cross-encoder, the best `[rerank] top` hits are sorted by the likelihood that they answer the text (stable) and carry that
-/// likelihood; hits that were asked for by their key come first. The order of the remaining hits does not
-/// change.
+/// The hits of [`Retriever::find`]. With a cross-encoder, the best `[rerank] top` hits are sorted by the
+/// likelihood that they answer the text (stable) and carry that likelihood; hits whose key is in the query
+/// come first. The order of the remaining hits does not change.
 ///
 /// # Errors
 /// `unavailable` if the embedder cannot be reached, `invalid_config` if the cross-encoder cannot be read.

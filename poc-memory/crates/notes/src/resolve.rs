@@ -8,9 +8,9 @@ use poc_store::{DAMAGED_HINT, Records, Transaction};
 /// The minimum number of characters of an id that name a node.
 const MIN_ID_CHARS: usize = 8;
 
-/// The node with an id or a key in `records`, in any state. If there is none, the name is matched less strictly in
-/// `view`: as questions match names, with other capitals, as a file or without its folder ([`notes_of_name`]), and then
-/// as the beginning of an id.
+/// The node with an id or a key in `records`, in any state. If there is none, the name is matched less
+/// strictly in `view`: first as names in questions are matched, that is, ignoring case, file extension and
+/// folder ([`notes_of_name`]), then as the beginning of an id.
 ///
 /// # Errors
 /// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name; `damaged` if the record
@@ -50,8 +50,8 @@ pub fn exact<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node
     records.find_key(&normal_key(name))?.map_or(Ok(None), |id| records.node(id))
 }
 
-/// The stored nodes whose id begins with a text of at least [`MIN_ID_CHARS`] characters. A node that was deleted and
-/// restored has had several indexes.
+/// The stored nodes whose id begins with a text of at least [`MIN_ID_CHARS`] characters. A node that was
+/// deleted and restored occurs under several indexes.
 fn with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
     let text = text.to_lowercase();
     let is_prefix = text.len() >= MIN_ID_CHARS && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
@@ -104,7 +104,7 @@ pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
 
 /// The error for an unknown name, with the most similar key as a hint.
 pub fn unknown(name: &str, view: &View) -> Error {
-    // The view may have the name of a note that the records have lost, or that was just deleted.
+    // The view may still have the name of a note that was just deleted or that the records have lost.
     let near = closest_key(view, name).filter(|near| *near != &*normal_key(name));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),

@@ -1,4 +1,4 @@
-//! Samples of the cosines that inserts and queries see; thresholds are chosen by them.
+//! Samples of the cosines of inserts and queries, from which thresholds are chosen.
 //!
 //! The samples of an insert are counted in its transaction. A query writes nothing: its samples stay in memory
 //! until the daemon writes a checkpoint, or until a process without a daemon ends. They are lost if the process
@@ -12,7 +12,7 @@ use poc_rank::histogram::Histogram;
 use poc_store::Transaction;
 use rustc_hash::FxHashMap;
 
-/// What a sample was taken of.
+/// The kind of operation that a sample comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleKind {
     /// A new note and the notes nearest to it.

@@ -1,6 +1,7 @@
-//! What a memory adds to the session of an assistant: notes that matter at its start, and notes on what was typed.
+//! Selects the notes that a memory adds to the session of an assistant: relevant notes at its start, and
+//! notes on a typed prompt.
 //!
-//! Both read and change nothing. They see what a model sees: no quarantined notes.
+//! Both only read. They see what a model sees, that is, no quarantined notes.
 
 mod briefing;
 mod relevant;
@@ -13,7 +14,7 @@ pub use relevant::{Relevant, relevant};
 
 use poc_graph::Node;
 
-/// The session of an assistant, as far as it decides which notes it gets.
+/// The properties of a session of an assistant that determine which notes it gets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionScope<'a> {
     /// The name of the project of its folder ([`crate::project::Project::name`]); `None` for a folder of no project.
@@ -27,6 +28,6 @@ pub struct SessionScope<'a> {
 pub struct ContextNote {
     /// The note.
     pub node: Node,
-    /// What to show of its text.
+    /// The part of its text to show.
     pub text: String,
 }

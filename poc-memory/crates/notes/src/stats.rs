@@ -41,14 +41,14 @@ pub struct Stats {
     pub query_cosines: Histogram,
 }
 
-/// Bytes on disk.
+/// Disk usage in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// The log.
+    /// Size of the log in bytes.
     pub log: u64,
-    /// The records.
+    /// Size of the records in bytes.
     pub records: u64,
-    /// The saved indexes.
+    /// Size of the saved indexes in bytes.
     pub indexes: u64,
 }
 
@@ -113,7 +113,7 @@ fn size(folder: &Path) -> Result<u64> {
         match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => bytes += size(&entry.path())?,
             Ok(metadata) => bytes += metadata.len(),
-            // Replaced by a newer file in between.
+            // A newer file has replaced it meanwhile.
             Err(_) => {}
         }
     }

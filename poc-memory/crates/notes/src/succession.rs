@@ -1,4 +1,4 @@
-//! What a note takes over from the note that it replaces, besides its links.
+//! The data that a successor takes over from the note that it replaces, in addition to the links.
 //!
 //! | of the replaced note | the successor |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | activity | gets the greater weight, the later replay and the sum of the uses |
 //! | visits | count for it if both have the same text; otherwise agents have not read it |
 //!
-//! The replaced note keeps all of it, so that an undo finds everything in place.
+//! The replaced note keeps its own data, so that an undo has nothing to restore there.
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ use poc_rank::cosine::cosine;
 use poc_rank::decay::lambda;
 use poc_store::{Records, Transaction};
 
-/// Gives `new` what it takes over from `old`, as `old` was before it was retired.
+/// Transfers data from `old`, as it was before it was retired, to `new`.
 pub(super) fn apply(
     tx: &mut Transaction<'_>,
     old: &Node,
@@ -44,8 +44,9 @@ pub(super) fn apply(
     take_visits(tx, old, &new)
 }
 
-/// Gives the parts of a note that was split what they take over from it besides the overview that replaced it: its
-/// sources, its weight and replay state, and to the part that is nearest to it, each note derived from it.
+/// Transfers data from a split note to its parts, in addition to what the overview gets that replaced it:
+/// each part gets its sources, weight and replay state, and each note derived from it goes to the nearest
+/// part.
 ///
 /// # Errors
 /// The store's.
@@ -98,7 +99,7 @@ fn decayed(tx: &Transaction<'_>, node: &Node, config: &Config, now: Timestamp) -
     Ok(Activity { weight: weight::current(&activity, lambda, &config.weight, now), touched: now, ..activity })
 }
 
-/// Two notes as one: what was replayed or used as either of them counts.
+/// The combined activity of two notes.
 fn combined(a: &Activity, b: &Activity) -> Activity {
     Activity {
         weight: a.weight.max(b.weight),
@@ -129,8 +130,7 @@ fn put_if_new(tx: &mut Transaction<'_>, edge: &Edge) -> Result<()> {
     tx.put_edge(edge)
 }
 
-/// The order edges of a node: `structural` in both directions, as pairs of the outgoing and the incoming edge to a
-/// live neighbour.
+/// The order edges of a node: pairs of an outgoing and an incoming `structural` edge to a live neighbour.
 fn order_edges(tx: &Transaction<'_>, id: NodeId) -> Result<Vec<(Edge, Edge)>> {
     let mut pairs = Vec::new();
     for out in tx.edges_from(id, &[EdgeKind::Structural])? {
@@ -186,7 +186,7 @@ fn take_associations(tx: &mut Transaction<'_>, old: NodeId, new: &Node) -> Resul
     Ok(())
 }
 
-/// An agent that has read `old` has read `new` if both have the same text.
+/// Copies the visits of `old` to `new` if both have the same text, because agents need not read it again.
 fn take_visits(tx: &mut Transaction<'_>, old: &Node, new: &Node) -> Result<()> {
     if one_line(&old.text()) != one_line(&new.text()) {
         return Ok(());

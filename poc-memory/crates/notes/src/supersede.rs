@@ -14,8 +14,9 @@ pub struct SupersedeReport {
     pub links: usize,
 }
 
-/// Replaces one stored node by another: retires the old node, adds a `supersedes` edge from the new one to it,
-/// copies its explicit links to the new one, and gives it what a successor takes over ([`succession`]).
+/// Replaces one stored node by another: retires the old node, adds a `supersedes` edge from the new one to
+/// it, copies its explicit links to the new one, and transfers the other data of a predecessor
+/// ([`succession`]).
 pub fn apply(
     tx: &mut Transaction<'_>,
     old: NodeId,
@@ -74,7 +75,7 @@ pub(super) fn retire(tx: &mut Transaction<'_>, mut node: Node, now: Timestamp) -
     tx.put_node(&node)
 }
 
-/// Adds the `supersedes` edge and gives the new node what it takes over from the old one, as that was before it was
+/// Adds the `supersedes` edge, and transfers data to the new node from the old one as it was before it was
 /// retired.
 pub(super) fn link(
     tx: &mut Transaction<'_>,

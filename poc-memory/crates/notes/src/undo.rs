@@ -23,18 +23,18 @@ pub struct UndoItem {
 pub struct Undone {
     /// Number of the change that the undo made, which can be undone itself; `None` if nothing was undone.
     pub seq: Option<u64>,
-    /// What was undone, and what was not.
+    /// The outcome of each part of the undo.
     pub items: Vec<UndoItem>,
 }
 
 /// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
-/// since. If its call made several transactions, as an import does, all of them are undone, the latest first, each by a
-/// transaction of its own; one whose records were changed since is left as it is. An undo is a change as well and can be
-/// undone.
+/// since. If the same call made several transactions, as an import does, all of them are undone, the latest
+/// first, each by its own transaction; those whose records were changed since are left unchanged. An undo is
+/// itself a change and can be undone.
 ///
 /// # Errors
-/// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of notes, or is
-/// one with which a repair replaced lost ones.
+/// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
+/// notes, or was written by a repair in place of lost changes.
 pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
     let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
@@ -45,7 +45,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
             .hint(format!("undo the run: `poc-memory undo {run}`")));
     }
-    // It may have created all notes again whose changes were lost.
+    // The repair may have re-created all notes whose changes were lost, and an undo would delete them.
     if txn.cause.op == REPAIR_OP {
         return Err(Error::conflict(format!(
             "change {seq} was written by a repair, in place of lost changes"
@@ -88,18 +88,18 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
     Ok(Undone { seq: last, items: done.into_iter().chain(refused).collect() })
 }
 
-/// Whether a transaction changed notes: not if it writes only vectors, as those of a migration do.
+/// Whether a transaction changed notes. One that writes only vectors, as in a migration, did not.
 fn changes_notes(txn: &LoggedTransaction) -> bool {
     !txn.writes.iter().all(|write| is_kept(write.table) || write.table == Table::Vectors)
 }
 
-/// Whether the records of a table are kept when a change is undone: samples were counted and others were added
-/// since; the name of a tenant stays; a vault's record of a file says what was read from the file, which stays as it is.
+/// Whether an undo leaves the records of a table unchanged: counters of samples, because others were added
+/// since; names of tenants; and the records of a vault's files, because the files themselves do not change.
 fn is_kept(table: Table) -> bool {
     matches!(table, Table::Samples | Table::Tenants | Table::Vaults)
 }
 
-/// Restores records to what they were before the writes: all of them, or none and returns the reason.
+/// Restores all records to their state before the writes, or restores none and returns the reason.
 pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     let restored = || writes.iter().filter(|write| !is_kept(write.table));
     let takes_over = writes.iter().any(is_succession);
@@ -161,9 +161,9 @@ pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> R
     Ok(None)
 }
 
-/// The activity of a node that was used since the change, without the change's effect on the weight, decayed to
-/// now. `None` if the write is not an activity, or if the activity was changed by anything but uses. What a note took
-/// over from another is subtracted from whatever its activity is now.
+/// The activity of a node that was used since the change, without the effect of the change on the weight,
+/// decayed to now. `None` if the write is not an activity, or if anything but uses has changed the activity
+/// since. Activity that a note took over from another note is always subtracted.
 fn activity_without_change(
     tx: &Transaction<'_>,
     write: &Write,
@@ -201,14 +201,14 @@ fn activity_without_change(
     Ok(Some((node.id, Activity { accesses, replay_interval, replayed, judged, ..own })))
 }
 
-/// Whether a write retires a note in favour of another, which took over what agents and recalls knew about it.
+/// Whether a write supersedes a note, whose visits and learned edges its successor took over.
 fn is_succession(write: &Write) -> bool {
     let edge = write.after.as_deref().filter(|_| write.table == Table::Edges).map(Edge::decode);
     edge.is_some_and(|edge| edge.is_ok_and(|edge| edge.kind == EdgeKind::Supersedes))
 }
 
-/// Whether a record that a note took over was only renewed since: an agent has visited the note again, or a recall
-/// strengthened a learned edge. Such records stay.
+/// Whether a record that a note took over was only renewed since, because an agent visited the note again or
+/// a recall strengthened a learned edge. Such records are kept.
 fn is_learning(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let (Some(left), Some(_)) = (write.after.as_deref(), now) else { return Ok(false) };
     Ok(match write.table {
@@ -233,8 +233,8 @@ fn mirror(write: &Write) -> Result<Option<(Table, Vec<u8>)>> {
     }))
 }
 
-/// Whether a record is as the change left it. The origin of a note may differ: pushing a note to another store
-/// does not change it.
+/// Whether a record is as the change left it. The origin of a note is ignored, because a push changes only
+/// the origin.
 fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {
@@ -245,7 +245,8 @@ fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     Ok(Node { origin: now.origin, ..left } == now)
 }
 
-/// Why a node that the change created cannot be deleted: other edges than learned ones were added to it since.
+/// Why a node that the change created cannot be deleted: edges other than learned ones were added to it
+/// since.
 fn in_use(tx: &Transaction<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
     let own: HashSet<(NodeId, NodeId)> = writes
         .iter()
@@ -279,8 +280,8 @@ fn node_of(tx: &Transaction<'_>, write: &Write) -> Result<Option<Node>> {
     Ok(write.node_id().map(|id| tx.node(id)).transpose()?.flatten())
 }
 
-/// Deletes a restored edge or visit if one of its notes was deleted since, which happens with those of a note that is
-/// restored itself.
+/// Deletes a restored edge or visit if one of its notes was deleted since. This happens when the undo
+/// restores a note whose neighbours are gone.
 fn delete_dangling(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     let Some(before) = write.before.as_deref() else { return Ok(()) };
     match write.table {
@@ -298,7 +299,7 @@ fn delete_dangling(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     Ok(())
 }
 
-/// Why a note cannot be retired again: its successor is retired itself by now.
+/// Why a note cannot be retired again: its successor has been retired itself.
 fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Edges) {
         let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
@@ -320,8 +321,8 @@ fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<St
     Ok(None)
 }
 
-/// Why a link cannot be restored: a note that it joins is deleted by now. An edge of a note that is restored itself is left
-/// out instead.
+/// Why a link cannot be restored: one of its notes was deleted since. If the other note is restored by the
+/// same undo, the edge is left out instead.
 fn missing_end(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>> {
     if writes.iter().any(|write| write.table == Table::Nodes) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Verifies everything that a memory has on disk, and keeps what the last verification found.
+//! Verifies all files of a memory, and stores the result of the last verification.
 
 use super::{Memory, embedder};
 use poc_graph::error::{Error, Result};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 /// How often the daemon verifies a memory.
 pub const INTERVAL: Span = Span::WEEK;
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
-    /// When it ended.
+    /// When the verification ended.
     pub at: Timestamp,
-    /// What is damaged or differs from the log; empty if everything is as it must be.
+    /// Files and folders that are damaged or differ from the log; empty if there are none.
     pub findings: Vec<VerificationDiagnostic>,
 }
 
@@ -27,7 +27,7 @@ pub struct VerificationDiagnostic {
     pub path: PathBuf,
     /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// How to repair it.
     pub hint: String,
 }
 
@@ -80,7 +80,7 @@ fn save(path: &Path, verification: &Verification) -> Result<()> {
     atomic_file::write_plain(path, &[text.as_bytes(), b"\n"])
 }
 
-/// What the last verification found; `None` if there was none, or its result cannot be read.
+/// The result of the last verification; `None` if there was none or its result cannot be read.
 pub fn last(path: &Path) -> Option<Verification> {
     let text = std::fs::read(path).ok()?;
     serde_json::from_slice(&text)
@@ -94,7 +94,7 @@ pub fn is_due(last: Option<&Verification>, now: Timestamp) -> bool {
     last.is_none_or(|last| now < last.at || last.at.plus(INTERVAL) <= now)
 }
 
-/// What the last verification found, as one line each.
+/// The findings of the last verification, one line each.
 pub fn problems(path: &Path) -> Vec<String> {
     let Some(Verification { at, findings }) = last(path) else { return Vec::new() };
     let line = |finding: VerificationDiagnostic| {

@@ -16,18 +16,18 @@ use std::str::FromStr;
 /// How a weight changes: `2.5` sets it, `+0.3` and `-0.3` move it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightChange {
-    /// To this weight.
+    /// Sets the weight to this value.
     To(f64),
-    /// By this much.
+    /// Adds this amount, which may be negative.
     By(f64),
 }
 
 /// A weight before and after a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightUpdate {
-    /// Before, decayed to now.
+    /// The weight before the change, decayed to now.
     pub before: f64,
-    /// After, within floor and cap.
+    /// The weight after the change, within floor and cap.
     pub after: f64,
 }
 
@@ -73,9 +73,9 @@ pub fn touch(
 /// The effect of a judged use on a weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightBump {
-    /// Before, decayed to now.
+    /// The weight before the judgement, decayed to now.
     pub before: f64,
-    /// After, within floor and cap.
+    /// The weight after the judgement, within floor and cap.
     pub after: f64,
     /// Number of uses, including this one.
     pub accesses: u64,

@@ -19,7 +19,7 @@ pub struct MessageDraft {
     pub metadata: Map<String, Value>,
     /// Who writes it.
     pub provenance: String,
-    /// How far it is trusted.
+    /// How far its text is trusted.
     pub trust: Trust,
 }
 
@@ -174,8 +174,8 @@ fn recent_chunks(
     config: &poc_config::WriteConfig,
 ) -> Result<Vec<NodeId>> {
     let since = message.created.minus(config.temporal_within);
-    // Ids begin with their creation time, so the ids of an interval share a prefix. They never lag behind the
-    // clock, and the newest id is that of the message.
+    // Ids begin with their creation time, so the ids of an interval share a prefix. An id is never older than
+    // the clock, and the newest id is that of the message.
     let (first, last) = (since.0.max(0), message.id.millis());
     let bits =
         (0..=5).map(|bytes| bytes * 8).find(|bits| (last >> bits) - (first >> bits) < BLOCKS).unwrap_or(40);

@@ -13,7 +13,7 @@ use poc_store::Store;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 
-/// What an argument names.
+/// The kind of thing that an argument names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Agent,
@@ -25,7 +25,7 @@ enum Subject {
 }
 
 impl Subject {
-    /// What an argument of a command names, if its values can be listed.
+    /// The kind of thing that an argument of a command names, if its values can be listed.
     fn of(command: &str, argument: &Arg) -> Option<Subject> {
         let id = argument.get_id().as_str();
         let value =
@@ -65,8 +65,8 @@ fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
     })
 }
 
-/// The values of a subject that begin with what was typed. None if the memory cannot be asked: a completion must not
-/// print errors.
+/// The values of a subject that begin with the typed text. Empty if the memory cannot be asked, because a
+/// completion must not print errors.
 fn candidates(subject: Subject, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let globals =

@@ -20,14 +20,14 @@ pub(in crate::cli) struct DaemonInstall {
     dry_run: bool,
 }
 
-/// What `daemon install` answers.
+/// The answer of `daemon install`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct DaemonInstallOutput {
     /// The file that registers the daemon.
     pub(in crate::cli) file: PathBuf,
     /// Its text.
     text: String,
-    /// Whether it was written; otherwise it was there already, or this was a dry run.
+    /// Whether the file was written; otherwise it already existed, or this was a dry run.
     pub(in crate::cli) written: bool,
     /// The daemon's process id, unless this was a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,12 +66,12 @@ impl LocalCommand for DaemonInstall {
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DaemonUninstall {}
 
-/// What `daemon uninstall` answers.
+/// The answer of `daemon uninstall`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct DaemonUninstallOutput {
     /// The file that registered the daemon.
     file: PathBuf,
-    /// Whether it was there.
+    /// Whether the file existed.
     removed: bool,
 }
 
@@ -104,13 +104,14 @@ pub(in crate::cli) fn install(session: &Session) -> Result<DaemonInstallOutput> 
     let before = std::fs::read_to_string(&file).ok();
     let written = before.as_deref() != Some(text.as_str());
     if written {
-        // A daemon that runs without the manager holds the store, and one that runs with it has the old file.
+        // A running daemon must be stopped: without the manager it holds the store, and with it it uses the
+        // old file.
         match stop::stop(session) {
             Err(error) if error.code != Code::Unavailable => return Err(error),
             _ => {}
         }
         if before.is_some() && manager == ServiceManager::Launchd {
-            // It may not be loaded.
+            // The error is ignored, because the service may not be loaded.
             let _ = manager.disable(&session.paths);
         }
         files::write(&file, &text)?;
@@ -129,7 +130,7 @@ pub(in crate::cli) fn install(session: &Session) -> Result<DaemonInstallOutput> 
     Ok(DaemonInstallOutput { file, text, written, pid: Some(pid) })
 }
 
-/// Enables the daemon; of a file that did not change, only if it does not run.
+/// Enables the daemon. If the file did not change, only if the daemon does not run.
 fn enable(manager: ServiceManager, session: &Session, written: bool) -> Result<()> {
     if !written && start::is_running(session) {
         return Ok(());

@@ -16,7 +16,7 @@ pub(in crate::cli) struct DaemonLog {
     lines: usize,
 }
 
-/// What `daemon log` answers.
+/// The answer of `daemon log`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct DaemonLogOutput {
     /// The last lines, oldest first.

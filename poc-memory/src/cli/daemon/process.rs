@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What starts the daemon.
+/// How the daemon is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::cli) enum StartMethod {
@@ -42,7 +42,8 @@ pub(in crate::cli) fn start(paths: &Paths) -> Result<(StartMethod, Option<Child>
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .current_dir(Path::new("/"))
-        // Its own group: signals to this process and its terminal do not end it.
+        // The daemon gets its own process group, so that signals to this process or its terminal do not end
+        // it.
         .process_group(0)
         .spawn();
     started.map(|child| (StartMethod::Process, Some(child))).map_err(|error| {

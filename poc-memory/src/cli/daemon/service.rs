@@ -44,7 +44,7 @@ impl Service {
 }
 
 impl ServiceManager {
-    /// That of this system, if it is a known one.
+    /// The service manager of this system, if it is supported.
     pub(super) fn of_system() -> Option<ServiceManager> {
         match std::env::consts::OS {
             "linux" => Some(ServiceManager::Systemd),
@@ -53,7 +53,7 @@ impl ServiceManager {
         }
     }
 
-    /// The program that controls it.
+    /// The program that controls the service manager.
     pub(super) fn control(self) -> &'static str {
         match self {
             ServiceManager::Systemd => "systemctl",
@@ -102,7 +102,7 @@ impl ServiceManager {
         }
     }
 
-    /// Whether the manager answers: in a container or over SSH there may be none.
+    /// Fails if the manager does not answer. In a container or over SSH there may be none.
     ///
     /// # Errors
     /// `unavailable` if it does not.
@@ -128,7 +128,7 @@ impl ServiceManager {
         }
     }
 
-    /// Stops the daemon and forgets it.
+    /// Stops the daemon and removes its registration.
     pub(super) fn disable(self, paths: &Paths) -> Result<()> {
         match self {
             ServiceManager::Systemd => self.run(&["--user", "disable", "--now", &self.name(paths)]),
@@ -167,7 +167,7 @@ fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 
-/// A unit for systemd. The daemon tells when it is ready and that it is alive.
+/// A unit for systemd of type `notify`: the daemon reports that it is ready and alive.
 fn unit(service: &Service) -> String {
     let mut start = unit_word(&service.program.to_string_lossy());
     service.arguments.iter().for_each(|word| {
@@ -179,7 +179,7 @@ fn unit(service: &Service) -> String {
         .iter()
         .map(|(name, path)| {
             let assignment = format!("{name}={}", path.display());
-            // `$` has no meaning there.
+            // `$` is not special in `Environment=`.
             format!("Environment={}\n", unit_word(&assignment).replace("$$", "$"))
         })
         .collect();
@@ -208,7 +208,7 @@ fn unit(service: &Service) -> String {
     )
 }
 
-/// A word of a unit: in quotes, without the meaning of `%` and `$`.
+/// A word of a unit file: quoted, with `%` and `$` escaped.
 fn unit_word(word: &str) -> String {
     let word = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
     format!("\"{word}\"")

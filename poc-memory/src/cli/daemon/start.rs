@@ -14,27 +14,27 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How long a daemon that another process started may need to answer.
+/// Time limit for the answer of a daemon that another process started.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
-/// How long the start of the daemon may take. Opening a store after a crash reads its log.
+/// Time limit for the start of the daemon. It is long because opening a store after a crash reads its log.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Bytes of the log that are searched for the error of a start.
+/// Maximum number of bytes of the log that are searched for the error of a failed start.
 const READ_BYTES: u64 = 1 << 20;
 
 /// Start the daemon in the background, unless it runs; returns when it answers
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct DaemonStart {}
 
-/// What `daemon start` and `daemon restart` answer.
+/// The answer of `daemon start` and `daemon restart`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct DaemonStartOutput {
     /// Process id.
     pub(super) pid: u32,
-    /// Whether it ran already.
+    /// Whether the daemon was already running.
     was_running: bool,
-    /// What started it, if it did not run.
+    /// How the daemon was started; absent if it was already running.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<StartMethod>,
 }
@@ -112,7 +112,7 @@ pub(in crate::cli) fn start(session: &Session) -> Result<DaemonStartOutput> {
     Ok(DaemonStartOutput { by: Some(by), ..wait_for(session, child, &log)? })
 }
 
-/// Waits until a daemon answers that was started otherwise.
+/// Waits until a daemon answers that something else has started.
 ///
 /// # Errors
 /// `unavailable` when none answers in time.
@@ -124,12 +124,13 @@ pub(super) fn wait(session: &Session) -> Result<DaemonStartOutput> {
 fn wait_for(session: &Session, mut child: Option<Child>, log: &LogEnd) -> Result<DaemonStartOutput> {
     let start = Instant::now();
     loop {
-        // Another process may have started one at the same time, and the own one ended because of it.
+        // Another process may have started a daemon at the same time, so that the daemon of this process
+        // ended.
         if let Some(status) = status(session) {
             return Ok(DaemonStartOutput { pid: status.pid, was_running: false, by: None });
         }
         match child.as_mut().and_then(|child| ended(child, log)) {
-            // Perhaps another daemon, which will answer soon.
+            // Another daemon may hold the store and answer soon.
             Some(DaemonEnd::Unavailable) if start.elapsed() < LOCK_LIMIT => {}
             Some(ended) => return Err(ended.error()),
             None if start.elapsed() > LIMIT => {
@@ -155,7 +156,7 @@ impl LogEnd {
         LogEnd { path, length }
     }
 
-    /// The last error that was logged since.
+    /// The last error that was logged since the start.
     fn error(&self) -> Option<String> {
         let mut file = File::open(&self.path).ok()?;
         // A shorter file is a new one: the log was rotated.
@@ -173,9 +174,9 @@ impl LogEnd {
 enum DaemonEnd {
     /// Another process holds the store, or its files cannot be used.
     Unavailable,
-    /// With an error in its log.
+    /// It ended with an error in its log.
     Failed(String),
-    /// Otherwise.
+    /// It ended without an error in its log.
     Status(ExitStatus),
 }
 
@@ -196,7 +197,7 @@ impl DaemonEnd {
 /// How the process ended; `None` while it runs.
 fn ended(child: &mut Child, log: &LogEnd) -> Option<DaemonEnd> {
     let status = child.try_wait().ok().flatten()?;
-    // A daemon writes to its log only after it has taken the store.
+    // A daemon writes to its log only after it has locked the store, so an error in it comes from this start.
     if let Some(why) = log.error() {
         return Some(DaemonEnd::Failed(why));
     }

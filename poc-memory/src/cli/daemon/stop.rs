@@ -28,11 +28,12 @@ impl LocalCommand for DaemonStop {
     }
 }
 
-/// How long a daemon that has closed its connections may take to close its store, and how often that is checked.
+/// Time limit for closing the store after the daemon has closed its connections, and the interval of the
+/// checks.
 const STORE_PATIENCE: Duration = Duration::from_secs(30);
 const STORE_POLL: Duration = Duration::from_millis(20);
 
-/// Waits until the process that holds a store has let go of it.
+/// Waits until the process that holds a store has released it.
 #[expect(clippy::disallowed_methods, reason = "a store that becomes free sends no signal")]
 fn wait_for_store(store: &Path) {
     let holder = || Store::holder(store).ok().flatten();
@@ -47,7 +48,7 @@ fn wait_for_store(store: &Path) {
 /// # Errors
 /// `unavailable` when none runs.
 pub(super) fn stop(session: &Session) -> Result<Value> {
-    // A daemon that runs with earlier settings can be stopped even if the settings are invalid now.
+    // A running daemon can be stopped even if the settings are invalid now.
     let config = session.config().or_else(|_| Config::defaults())?;
     let mut client = dispatch::connect_daemon(&session.paths, &config)?;
     let stopping = client.call(DaemonStop::NAME, Value::Object(Map::new()), &|_| {})?;

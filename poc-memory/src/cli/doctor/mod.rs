@@ -30,7 +30,7 @@ pub(super) struct Doctor {
     deep: bool,
 }
 
-/// What `doctor` answers.
+/// The answer of `doctor`.
 #[derive(Debug, Serialize)]
 pub(super) struct DoctorOutput {
     /// Whether no check failed.
@@ -56,7 +56,7 @@ impl LocalCommand for Doctor {
             findings.extend(checks::embedder::check(&config, &session.paths.store()));
             findings.extend(checks::reranker::check(&config));
             findings.extend(checks::models::check(&config, self.online));
-            // A daemon lists what the last verification found among its problems.
+            // A daemon lists the findings of the last verification among its problems.
             let is_reported = daemon.is_some() || self.deep;
             let (more, mut memory) = store::check(&session.paths, config, daemon);
             findings.extend(more);
@@ -68,7 +68,7 @@ impl LocalCommand for Doctor {
             findings.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
             findings.extend(memory.map(agents::check).unwrap_or_default());
         }
-        // Several checks read the settings; each problem of theirs is listed once.
+        // Several checks read the settings, so each problem of the settings is listed only once.
         findings.retain(|finding| {
             finding.check == settings::CHECK || !settings_problems.contains(&finding.message)
         });

@@ -15,8 +15,8 @@ pub(in crate::cli) struct QuarantineList {}
 
 /// Show the notes that a part of the quarantine contains
 ///
-/// Each note is shown as its last change there left it, or as it was before it was deleted there. Only pieces of a log are
-/// read: a folder of records contains nothing that the log does not have.
+/// Each note is shown as its last change in the part left it, or as it was before that change deleted it.
+/// Only pieces of a log are read, because a folder of records contains nothing that the log does not have.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct QuarantineShow {
     /// The name of the part, as `list` shows it
@@ -44,7 +44,7 @@ pub(in crate::cli) struct QuarantineDeletion {
     bytes: u64,
 }
 
-/// What the quarantine contains.
+/// The contents of the quarantine.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct QuarantineOutput {
     parts: Vec<PartOfQuarantine>,
@@ -55,7 +55,7 @@ pub(in crate::cli) struct QuarantineOutput {
 pub(in crate::cli) struct PartOfQuarantine {
     name: String,
     bytes: u64,
-    /// How many changes can be read in it, and the first and last of their numbers.
+    /// Number of readable changes in it.
     changes: u64,
     range: Option<(u64, u64)>,
 }

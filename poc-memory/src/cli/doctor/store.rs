@@ -41,7 +41,7 @@ pub(super) fn check(
         }
     };
     let counted = connection.and_then(|mut connection| match count(&mut connection) {
-        // A daemon enforces the schema.
+        // A daemon enforces the schema, so a call without a tenant is refused.
         Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
             let message = format!("not counted: {}", error.message);
             let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";

@@ -13,7 +13,7 @@ const CHECK: &str = "vaults";
 pub(super) fn check(memory: &mut Connection) -> Vec<CheckResult> {
     match list(memory) {
         Ok(vaults) => vaults.iter().map(read).collect(),
-        // A schema that demands a tenant leaves the default one without vaults.
+        // With a schema that demands a tenant, the default tenant has no vaults.
         Err(error) if error.code == Code::TenantMissingRequired => Vec::new(),
         Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// What an assistant writes to a hook. Fields that are not needed are ignored, and every field may be absent.
+/// The message of an assistant to a hook. Unknown fields are ignored, and every field may be absent.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 pub(super) struct AssistantInput {
     #[serde(default)]
@@ -20,7 +20,7 @@ pub(super) struct AssistantInput {
     /// How a session starts.
     #[serde(default)]
     pub(super) source: Option<String>,
-    /// Set if a subagent asks.
+    /// Set if a subagent calls the hook.
     #[serde(default)]
     pub(super) agent_id: Option<String>,
 }

@@ -8,10 +8,10 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Bytes after which the log begins anew. The former one is kept as `hooks.log.1`.
+/// Size in bytes at which the log is rotated. The former log is kept as `hooks.log.1`.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Writes a line. A log that cannot be written is not an error: there is nobody to tell.
+/// Writes a line. Failures are ignored, because they cannot be reported anywhere.
 pub(super) fn write(paths: &Paths, now: SystemTime, took: Duration, event: &str, session: &str, what: &str) {
     let path = paths.hook_log();
     let Some(folder) = path.parent() else { return };
@@ -26,7 +26,7 @@ pub(super) fn write(paths: &Paths, now: SystemTime, took: Duration, event: &str,
     let session = if session.is_empty() { "-" } else { session };
     let line = format!("{at} {event} {session} {} ms {}\n", took.as_millis(), one_line(what));
     if let Ok(mut log) = OpenOptions::new().create(true).append(true).mode(0o600).open(&path) {
-        // One write, so that lines of calls at the same time do not mix.
+        // The line is written in one call, so that lines of concurrent calls do not mix.
         let _ = log.write_all(line.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! The assistants: how to detect them, and which of their settings register the memory.
+//! The supported assistants: how to detect them, and which of their settings register the memory.
 
 use super::edit::Edit;
 use super::hook_entries;
@@ -46,7 +46,7 @@ impl Assistant {
         names.join(", ")
     }
 
-    /// Those that are installed: their program is in `PATH`, or they have settings.
+    /// The installed assistants: those whose program is in `PATH` or that have settings.
     pub(super) fn installed() -> Vec<Assistant> {
         let Ok(folders) = SettingsFolders::of_user() else { return Vec::new() };
         let all = Assistant::value_variants().iter().copied();
@@ -126,7 +126,7 @@ impl Assistant {
         server
     }
 
-    /// What the user has to do.
+    /// What the user has to do next.
     pub(super) fn next_step(self, hooks: bool) -> Option<String> {
         Some(match self {
             Assistant::ClaudeCode => "start a new session of Claude Code".into(),
@@ -176,7 +176,7 @@ impl SettingsFolders {
         self.claude.clone().unwrap_or_else(|| self.home.join(".claude"))
     }
 
-    /// The state of Claude Code, which also has the servers of the user.
+    /// The state file of Claude Code, which also has the user's MCP servers.
     fn claude_state(&self) -> PathBuf {
         self.claude.as_deref().unwrap_or(&self.home).join(".claude.json")
     }
@@ -199,7 +199,7 @@ impl SettingsFolders {
     }
 
     fn zed(&self) -> PathBuf {
-        // Also on macOS.
+        // The path is the same on macOS.
         match self.is_mac {
             true => self.home.join(".config/zed"),
             false => self.config.join("zed"),

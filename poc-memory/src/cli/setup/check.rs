@@ -1,4 +1,4 @@
-//! Calls the memory as the assistants will: with the commands that their settings files have now.
+//! Calls the memory as the assistants will, with the commands that their settings files now contain.
 
 use super::assistant::{Assistant, SettingsFolders};
 use super::json_file;
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How long a call may take.
+/// Time limit of a call.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// The session that a check of the hooks names.
@@ -165,7 +165,7 @@ fn hook(session: &Session, file: &Path) -> Result<String> {
     let message =
         json!({ "session_id": SESSION, "hook_event_name": "SessionStart", "source": "startup", "cwd": "/" });
     if let Some(mut to) = child.stdin.take() {
-        // A hook that does not read says so with its status.
+        // A failed write is ignored, because the exit status of the hook reports the failure.
         let _ = to.write_all(message.to_string().as_bytes());
     }
     let done =
@@ -175,7 +175,7 @@ fn hook(session: &Session, file: &Path) -> Result<String> {
     if !done.status.success() || !is_answer {
         return Err(Error::unavailable(format!("do not answer: {}", done.status)));
     }
-    // The daemon has remembered the session, so the call arrived.
+    // The stored session state proves that the call has reached the daemon.
     let state = session.paths.hook_sessions().join(format!("{SESSION}.json"));
     if !state.exists() {
         return Err(Error::unavailable("do not reach the daemon")
@@ -185,7 +185,7 @@ fn hook(session: &Session, file: &Path) -> Result<String> {
     Ok(format!("answer in {} ms", took.as_millis()))
 }
 
-/// Assistants pass on little of their environment.
+/// Removes most environment variables, because assistants pass on only a few.
 fn with_little_environment(command: &mut Command) -> &mut Command {
     let passed = ["HOME", "PATH", "USER", "LANG"];
     command.env_clear().envs(passed.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))))

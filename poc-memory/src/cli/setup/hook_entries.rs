@@ -16,10 +16,10 @@ const EVENTS: [(&str, &str, Option<&str>); 5] = [
     ("SessionEnd", "session-end", None),
 ];
 
-/// Seconds after which an assistant gives up. A call takes at most two.
+/// Timeout of a hook in seconds, after which an assistant gives up. A call takes at most two.
 const TIMEOUT: u64 = 5;
 
-/// The hooks by event, as a file of hooks has them.
+/// The hooks by event, in the format of a hooks file.
 pub(in crate::cli) fn hooks(session: &Session) -> Result<Value> {
     let mut events = Map::new();
     for (event, entry) in entries(session)? {
@@ -28,7 +28,7 @@ pub(in crate::cli) fn hooks(session: &Session) -> Result<Value> {
     Ok(Value::Object(events))
 }
 
-/// The changes that register the hooks beside those of others.
+/// The changes that register the hooks in addition to those of other programs.
 pub(super) fn edits(session: &Session) -> Result<Vec<Edit>> {
     let entries = entries(session)?.into_iter();
     Ok(entries.map(|(event, entry)| Edit::HookEntry { event: event.to_owned(), entry }).collect())
@@ -52,7 +52,7 @@ fn entries(session: &Session) -> Result<Vec<(&'static str, Value)>> {
         .collect()
 }
 
-/// Whether an entry calls this program's hook, with whatever path and profile.
+/// Whether an entry calls this program's hook, with any path and profile.
 pub(super) fn is_own(entry: &Value) -> bool {
     let commands = entry.get("hooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let [only] = commands else { return false };

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The member with the hooks of all events.
 const HOOKS: &str = "hooks";
 
-/// Sets a member or an entry. A value that is there already is not touched.
+/// Sets a member or an entry. An equal existing value is not touched.
 pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
     let root = parse(text)?;
     let object = root.object_value_or_create().ok_or("it is not a JSON object")?;
@@ -46,7 +46,7 @@ pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
     Ok(root.to_string())
 }
 
-/// Removes a member or an entry, and what contains nothing else.
+/// Removes a member or an entry, and the objects and arrays that become empty.
 pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
@@ -93,7 +93,7 @@ pub(super) fn value(text: &str) -> Result<Value, String> {
 }
 
 fn parse(text: &str) -> Result<CstRootNode, String> {
-    // A file that is empty counts as one without members.
+    // An empty file counts as an empty object.
     let text = if text.trim().is_empty() { "{}\n" } else { text };
     CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())
 }

@@ -54,7 +54,7 @@ pub(super) struct Setup {
     no_daemon: bool,
 }
 
-/// What `setup` answers.
+/// The answer of `setup`.
 #[derive(Debug, Serialize)]
 pub(super) struct SetupOutput {
     /// The assistants that were set up.
@@ -66,9 +66,9 @@ pub(super) struct SetupOutput {
     /// How the daemon runs: `service`, `process`, or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     daemon: Option<String>,
-    /// The calls of the memory through what was written.
+    /// The test calls through the written settings.
     checks: Vec<SelfCheck>,
-    /// What is left to do by hand.
+    /// Steps that the user has to do by hand.
     next: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl LocalCommand for Setup {
             confirm(session, &plan.changes)?;
         }
         session.paths.create()?;
-        // The folders first: the record says what was written even if a later file fails.
+        // The record is saved first, so that it lists what was written even if a later file fails.
         let mut record = SetupRecord::load(&session.paths)?;
         for change in &plan.changes {
             record.apply(&session.paths, change)?;

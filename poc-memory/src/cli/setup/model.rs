@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Providers to look for, in the order in which they are preferred: those on this machine first.
 const PROVIDERS: [&str; 5] = ["ollama", "lm-studio", "llama-cpp", "anthropic", "openai"];
 
-/// The model of `[models]` that is proposed for a provider that does not list its models: a cheap one,
+/// The model of `[models]` that is proposed for a provider that does not list its models. It is a cheap one,
 /// because agents make many calls.
 const PROPOSED: [(&str, &str); 1] = [("anthropic", "haiku")];
 
@@ -41,18 +41,18 @@ pub(in crate::cli) struct SetupModel {
     dry_run: bool,
 }
 
-/// What `setup model` answers.
+/// The answer of `setup model`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct SetupModelOutput {
-    /// The providers that were looked for.
+    /// The providers that were probed.
     found: Vec<FoundProvider>,
     /// The model that was chosen, as `provider/id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
-    /// Milliseconds of a run of the linker over the notes of the demo.
+    /// Duration in milliseconds of a run of the linker over the notes of the demo.
     #[serde(skip_serializing_if = "Option::is_none")]
     millis: Option<u128>,
-    /// How the settings change.
+    /// The change of the settings file.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<FileChange>,
     written: bool,
@@ -153,17 +153,17 @@ impl LocalCommand for SetupModel {
 }
 
 impl FoundProvider {
-    /// The model to take.
+    /// The model to use.
     fn choice(&self, config: &Config, id: Option<&str>) -> Option<String> {
         let proposed = PROPOSED.iter().find(|(provider, _)| *provider == self.provider);
         let proposed = proposed.and_then(|(_, name)| Some(config.models.get(*name)?.id.clone()));
-        // Models that only embed cannot answer.
+        // Embedding models cannot generate replies.
         let talks = |model: &&String| !model.contains("embed") && !model.contains("minilm");
         id.map(str::to_owned).or(proposed).or_else(|| self.models.iter().find(talks).cloned())
     }
 }
 
-/// Looks for a provider. A server on this machine is asked for its models; for one elsewhere a key must be set.
+/// Probes a provider. A server on this machine is asked for its models; a remote one needs a key.
 fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> FoundProvider {
     let mut found = FoundProvider { provider: provider.to_owned(), models: Vec::new(), problem: None };
     let mut asked = config.clone();
@@ -235,7 +235,7 @@ fn settings(session: &Session, config: &Config, provider: &str, id: &str) -> Set
 /// Runs the linker with the model over the notes of the demo, in a memory of its own, and returns the time.
 ///
 /// # Errors
-/// `unavailable` when the model cannot be called or its reply is of no use.
+/// `unavailable` when the model cannot be called or its reply is unusable.
 fn measure(config: Config) -> Result<Duration> {
     let started = Instant::now();
     let answer = sample_memory::try_linker(config)?;

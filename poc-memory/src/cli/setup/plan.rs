@@ -1,4 +1,4 @@
-//! What has to change for the assistants.
+//! The changes of settings files that `setup` has to make.
 
 use super::assistant::{Assistant, SettingsFolders};
 use super::edit::Edit;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 use std::path::PathBuf;
 
-/// Lines around each change.
+/// Number of context lines around each change in a diff.
 const CONTEXT: usize = 3;
 
 /// A change of a file.
@@ -29,7 +29,7 @@ pub(super) struct FileChange {
 }
 
 impl FileChange {
-    /// The change of a file, if it is one.
+    /// The change of a file; `None` if it stays the same.
     pub(super) fn of(
         settings: SettingsFile,
         before: Option<String>,
@@ -60,7 +60,7 @@ impl Plan {
     /// The changes for assistants, with or without hooks.
     ///
     /// # Errors
-    /// `invalid_config` when a file cannot be changed; then nothing is.
+    /// `invalid_config` when a file cannot be changed; then no file is changed.
     pub(super) fn of(session: &Session, assistants: &[Assistant], hooks: bool) -> Result<Plan> {
         let folders = SettingsFolders::of_user()?;
         let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The record of what `setup` wrote, with copies of the files before: `setup remove` restores them.
+//! The record of the changes by `setup`, with copies of the original files, which `setup remove` restores.
 
 use super::copies;
 use super::plan::FileChange;
@@ -9,7 +9,7 @@ use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What `setup` wrote.
+/// The changes that `setup` made.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     pub(super) files: Vec<WrittenFile>,
@@ -22,14 +22,14 @@ pub(super) struct SetupRecord {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WrittenFile {
     pub(super) settings: SettingsFile,
-    /// The file as it was without the changes; `None` if there was none.
+    /// The copy of the original file; `None` if there was no file.
     pub(super) copy: Option<PathBuf>,
     /// BLAKE3 of the text that was written.
     pub(super) hash: String,
 }
 
 impl WrittenFile {
-    /// Whether a text is what was written.
+    /// Whether a text is the one that was written.
     pub(super) fn is(&self, text: &str) -> bool {
         self.hash == hash(text)
     }
@@ -49,7 +49,7 @@ impl SetupRecord {
         })
     }
 
-    /// Writes the record, or removes it when it says nothing.
+    /// Writes the record, or removes it when it is empty.
     pub(super) fn save(&self, paths: &Paths) -> Result<()> {
         let path = paths.setup_record();
         if self.files.is_empty() && !self.service {
@@ -62,7 +62,7 @@ impl SetupRecord {
         files::write(&path, &text)
     }
 
-    /// Writes a changed file, after a copy of it and the record.
+    /// Writes a changed file, after its copy and the record have been written.
     pub(super) fn apply(&mut self, paths: &Paths, change: &FileChange) -> Result<()> {
         let Some(after) = &change.after else { return Ok(()) };
         let there = self.files.iter().position(|file| file.settings.path == change.path);
@@ -70,7 +70,7 @@ impl SetupRecord {
         let is_ours =
             earlier.as_ref().is_some_and(|file| change.before.as_deref().is_some_and(|text| file.is(text)));
         let copy = match (&change.before, earlier) {
-            // Nobody else has changed it since: the first copy is still right.
+            // Nobody else has changed the file since, so the first copy is still valid.
             (Some(_), Some(earlier)) if is_ours => earlier.copy,
             (Some(before), _) => Some(keep(paths, &change.path, &change.settings.without_edits(before)?)?),
             (None, _) => None,

@@ -22,7 +22,7 @@ pub(in crate::cli) struct SetupRemove {
     dry_run: bool,
 }
 
-/// What `setup remove` answers.
+/// The answer of `setup remove`.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct SetupRemoveOutput {
     /// The files that had to change.
@@ -89,9 +89,9 @@ impl LocalCommand for SetupRemove {
     }
 }
 
-/// The change that undoes what was written to a file.
+/// The change that undoes the changes of `setup` in a file.
 fn undone(file: &WrittenFile) -> Result<Option<FileChange>> {
-    // A file that is gone has nothing of it.
+    // If the file is gone, there is nothing to remove.
     let Some(current) = settings_file::read(&file.settings.path)? else { return Ok(None) };
     let before = file.copy.as_deref().map(settings_file::read).transpose()?.flatten();
     let is_whole = file.is(&current) && before.is_some() == file.copy.is_some();

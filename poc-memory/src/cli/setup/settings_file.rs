@@ -1,4 +1,4 @@
-//! The settings files of other programs. A change leaves everything else as it is, with its comments and its order.
+//! The settings files of other programs. A change keeps everything else, including comments and order.
 
 use super::edit::Edit;
 use super::{json_file, toml_file};
@@ -16,7 +16,7 @@ pub(super) enum Syntax {
     Toml,
 }
 
-/// A settings file with what it must contain.
+/// A settings file, with the changes that it must contain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
@@ -28,7 +28,8 @@ impl SettingsFile {
     /// The text with all changes made.
     ///
     /// # Errors
-    /// `invalid_config` when the file is not valid JSON or TOML, or has a value of another kind where a change belongs.
+    /// `invalid_config` when the file is not valid JSON or TOML, or has a value of another type where a
+    /// change belongs.
     pub(super) fn with_edits(&self, text: &str) -> Result<String> {
         self.edit(text, |text, edit| match self.syntax {
             Syntax::Json => json_file::set(text, edit),
@@ -36,7 +37,7 @@ impl SettingsFile {
         })
     }
 
-    /// The text without what the changes have added.
+    /// The text without the additions of the changes.
     ///
     /// # Errors
     /// `invalid_config` when the file cannot be read as its syntax.

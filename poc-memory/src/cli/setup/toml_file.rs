@@ -33,7 +33,7 @@ pub(super) fn set(text: &str, edit: &Edit) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Removes a member, and the tables that contain nothing else.
+/// Removes a member, and the tables that become empty.
 pub(super) fn remove(text: &str, edit: &Edit) -> Result<String, String> {
     let Edit::Member { path, .. } = edit else { return Ok(text.to_owned()) };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
@@ -61,7 +61,7 @@ fn put(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(there) if plain(there) == plain(&wanted) => {}
         Some(there) => {
-            // A comment behind the value stays.
+            // Keeps a comment behind the value.
             let decor = there.decor().clone();
             *there = wanted;
             *there.decor_mut() = decor;

@@ -1,4 +1,4 @@
-//! What the default tools ask of the ops, and how much a list of them costs.
+//! Tests of the requests that the default tools send to ops, and of the size of the tool list.
 
 use super::*;
 use crate::mcp::recent_searches::RecentSearches;
@@ -77,7 +77,7 @@ fn refused(tool: &str, arguments: Value, field: &str, word: &str) {
 
 #[test]
 fn the_list_of_the_default_tools_costs_at_most_2000_tokens() {
-    // Four characters per token is more than tokenizers make of English and JSON schemas.
+    // Tokenizers produce fewer tokens than one per four characters for English text and JSON schemas.
     let mut tools = serde_json::to_value(
         offered(Access::Destroy, ToolSet::Default)
             .iter()

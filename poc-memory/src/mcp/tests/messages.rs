@@ -1,4 +1,4 @@
-//! Messages name tools.
+//! Messages for models name tools instead of commands.
 
 use super::*;
 use crate::mcp::hints;

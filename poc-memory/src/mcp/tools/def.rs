@@ -1,4 +1,4 @@
-//! How a default tool is declared, and the erased form of the declaration.
+//! The trait that declares a default tool, and its type-erased form.
 
 use crate::mcp::recent_searches::RecentSearches;
 use crate::mcp::{Caller, arguments};
@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A tool that every model sees by default. The implementing type is its arguments: the doc comment is what the
-/// model reads, so it names bounds and defaults in words, because some clients drop them from schemas.
+/// A tool that every model sees by default. The implementing type has its arguments. Its doc comments are
+/// what the model reads, so they state bounds and defaults in words, because some clients drop them from
+/// schemas.
 pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
     /// Its name.
     const NAME: &'static str;
@@ -19,7 +20,7 @@ pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
     const OPS: &'static [&'static str];
     /// Who may call it.
     const ACCESS: Access;
-    /// What a call changes.
+    /// The effect of a call.
     const EFFECT: ToolEffect;
     /// Other names under which the argument `text` is accepted.
     const FORMER_TEXT: &'static [FormerText] = &[];
@@ -95,7 +96,7 @@ impl DefaultToolDef {
     }
 }
 
-/// The fields of an object; of nothing else.
+/// The fields of an object; empty for any other value.
 pub(super) fn fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Changes in an answer, unless the model asks for another number.
+/// Default number of changes in an answer.
 const DEFAULT_LIMIT: u64 = 20;
 
 /// Maximum number of changes in an answer.
@@ -58,7 +58,7 @@ struct NoteChange {
     fields: Vec<Map<String, Value>>,
 }
 
-/// The parts of the answer of `history` that are used.
+/// The fields of the answer of `history` that are used.
 #[derive(Deserialize)]
 struct OpHistory {
     key: String,
@@ -74,7 +74,7 @@ struct OpChange {
     fields: Vec<Map<String, Value>>,
 }
 
-/// The parts of the answer of `search` that are used.
+/// The fields of the answer of `search` that are used.
 #[derive(Deserialize)]
 struct OpSearch {
     results: Vec<RecentNote>,

@@ -71,7 +71,7 @@ impl DefaultTool for MemoryRemember {
     const EFFECT: ToolEffect = ToolEffect::Idempotent;
 
     fn run(mut self, ops: &OpCalls<'_>) -> Result<Value> {
-        // The schema says of several notes only that they are objects, so their fields are prepared here.
+        // The schema only says that several notes are objects, so their fields are prepared here.
         let schema = fields(crate::ops::schema::<MemoryRemember>().to_value());
         for (place, note) in self.notes.iter_mut().enumerate() {
             *note = prepared(std::mem::take(note), &schema).map_err(|error| {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Hits in an answer, unless the model asks for another number.
+/// Default number of hits in an answer.
 const DEFAULT_LIMIT: u64 = 8;
 
 /// Maximum number of hits in an answer.
@@ -38,7 +38,7 @@ pub(super) struct MemorySearch {
     quarantined: bool,
 }
 
-/// What was found, best first.
+/// The hits, best first.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct SearchAnswer {
     results: Vec<FoundNote>,
@@ -98,12 +98,12 @@ impl DefaultTool for MemorySearch {
             "retrieve"
         } else {
             request.insert("pipeline".into(), json!(self.pipeline));
-            // Holds unless the pipeline sets a limit.
+            // Applies unless the pipeline sets a limit.
             request.insert("top_k".into(), limit.into());
             "search"
         };
         let mut answer: SearchAnswer = json::decode_answer(op, &ops.call(op, request)?)?;
-        // A limit of the pipeline holds unless the model also gives one, and an answer is always bounded.
+        // A limit of the model takes precedence over that of the pipeline, and an answer is always bounded.
         let bound = self.limit.unwrap_or(MAX_LIMIT) as usize;
         answer.left_out += truncate(&mut answer.results, bound);
         answer.pairs_left_out += truncate(&mut answer.pairs, bound);

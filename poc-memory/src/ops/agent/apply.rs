@@ -22,7 +22,7 @@ pub(crate) struct AgentApply {
     only: Vec<u16>,
 }
 
-/// What was applied.
+/// The applied actions, and those that could not be applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentApplyOutput {
     run: RunId,

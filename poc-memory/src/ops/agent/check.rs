@@ -47,18 +47,18 @@ pub(crate) struct AgentCheckOutput {
     problems: Vec<String>,
 }
 
-/// One agent.
+/// The result of checking one agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct CheckedAgent {
     name: String,
     /// Errors that prevent the file from being used or its tests from running.
     errors: Vec<FileDiagnostic>,
-    /// Valid, but probably not intended.
+    /// Problems of a valid file that are probably not intended.
     warnings: Vec<FileDiagnostic>,
 }
 
 impl AgentCheck {
-    /// The request for all agents as they are.
+    /// A request that checks all agents as they are on disk.
     pub(crate) fn of_all() -> AgentCheck {
         AgentCheck { agent: None, file: None, prompt: None }
     }
@@ -112,7 +112,8 @@ impl Op for AgentCheck {
     }
 }
 
-/// The warnings about agents that trigger each other, by agent. `edited` takes the place of the agent of its name.
+/// The warnings about agents that trigger each other, by agent. `edited` replaces the stored agent of the
+/// same name.
 fn circles(
     ctx: &Ctx<'_>,
     catalog: &Catalog,
@@ -124,7 +125,7 @@ fn circles(
     feedback_loops(&others.chain(edited).collect::<Vec<_>>(), &types)
 }
 
-/// Checks one agent. An agent without diagnostics of its file may have errors in its tests, and warnings.
+/// Checks one agent. Its tests, models and warnings are checked only if its file is valid.
 fn checked(
     ctx: &Ctx<'_>,
     name: &str,

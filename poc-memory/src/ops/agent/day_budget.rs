@@ -1,4 +1,4 @@
-//! The budget of the day of all agents together.
+//! The daily budget of all agents together.
 
 use crate::ops::Ctx;
 use poc_agent::ledger;
@@ -7,24 +7,24 @@ use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The part of the budget from which on a call that costs something rarely fits into the rest.
+/// Share of the daily budget above which most paid calls no longer fit into the rest.
 const NEARLY_ALL: f64 = 0.95;
 
-/// What all agents spent today, and what they may spend. The day is that of the machine.
+/// Today's spending of all agents, and their daily budget. The day is that of the machine's time zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(in crate::ops) struct DayBudget {
-    /// US dollars that all agents spent today, with what their running calls may cost. A call whose model does not report
-    /// its usage counts with the most that it may have cost.
+    /// US dollars that all agents spent today, including the maximum cost of running calls. A call whose
+    /// model reports no usage counts with its maximum cost.
     pub(in crate::ops) usd_today: f64,
-    /// `[budget] max-usd-per-day`
+    /// Budget in US dollars for one day of all agents together: `[budget] max-usd-per-day`.
     pub(in crate::ops) max_usd_per_day: f64,
-    /// Says that so little is left that most calls which cost something are not made; absent while enough is left.
+    /// A warning that too little is left for most paid calls; absent while enough is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(in crate::ops) budget_warning: Option<String>,
 }
 
 impl DayBudget {
-    /// The budget now.
+    /// Reads the budget and today's spending.
     pub(in crate::ops) fn of(ctx: &Ctx<'_>) -> Result<DayBudget> {
         let memory = ctx.memory;
         let today = day(memory.now(), local_zone()).map(|(start, end)| start..end);

@@ -32,9 +32,9 @@ pub(crate) struct AgentDiffOutput {
     /// Keys of the agent's file that differ; absent if a file is no longer stored. If the versions differ but
     /// no key does, a template or a saved pipeline differs.
     definition: Option<Vec<ChangedKey>>,
-    /// Keys of the notes they read.
+    /// Keys of the notes that the runs read.
     nodes: ListComparison,
-    /// Notes read by both that were edited in between.
+    /// Notes that both runs read and that were edited in between.
     edited: Vec<EditedNote>,
     /// System prompts as a unified diff; empty if equal, absent if no longer stored.
     system: Option<String>,
@@ -58,9 +58,11 @@ struct DiffSide {
     /// `apply`, `propose` or `observe`; absent if the run ended before it was known.
     mode: Option<String>,
     model: String,
+    /// Input tokens of all calls; absent if not reported.
     tokens_in: Option<u64>,
+    /// Output tokens of all calls; absent if not reported.
     tokens_out: Option<u64>,
-    /// US dollars.
+    /// Cost of all calls in US dollars; absent if unknown.
     cost: Option<f64>,
 }
 
@@ -76,20 +78,21 @@ struct ChangedKey {
 /// A comparison of two lists.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ListComparison {
-    /// Only in the first run.
+    /// Items only in the first run.
     first: Vec<String>,
-    /// Only in the second run.
+    /// Items only in the second run.
     second: Vec<String>,
-    /// In both.
+    /// Items in both runs.
     both: Vec<String>,
 }
 
-/// A note that both read in different versions.
+/// A note that the two runs read in different versions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct EditedNote {
     key: String,
-    /// The version that the first run read.
+    /// The version that the first run read, from 1.
     first: u32,
+    /// The version that the second run read, from 1.
     second: u32,
 }
 

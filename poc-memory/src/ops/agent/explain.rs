@@ -13,12 +13,12 @@ use poc_search::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Past runs listed.
+/// Number of past runs that are listed.
 const PAST_RUNS: usize = 5;
 
-/// Explain whether an agent would run now on the notes of one tenant, and if not, why: its schedule, what each stage of its pipeline
-/// returns, which notes are stale, what it may do, what a run would cost, and how the last runs ended.
-/// Nothing is written and no model is called.
+/// Explain whether an agent would run now on the notes of one tenant, and if not, why. Shows its schedule,
+/// the results of each stage of its pipeline, the stale notes, its permit, the cost of a run, and the outcome
+/// of the last runs. Nothing is written and no model is called.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentExplain {
@@ -32,71 +32,72 @@ pub(crate) struct AgentExplainOutput {
     agent: AgentRow,
     /// Whether it would run if a slot were due now.
     would_run: bool,
-    /// What keeps it from running now.
+    /// The reasons why it would not run now; empty if it would.
     obstacles: Vec<Obstacle>,
-    /// What its pipeline returns; absent if its file or pipeline is invalid.
+    /// The results of its pipeline; absent if its file or pipeline is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     finds: Option<SelectionSummary>,
-    /// What it may do; absent if its file is invalid.
+    /// What the agent may do; absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     may: Option<PermitSummary>,
-    /// What a run would cost; absent if its file is invalid.
+    /// The estimated cost of a run and the budgets; absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     costs: Option<CostEstimate>,
-    /// Consecutive failed runs up to now.
+    /// Number of consecutive failed runs up to now; `agent resume` resets it.
     failures: u32,
-    /// The number of consecutive failures that pauses it; 0 is never.
+    /// Number of consecutive failures that pauses the agent; 0 means never.
     pause_after: u32,
     /// The last runs, newest first, including skipped ones.
     past: Vec<RunRow>,
 }
 
-/// A reason not to run.
+/// A reason for which the agent would not run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Obstacle {
     /// The reason code of a skipped run: `paused`, `not-stale`, `over-budget` …
     reason: String,
-    /// As text.
+    /// The obstacle as text.
     why: String,
 }
 
-/// What the pipeline returns.
+/// The results of the agent's pipeline, counted by freshness.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SelectionSummary {
     pipeline: String,
     stages: Explanation,
+    /// Number of notes that the pipeline returns.
     results: usize,
-    /// Results that agents are not shown.
+    /// Results that no agent is shown: notes that are not live or are quarantined.
     kept_away: usize,
-    /// Notes it never visited.
+    /// Results that the agent has never visited.
     never: usize,
-    /// Notes edited since its visit.
+    /// Results edited since the agent's last visit.
     changed: usize,
-    /// Notes whose visit is older than the window.
+    /// Results whose last visit is older than the window.
     old: usize,
-    /// Notes visited within the window.
+    /// Results visited within the window, which count as fresh.
     fresh: usize,
     /// How long a visit keeps a note fresh; if absent, until the note changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<String>,
-    /// With fewer results the run is skipped.
+    /// A run is skipped if there are fewer results.
     min_results: usize,
-    /// With fewer stale notes the run is skipped.
+    /// A run is skipped if there are fewer stale notes.
     min_stale: usize,
-    /// Maximum notes of one run.
+    /// Maximum number of notes in one run.
     max_results: usize,
 }
 
-/// What the permit allows.
+/// The actions that the permit allows, and their limits.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct PermitSummary {
     mode: String,
-    /// Maximum actions of one run, of all kinds.
+    /// Maximum number of actions of all kinds in one run.
     max_actions: usize,
     actions: Vec<ActionLimit>,
     /// Filters of protected notes, which are never superseded.
     protect: Vec<String>,
-    /// Protected notes in the next prompt.
+    /// Number of protected notes in the next prompt.
     protected: usize,
 }
 
@@ -104,35 +105,41 @@ struct PermitSummary {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ActionLimit {
     action: String,
+    /// Maximum number of these actions in one run.
     max: usize,
     /// Whether it needs a person's approval.
     proposed: bool,
 }
 
-/// What a run would cost, and what is left of the budgets.
+/// The estimated cost of a run, with the budgets and the spending of today.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct CostEstimate {
     /// The models, in the order in which they are tried.
     models: Vec<ModelRow>,
-    /// Notes in the next prompt.
+    /// Number of notes in the next prompt.
     notes: usize,
-    /// Notes that are truncated and therefore do not count as visited.
+    /// Number of notes that are truncated in the prompt and therefore do not count as visited.
     cut: usize,
     /// Estimated tokens of the next prompt, at four characters per token.
     tokens: usize,
     /// Maximum cost in US dollars of one attempt of the first call; absent if free or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     most_usd: Option<f64>,
+    /// Runs of the agent that began today.
     runs_today: u32,
-    /// 0 means unlimited.
+    /// Maximum number of runs per day; 0 means unlimited.
     max_runs_per_day: u32,
+    /// Cost in US dollars of the agent's runs of today.
     usd_today: f64,
+    /// Budget in US dollars for one run; absent if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_run: Option<f64>,
+    /// Budget in US dollars for all runs of one day; absent if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_day: Option<f64>,
-    /// Of all agents.
+    /// Cost in US dollars of today's runs of all agents.
     usd_today_of_all: f64,
+    /// Budget in US dollars for one day of all agents together: `[budget] max-usd-per-day`.
     max_usd_per_day_of_all: f64,
 }
 
@@ -140,10 +147,10 @@ struct CostEstimate {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ModelRow {
     name: String,
-    /// US dollars per million input tokens and output tokens.
+    /// Prices in US dollars per million tokens: input, output; absent if not configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prices: Option<(f64, f64)>,
-    /// Why it cannot be called, and how to fix that.
+    /// Why the model cannot be called and how to fix it; absent if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missing: Option<String>,
 }

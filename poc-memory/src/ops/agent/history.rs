@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Runs listed by default.
+/// Number of runs listed by default.
 const SHOWN: usize = 20;
 
 /// List past runs, newest first, including skipped ones with the reason. `consolidate` names the runs of scheduled
@@ -48,7 +48,7 @@ pub(crate) struct AgentHistoryOutput {
     runs: Vec<RunRow>,
 }
 
-/// One run.
+/// A past run, or a slot that was skipped or missed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct RunRow {
     run: RunId,
@@ -59,7 +59,7 @@ pub(super) struct RunRow {
     /// What triggered it: `asked`, `schedule`, `batch` (a scheduled run left stale notes), `rerun` (an earlier run had
     /// failed) or `change`.
     occasion: String,
-    /// The slot it was for, or when it was due; absent for a manual run.
+    /// The time of the scheduled slot, or when the run was due; absent for a manual run.
     scheduled_at: Option<Timestamp>,
     /// The failed run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,20 +72,22 @@ pub(super) struct RunRow {
     /// Values of the parameters of its pipeline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     set: BTreeMap<String, String>,
-    /// Applied actions.
+    /// Number of applied actions.
     applied: usize,
-    /// Rejected actions.
+    /// Number of rejected actions.
     rejected: usize,
-    /// Actions that wait for approval.
+    /// Number of actions that wait for approval.
     proposed: usize,
-    /// Applied actions that were undone later.
+    /// Number of applied actions that were undone later.
     undone: usize,
     model: String,
+    /// Input tokens of all calls; absent if not reported.
     tokens_in: Option<u64>,
+    /// Output tokens of all calls; absent if not reported.
     tokens_out: Option<u64>,
-    /// US dollars.
+    /// Cost of all calls in US dollars; absent if unknown.
     cost: Option<f64>,
-    /// Whether a model did not report its usage, so that this is the most that the run may have cost.
+    /// Whether `cost` is an upper bound because a model did not report its usage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     cost_at_most: bool,
 }
@@ -112,7 +114,7 @@ impl Op for AgentHistory {
         }
         let agent = self.agent.as_ref().filter(|agent| *agent != consolidation::NAME);
         if let (Some(agent), true) = (agent, runs.is_empty()) {
-            // An agent without runs is fine, an unknown name is not.
+            // An unknown name is an error; an agent without runs is not.
             ctx.host.catalog()?.entry(agent)?;
         }
         runs.truncate(limit);
@@ -125,7 +127,7 @@ impl Op for AgentHistory {
         }
         let mut rows =
             vec![["RUN", "AGENT", "STARTED", "STATUS", "ACTIONS", "TOKENS"].map(String::from).to_vec()];
-        // These columns are omitted if there is nothing in them.
+        // Columns without any entry are omitted.
         let tenants = output.runs.iter().any(|run| run.tenant.is_some());
         if let Some(head) = rows.first_mut().filter(|_| tenants) {
             head.insert(2, "TENANT".to_owned());

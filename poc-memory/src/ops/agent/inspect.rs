@@ -20,11 +20,11 @@ pub(crate) struct AgentInspect {
 /// A run in full.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentInspectOutput {
-    /// Its result.
+    /// The result of the run, as `agent run` returns it.
     outcome: AgentRunOutput,
     /// Fingerprint of the agent's version that ran.
     fingerprint: String,
-    /// Keys of the notes it read, each with the version.
+    /// Keys of the notes that the run read, each with the version it read.
     versions: Vec<(String, u32)>,
     /// The system prompt; absent if no longer stored.
     system: Option<String>,
@@ -42,13 +42,13 @@ pub(crate) struct AgentInspectOutput {
 struct CallRow {
     /// The model's name in the settings.
     model: String,
-    /// Input tokens, if known.
+    /// Input tokens, if the provider reported them.
     tokens_in: Option<u64>,
-    /// Output tokens, if known.
+    /// Output tokens, if the provider reported them.
     tokens_out: Option<u64>,
-    /// US dollars, if known.
+    /// Cost of the call in US dollars, if known.
     cost: Option<f64>,
-    /// Whether the provider reported nothing and the numbers are upper bounds.
+    /// Whether the numbers are upper bounds because the provider reported none.
     estimated: bool,
 }
 
@@ -56,7 +56,7 @@ struct CallRow {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ReplyRow {
     text: String,
-    /// What was wrong with it.
+    /// The problems of this reply, which the model was asked to correct; empty if it was valid.
     problems: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct AgentListOutput {
     degraded: Vec<String>,
 }
 
-/// One agent.
+/// The state of one agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct AgentRow {
     pub(super) name: String,
@@ -48,7 +48,7 @@ pub(super) struct AgentRow {
     /// `paused`, `blocked` (none of its models can be called: a key is missing, or the provider is suspended) or
     /// `on-demand`.
     pub(super) state: String,
-    /// As written in the file.
+    /// The schedule as written in the file; absent if the file was never valid.
     pub(super) schedule: Option<String>,
     /// When it is due next.
     pub(super) next: Option<Timestamp>,
@@ -65,14 +65,14 @@ pub(super) struct AgentRow {
     /// When its last, failed run is repeated; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rerun: Option<String>,
-    /// Notes of all tenants that it would process now.
+    /// Number of notes of all tenants that it would process now; absent if that needs a search.
     pub(super) stale: Option<usize>,
-    /// US dollars that its runs of today cost, with what running calls may cost. The day is that of the machine, or of
-    /// the agent's own time zone.
+    /// Cost in US dollars of its runs of today, including the maximum cost of running calls. The day is that
+    /// of the agent's own time zone, or of the machine.
     pub(super) usd_today: f64,
-    /// US dollars that all its runs cost, as far as known.
+    /// Cost in US dollars of all its runs, as far as known.
     pub(super) usd_total: f64,
-    /// Its model.
+    /// Name of its model in the settings.
     pub(super) model: Option<String>,
     /// What keeps it from running, in one line.
     pub(super) error: Option<String>,
@@ -188,7 +188,7 @@ impl Op for AgentList {
     }
 }
 
-/// Whether an agent would run, and what it would do.
+/// The row of an agent, from its file and its state in the ledger.
 pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<AgentRow> {
     let (memory, definition) = (ctx.memory, entry.definition.as_deref());
     let (state, now) = (ledger::state(memory, name)?, memory.now());

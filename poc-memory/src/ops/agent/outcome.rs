@@ -22,7 +22,7 @@ pub(crate) struct AgentRunOutput {
     /// The tenant whose notes it worked on, as `user=ann`; absent for the default tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tenant: Option<String>,
-    /// Whether nothing was written.
+    /// Whether this was a dry run, which writes nothing.
     pub(super) dry_run: bool,
     /// `ok`, `noop` (no actions), `proposed` (all actions wait for approval), `rejected` (a person rejected
     /// all actions), `partial` (some actions were rejected), `failed`, `timed-out`, `interrupted`, `skipped`,
@@ -30,22 +30,22 @@ pub(crate) struct AgentRunOutput {
     pub(super) status: String,
     /// Why it was skipped or failed, as a stable code.
     pub(super) reason: Option<String>,
-    /// What went wrong, as text.
+    /// The reason as text.
     pub(super) message: Option<String>,
     /// Values of the parameters of its pipeline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) set: BTreeMap<String, String>,
     /// Number of notes the model worked on.
     pub(super) selected: usize,
-    /// Their keys.
+    /// Keys of those notes.
     pub(super) nodes: Vec<String>,
-    /// The model's remarks on its reply.
+    /// The remarks of the model about its reply.
     pub(super) notes: String,
     pub(super) applied: Vec<AppliedAction>,
     /// Actions that wait for approval, as `agent review` numbers them.
     pub(super) proposed: Vec<ProposedAction>,
     pub(super) rejected: Vec<RejectedAction>,
-    /// Further rejected actions that are not listed.
+    /// Number of further rejected actions, which are not listed.
     pub(super) left_out: u32,
     /// Keys of the notes that count as visited.
     pub(super) visited: Vec<String>,
@@ -59,11 +59,13 @@ pub(crate) struct AgentRunOutput {
     pub(super) started: Timestamp,
     pub(super) finished: Option<Timestamp>,
     pub(super) model: String,
+    /// Input tokens of all calls; absent if not reported.
     pub(super) tokens_in: Option<u64>,
+    /// Output tokens of all calls; absent if not reported.
     pub(super) tokens_out: Option<u64>,
-    /// US dollars.
+    /// Cost of all calls in US dollars; absent if unknown.
     pub(super) cost: Option<f64>,
-    /// Whether a model did not report its usage, so that this is the most that the run may have cost.
+    /// Whether `cost` is an upper bound because a model did not report its usage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) cost_at_most: bool,
     /// The run as a `[[tests]]` entry, if requested.
@@ -82,7 +84,7 @@ pub(crate) struct AgentRunOutput {
 pub(super) struct AppliedAction {
     /// Its number in the run, from 1.
     pub(super) number: usize,
-    /// As text.
+    /// The action as text.
     pub(super) action: String,
     /// The key of the note that it created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +93,7 @@ pub(super) struct AppliedAction {
     pub(super) why: String,
     /// Whether it was undone later.
     pub(super) undone: bool,
-    /// What it would change; only in a dry run.
+    /// The changes that it would make; only in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<FieldChange>,
 }
@@ -101,17 +103,17 @@ pub(super) struct AppliedAction {
 pub(super) struct ProposedAction {
     /// Its number in the run, from 1.
     pub(super) number: usize,
-    /// As text.
+    /// The action as text.
     pub(super) action: String,
     /// The model's reason.
     pub(super) why: String,
-    /// `proposed`: it waits; `rejected`: a person rejected it; `stale`: its notes had changed when it was to
-    /// be applied.
+    /// `proposed` (it waits for a decision), `rejected` (by a person), or `stale` (its notes had changed when
+    /// it was to be applied).
     pub(super) state: String,
     /// The person's reason, or what had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
-    /// What it would change; only in a dry run.
+    /// The changes that it would make; only in a dry run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<FieldChange>,
 }
@@ -119,11 +121,11 @@ pub(super) struct ProposedAction {
 /// An action that was not applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct RejectedAction {
-    /// As text.
+    /// The action as text.
     pub(super) action: String,
     /// The model's reason.
     pub(super) why: String,
-    /// A stable code. `already-present` and `observed` are not failures.
+    /// The reason as a stable code. `already-present` and `observed` are not failures.
     pub(super) reason: String,
     /// Details of the rejection.
     pub(super) detail: String,

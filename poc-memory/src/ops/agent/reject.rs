@@ -23,7 +23,7 @@ pub(crate) struct AgentReject {
     note: Option<String>,
 }
 
-/// What was rejected.
+/// The rejected actions.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentRejectOutput {
     run: RunId,

@@ -17,9 +17,9 @@ pub(crate) struct AgentReload {}
 /// The result of a reload.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentReloadOutput {
-    /// How many agents there are now.
+    /// Number of agents after the reload.
     agents: usize,
-    /// How they changed.
+    /// The agents that changed, and how.
     changes: Vec<ChangedAgent>,
     /// Agents whose files are invalid.
     broken: Vec<BrokenAgent>,

@@ -19,7 +19,7 @@ pub(crate) struct AgentReopen {
     only: Vec<u16>,
 }
 
-/// What waits for a decision again.
+/// The actions that wait for a decision again.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentReopenOutput {
     run: RunId,

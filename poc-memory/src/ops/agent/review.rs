@@ -25,7 +25,7 @@ pub(crate) struct AgentReview {
     #[arg(long, value_name = "NAME")]
     #[serde(default)]
     agent: Option<String>,
-    /// The proposals that were rejected instead of those that wait
+    /// List the proposals that were rejected, instead of those that wait
     #[arg(long)]
     #[serde(default)]
     rejected: bool,
@@ -34,9 +34,9 @@ pub(crate) struct AgentReview {
 /// The actions that wait for a decision, or those that were rejected.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentReviewOutput {
-    /// Oldest run first.
+    /// The proposals, those of the oldest run first.
     proposals: Vec<ProposalRow>,
-    /// Whether these are rejected ones.
+    /// Whether `proposals` lists rejected ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     rejected: bool,
 }
@@ -52,17 +52,17 @@ struct ProposalRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     made: Timestamp,
-    /// As text.
+    /// The action as text.
     action: String,
     /// The model's reason.
     why: String,
-    /// Number of the action that it is decided together with.
+    /// Number of another action of the run; both are applied or rejected together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     with: Option<u16>,
-    /// What it would change: fields of notes, weights, links.
+    /// The changes that it would make to fields of notes, weights and links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
-    /// The notes that it names, and those that it is drawn from.
+    /// The notes that the action names, and the sources of a note that it derives.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<ProposalNote>,
     /// Why it can no longer be applied.
@@ -81,7 +81,7 @@ struct ProposalRow {
 struct ProposalNote {
     key: String,
     title: String,
-    /// Its text, without line breaks, shortened to some lines.
+    /// Its text on one line, shortened to at most 240 characters.
     text: String,
 }
 
@@ -108,7 +108,7 @@ impl Op for AgentReview {
             waiting.map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?
         };
         if let (Some(agent), true) = (&self.agent, rows.is_empty()) {
-            // An agent without proposals is fine, an unknown name is not.
+            // An unknown name is an error; an agent without proposals is not.
             ctx.host.catalog()?.entry(agent)?;
         }
         Ok(AgentReviewOutput { proposals: rows, rejected: self.rejected })
@@ -136,7 +136,7 @@ impl Op for AgentReview {
                     .filter(|change| ["key", "title", "body"].contains(&change.field.as_str()));
                 for FieldChange { field, before, after } in texts.map(FieldChange::shortened) {
                     let _ = match (field.as_str(), before.as_str()) {
-                        // The action says the title of a new note.
+                        // The text of the action already contains the title of a new note.
                         ("title", "") => Ok(()),
                         (_, "") => writeln!(text, "     {field}: {after:?}"),
                         _ => writeln!(text, "     {field}: {before:?} → {after:?}"),
@@ -158,7 +158,7 @@ impl Op for AgentReview {
     }
 }
 
-/// Characters of a note's text that a proposal shows.
+/// Maximum number of characters of a note's text in a proposal.
 const TEXT: usize = 240;
 
 fn note(node: Node) -> ProposalNote {

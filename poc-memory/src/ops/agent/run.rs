@@ -48,7 +48,7 @@ pub(crate) struct AgentRun {
     set: ParameterValues,
 }
 
-/// Refuses a tenant that has never written: a run would make it known.
+/// Refuses a tenant without any transaction, because a run would create it.
 fn check_tenant(memory: &Memory) -> Result<()> {
     let tenant = memory.store.tuple();
     let is_known = memory.store.tenants()?.iter().any(|(known, _)| known == tenant);
@@ -85,7 +85,7 @@ impl Op for AgentRun {
         }
         let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {
-            // A dry run claims no notes, so it needs no place.
+            // A dry run claims no notes, so it does not count towards the limit of concurrent runs.
             true => None,
             false => Some(ctx.host.run_limiter().acquire_interactive(
                 ctx.memory,

@@ -28,12 +28,12 @@ pub(crate) struct AgentShow {
 /// An agent in full.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentShowOutput {
-    /// Its state.
+    /// The state of the agent, as `agent list` shows it.
     agent: AgentRow,
     /// The definition in force; absent if the file was never valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     definition: Option<ActiveDefinition>,
-    /// Its files, if requested.
+    /// The texts of its files, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     files: Option<AgentFiles>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct AgentShowOutput {
 /// The definition in force.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ActiveDefinition {
-    /// With the parameter values of its file.
+    /// The pipeline, with the parameter values of its file filled in.
     pipeline: String,
     /// The parameters of the pipeline with the values of the file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -52,7 +52,7 @@ struct ActiveDefinition {
     window: Option<String>,
     /// The actions it may use, each with the maximum per run.
     actions: Vec<(String, usize)>,
-    /// What it may change: `results`, `neighborhood` or `any`.
+    /// Which nodes it may change: `results`, `neighborhood` or `any`.
     targets: String,
     /// Whether supersessions are applied; otherwise they need approval.
     supersede_apply: bool,
@@ -69,14 +69,14 @@ struct ActiveDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     template: Option<String>,
     prompt: String,
-    /// Identifies this version.
+    /// Fingerprint of this version of the agent, as runs record it.
     fingerprint: String,
 }
 
 /// `[schedule]`
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ScheduleSection {
-    /// IANA name; if absent, the zone of the machine.
+    /// IANA name of the time zone; if absent, that of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timezone: Option<String>,
     jitter: String,
@@ -91,7 +91,7 @@ struct ScheduleSection {
 struct LimitsSection {
     /// Maximum actions of one run, of all kinds.
     max_actions: usize,
-    /// Maximum change of a weight.
+    /// Maximum change of a weight by one action, up or down.
     weight_max_delta: f64,
     /// Maximum characters of a new note's body.
     insert_max_chars: usize,
@@ -102,24 +102,26 @@ struct LimitsSection {
 /// `[budget]`; absent values are unlimited.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct BudgetSection {
+    /// Maximum cost of one run in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_run: Option<f64>,
+    /// Maximum cost of all runs of one day in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_day: Option<f64>,
-    /// 0 means unlimited.
+    /// Maximum number of runs per day; 0 means unlimited.
     max_runs_per_day: u32,
 }
 
 /// `[retry]` and `[failure]`
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct RetrySection {
-    /// Attempts of one call, including the first.
+    /// Maximum attempts of one model call, including the first.
     attempts: u32,
-    /// Maximum correction turns.
+    /// Maximum number of turns in which the model may correct an invalid reply.
     repair: u32,
-    /// Delays after which a failed run is repeated, one after the other.
+    /// Delays before each repetition of a failed run, in order.
     rerun: Vec<String>,
-    /// Consecutive failures that pause it; 0 is never.
+    /// Number of consecutive failures that pauses the agent; 0 means never.
     pause_after: u32,
 }
 

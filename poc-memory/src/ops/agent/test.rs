@@ -24,11 +24,13 @@ pub(crate) struct AgentTest {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentTestOutput {
     agents: Vec<AgentTests>,
+    /// Number of tests that passed.
     passed: u64,
+    /// Number of tests that failed.
     failed: u64,
 }
 
-/// One agent.
+/// The test results of one agent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct AgentTests {
     name: String,
@@ -37,7 +39,7 @@ struct AgentTests {
     errors: Vec<FileDiagnostic>,
 }
 
-/// One test.
+/// The result of one test.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct TestResult {
     name: String,

@@ -26,7 +26,7 @@ pub(crate) struct AgentUndo {
     only: Vec<u16>,
 }
 
-/// What was undone.
+/// The undone actions, and those that were not undone.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentUndoOutput {
     run: RunId,
@@ -38,11 +38,11 @@ pub(crate) struct AgentUndoOutput {
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
-    /// For how long it can be undone at least: `all` for ever, else a duration.
+    /// The minimum time for which the undo can be undone: `all` for ever, otherwise a duration.
     undo_within: HistoryRetention,
 }
 
-/// An action that was left as it is.
+/// An action that was not undone or applied, with the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(in crate::ops) struct RefusedAction {
     pub(in crate::ops) action: String,

@@ -1,4 +1,4 @@
-//! What `agent check` found, as lines of a check.
+//! Converts the findings of `agent check` to lines of a check.
 
 use super::{CheckResult, CheckState};
 use serde_json::Value;

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CheckState {
-    /// In order.
+    /// The check passed.
     Ok,
-    /// Absent, but not required.
+    /// Something optional is missing.
     Note,
     /// It works, but probably not as intended.
     Warning,
@@ -38,7 +38,7 @@ impl CheckState {
 /// One line of a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CheckResult {
-    /// The check.
+    /// Name of the check.
     pub(crate) check: String,
     pub(crate) state: CheckState,
     pub(crate) message: String,

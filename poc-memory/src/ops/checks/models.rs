@@ -1,4 +1,4 @@
-//! Checks that each configured model has what it needs and, with `--online`, that its provider answers.
+//! Checks that no configured model lacks a setting or a key and, with `--online`, that its provider responds.
 
 use super::{CheckResult, CheckState};
 use poc_agent::model::ProbeOutcome;

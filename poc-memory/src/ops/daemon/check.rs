@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::fs::File;
 
-/// Lines of the log, unless the request has another number.
+/// Number of lines of the log, if the request does not set it.
 const LINES: usize = 20;
 
 /// Check the installation as the daemon sees it: folders, embedder, cross-encoder, models, store and agents, what was
@@ -36,7 +36,7 @@ pub(crate) struct DaemonCheckOutput {
     models: Vec<ConfiguredModel>,
     #[serde(flatten)]
     budget: DayBudget,
-    /// The agents that ran today.
+    /// Today's spending of the agents that ran today.
     spending: Vec<AgentSpending>,
     /// The last lines of the daemon's log, oldest first.
     log: Vec<String>,
@@ -47,25 +47,26 @@ pub(crate) struct DaemonCheckOutput {
 struct ConfiguredModel {
     name: String,
     provider: String,
-    /// Why it cannot be called, and how to fix that.
+    /// Why the model cannot be called and how to fix it; absent if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     missing: Option<String>,
-    /// US dollars per million input tokens and output tokens.
+    /// Prices in US dollars per million tokens: input, output; absent if not configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prices: Option<(f64, f64)>,
 }
 
-/// What one agent spent today.
+/// The runs and costs of one agent today.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct AgentSpending {
     agent: String,
-    /// Runs that began today.
+    /// Number of runs that began today.
     runs: u32,
-    /// 0 means unlimited; absent if its file is invalid.
+    /// Maximum number of runs per day; 0 means unlimited. Absent if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_runs_per_day: Option<u32>,
-    /// US dollars.
+    /// Cost in US dollars of today's runs.
     usd: f64,
+    /// Budget in US dollars for all runs of one day; absent if unlimited or if its file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_usd_per_day: Option<f64>,
 }
@@ -134,7 +135,7 @@ impl Op for DaemonCheck {
     }
 }
 
-/// What each agent spent today.
+/// The runs and costs of each agent that ran today.
 fn spending(ctx: &Ctx<'_>) -> Result<Vec<AgentSpending>> {
     let catalog = ctx.host.catalog()?;
     let mut rows = Vec::new();

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct DaemonStop {}
 
-/// What `daemon stop` answers.
+/// The answer of `daemon stop`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DaemonStopOutput {
     /// Process id of the daemon.
     pub(crate) pid: u32,
-    /// Runs it lets end first.
+    /// Runs that the daemon finishes before it stops.
     pub(crate) running: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Prompts that no person has typed, or that ask nothing.
+//! Recognises prompts that no person typed or that have nothing to look up.
 
 /// Why a prompt gets no notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const MACHINE: [&str; 8] = [
     "This session is being continued from a previous conversation",
 ];
 
-/// Words of answers such as "yes, go on, please". A prompt of such words alone says nothing that can be looked up.
+/// Words of answers such as "yes, go on, please". A prompt of only such words has nothing to look up.
 const ASSENT: &[&str] = &[
     "again", "all", "and", "continue", "cool", "do", "done", "enough", "fine", "for", "go", "good", "great",
     "it", "just", "lets", "let", "next", "nice", "no", "now", "ok", "okay", "on", "one", "perfect", "please",
@@ -32,7 +32,7 @@ const ASSENT: &[&str] = &[
 ];
 
 impl MachineTurn {
-    /// The reason to say nothing to a prompt; `None` for a prompt of a person that can be looked up.
+    /// The reason to add no notes to a prompt; `None` for a prompt of a person that can be looked up.
     pub(super) fn of(prompt: &str) -> Option<MachineTurn> {
         let prompt = prompt.trim();
         if MACHINE.iter().any(|start| prompt.starts_with(start)) {
@@ -62,8 +62,8 @@ impl MachineTurn {
     }
 }
 
-/// Whether a prompt is one word that begins with `/`, `!` or `#`, as commands do, or a command with arguments. A path
-/// such as `/etc/fstab` is none.
+/// Whether a prompt is one word that begins with `/`, `!` or `#`, as commands do, or a command with
+/// arguments. A path such as `/etc/fstab` is not a command.
 fn is_command(prompt: &str) -> bool {
     let mut chars = prompt.split_whitespace().next().unwrap_or_default().chars();
     let first = chars.next();

@@ -1,4 +1,4 @@
-//! The text that a hook adds to a conversation: a sentence that says what follows, and the notes in a fence.
+//! Renders the text that a hook adds to a conversation: an introductory sentence, and the notes in a fence.
 
 use poc_agent::prompt::Fence;
 use poc_graph::rng::Rng;

@@ -1,5 +1,5 @@
-//! What the hooks of a session remember: which notes it has got. One small file for each session, because a session
-//! may go on after the daemon was started again.
+//! The state of a session between its hooks: which notes it was given. It is a small file per session,
+//! because a session may outlive the daemon.
 
 use poc_config::paths::{Paths, create_private};
 use poc_graph::NodeId;
@@ -19,24 +19,24 @@ const KEPT: Span = Span(30 * Span::DAY.0);
 /// Maximum number of characters of a session's id in a file name.
 const MAX_ID_CHARS: usize = 100;
 
-/// What one session has got.
+/// The notes that one session was given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct HookSession {
     /// The version of each note.
     notes: BTreeMap<NodeId, u32>,
-    /// Its transcript.
+    /// Path of the transcript of the session.
     #[serde(default)]
     pub(super) transcript: Option<PathBuf>,
 }
 
 impl HookSession {
-    /// What a session has got; nothing if it is new, or if its file cannot be read.
+    /// Loads the state of a session; an empty one if the session is new or its file cannot be read.
     pub(super) fn load(memory: &Memory, id: &str) -> HookSession {
         let text = file(memory, id).and_then(|file| std::fs::read(file).ok());
         text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    /// Whether it has got this version of a note.
+    /// Whether the session was given this version of a note.
     pub(super) fn has(&self, id: NodeId, version: u32) -> bool {
         self.notes.get(&id) == Some(&version)
     }
@@ -45,7 +45,7 @@ impl HookSession {
         self.notes.insert(id, version);
     }
 
-    /// Writes the file in one step. A session without an id has none.
+    /// Writes the file atomically. A session without an id has no file.
     pub(super) fn save(&self, memory: &Memory, id: &str) -> Result<()> {
         let Some(path) = file(memory, id) else { return Ok(()) };
         let folder = memory.paths.hook_sessions();
@@ -77,7 +77,7 @@ pub fn followed_transcripts(paths: &Paths) -> Vec<PathBuf> {
     entries.filter_map(|entry| read(entry.ok()?.path())).collect()
 }
 
-/// What the keys of the notes of a session begin with, whichever assistant it is of.
+/// The key prefixes of the notes of a session, one for each assistant.
 pub(super) fn keys(id: &str) -> Vec<String> {
     if id.is_empty() {
         return Vec::new();

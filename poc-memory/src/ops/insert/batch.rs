@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// Single notes listed for a person.
+/// Maximum number of notes listed one by one in the text for a person.
 const SHOWN: usize = 10;
 
 pub(super) const HELP: &str = "\
@@ -23,33 +23,35 @@ with the fields of these options:
 The notes are stored in order, a few hundred per transaction. An invalid note is reported with its \
 position; the others are stored. If a line cannot be parsed, nothing is stored";
 
-/// Notes to store.
+/// The notes of a batch, as given in `notes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct BatchNotes(Vec<Insert>);
 
-/// The result for one note of a batch.
+/// The result for one note of a batch: its id and key if it was stored, otherwise the error.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct InsertedNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<NodeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Whether it was already stored, and was left unchanged.
+    /// Whether an identical note was already stored; that note was left unchanged.
     duplicate: bool,
     /// Whether it is a new version of an existing note.
     updated: bool,
-    /// Its version, for `if_version`.
+    /// Version of the note, from 1, which `if_version` takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
+    /// Number of new edges to notes that share a keyword.
     keyword_edges: usize,
+    /// Number of new edges to similar notes.
     semantic_edges: usize,
-    /// Why it was not stored.
+    /// Why the note was not stored; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Error>,
 }
 
-/// The notes of a text in JSON Lines, or of the file it names.
+/// Parses notes from JSON Lines: from standard input for `-`, otherwise from the file of that path.
 pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
     let text = match word {
         "-" => argument::text(word)?,
@@ -74,7 +76,8 @@ pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
 }
 
 impl BatchNotes {
-    /// The notes, when nothing else is asked for.
+    /// Returns the notes. Fails if the request also has fields of a single note, if a note contains a list of
+    /// notes, or if there are more than `[insert] max-notes`.
     pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
         if *rest != Insert::default() {
             return Err(Error::invalid("many notes are given beside the fields of one")
@@ -97,7 +100,7 @@ impl BatchNotes {
 }
 
 impl InsertedNote {
-    /// Whether there is a note that was not there before.
+    /// Whether a new note was created.
     pub(super) fn is_new(&self) -> bool {
         self.error.is_none() && !self.duplicate && !self.updated
     }
@@ -132,7 +135,7 @@ impl InsertedNote {
     }
 }
 
-/// What became of them, for a person.
+/// The results as text for a person.
 pub(super) fn summary(notes: &[InsertedNote]) -> String {
     let count = |is: &dyn Fn(&InsertedNote) -> bool| notes.iter().filter(|note| is(note)).count() as u64;
     let failed: Vec<(usize, &Error)> =

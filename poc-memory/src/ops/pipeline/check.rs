@@ -25,10 +25,10 @@ pub(crate) struct PipelineCheckOutput {
     pipelines: Vec<CheckedPipeline>,
 }
 
-/// One pipeline.
+/// The result of checking one pipeline.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct CheckedPipeline {
-    /// As given or saved.
+    /// The text of the pipeline, as given or saved.
     text: String,
     /// Its name, if all saved pipelines are checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ struct CheckedPipeline {
     /// Its canonical form if valid, with saved pipelines expanded; `TERMS` is the place of search terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
-    /// What is wrong.
+    /// What is wrong; absent if the pipeline is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     problem: Option<FileDiagnostic>,
 }

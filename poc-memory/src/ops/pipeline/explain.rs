@@ -49,7 +49,7 @@ struct ExplainedPipeline {
     /// Its canonical form, with saved pipelines expanded; `TERMS` is the place of search terms.
     pipeline: String,
     stages: Vec<Outline>,
-    /// What it did, if it was run.
+    /// The counts and times of its stages, if it was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ran: Option<Explanation>,
 }

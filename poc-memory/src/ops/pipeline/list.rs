@@ -15,14 +15,14 @@ pub(crate) struct PipelineList {}
 /// The saved pipelines.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct PipelineListOutput {
-    /// By name.
+    /// The saved pipelines, sorted by name.
     pipelines: Vec<SavedPipelineRow>,
 }
 
-/// One of them.
+/// A saved pipeline.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SavedPipelineRow {
-    /// Without its `@`.
+    /// Name of the pipeline, without the `@`.
     name: String,
     /// Its text as saved.
     text: String,

@@ -32,7 +32,7 @@ pub(crate) struct RemoteBind {
 pub(crate) struct RemoteBindOutput {
     /// The profile's name or the folder's path.
     remote: String,
-    /// Its store.
+    /// The folder of its store.
     store: PathBuf,
     /// Highest trust of pulled notes.
     trust: Trust,

@@ -15,10 +15,10 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteStatus {}
 
-/// What `profile remote status` answers.
+/// The answer of `profile remote status`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RemoteStatusOutput {
-    /// Null if this memory has none.
+    /// The remote; null if none is bound.
     remote: Option<Remote>,
 }
 
@@ -31,7 +31,7 @@ struct Remote {
     trust: Trust,
     /// When it was bound.
     bound: Timestamp,
-    /// Its store, if it exists.
+    /// The folder of its store, if it exists.
     store: Option<PathBuf>,
     /// Id of the process that holds it and so prevents a sync now; 0 if unknown.
     held_by: Option<u32>,

@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Single notes listed for a person.
+/// Maximum number of notes listed one by one in the text for a person.
 const SHOWN: usize = 20;
 
-/// Synchronise with the remote. Notes that only the remote has are pulled, notes that only this memory has
-/// are pushed, and notes that were deleted in the remote are deleted here. A note that was never in both is
-/// never deleted. An interrupted sync is completed by the next one. It synchronises one tenant with the
-/// tenant of the same name, by default the default tenant.
+/// Synchronise with the remote. Pulls notes that only the remote has, pushes notes that only this memory has,
+/// and deletes notes here that were deleted in the remote. A note that was never in both is never deleted. An
+/// interrupted sync is completed by the next one. It synchronises one tenant with the tenant of the same
+/// name, by default the default tenant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSync {
@@ -25,7 +25,7 @@ pub(crate) struct RemoteSync {
     dry_run: bool,
 }
 
-/// What a sync did.
+/// The result of a sync.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RemoteSyncOutput {
     /// Notes pulled from the remote.
@@ -41,7 +41,7 @@ pub(crate) struct RemoteSyncOutput {
     /// Notes that got another key because theirs was taken in the other store.
     renamed: Vec<RenamedNote>,
     dry_run: bool,
-    /// What a dry run would do.
+    /// In a dry run, the notes that a sync would pull, delete and push.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     would: Option<SyncPlan>,
 }
@@ -49,9 +49,11 @@ pub(crate) struct RemoteSyncOutput {
 /// Links between notes of both stores.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Links {
+    /// Links copied from the remote.
     pulled: u64,
     /// Deleted in either store because it was deleted in the other.
     deleted: u64,
+    /// Links copied to the remote.
     pushed: u64,
 }
 
@@ -66,7 +68,7 @@ struct RenamedNote {
     renamed: String,
 }
 
-/// What a dry run would do.
+/// The notes that a sync would pull, delete and push.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SyncPlan {
     pull: Vec<SyncNote>,
@@ -74,7 +76,7 @@ struct SyncPlan {
     push: Vec<SyncNote>,
 }
 
-/// A note, identified in the store that has it.
+/// A note, named as in the store that has it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct SyncNote {
     id: NodeId,

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// are all figures of a large graph that has just changed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Shape {
-    /// Where the figures come from: `fresh`, `reused, N changes old`, `computed now in N ms` or `not computed
-    /// yet`.
+    /// How current the figures are: `fresh`, `reused, N changes old`, `computed now in N ms` or
+    /// `not computed yet`.
     source: String,
     /// Connected components, including isolated notes.
     components: Option<usize>,
@@ -29,9 +29,10 @@ pub(super) struct Shape {
     /// Age of each figure derived from the whole graph, in changes of the graph: 0 is up to date, null is not
     /// computed yet.
     ages: BTreeMap<String, Option<u64>>,
-    /// Exponent of the power law that the degrees follow,
+    /// Exponent α, above 1, of the power law fitted to the degrees of at least `power_law_least`; null if
+    /// fewer than two different degrees occur.
     power_law_alpha: Option<f64>,
-    /// from this degree on.
+    /// The degree from which on the power law fits.
     power_law_least: Option<u32>,
 }
 

@@ -16,16 +16,22 @@ pub(super) struct Cosines {
     pub(super) query: Spread,
 }
 
-/// Quantiles, each accurate to 0.005; null without observations.
+/// Quantiles of cosines, −1 to 1, each accurate to 0.005; null without observations.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Spread {
-    /// Number of observations.
+    /// Number of observed cosines.
     pub(super) count: u64,
+    /// 25 % of the observed cosines are at most this.
     p25: Option<f64>,
+    /// The median cosine, −1 to 1.
     p50: Option<f64>,
+    /// 75 % of the observed cosines are at most this.
     p75: Option<f64>,
+    /// 90 % of the observed cosines are at most this.
     p90: Option<f64>,
+    /// 95 % of the observed cosines are at most this.
     p95: Option<f64>,
+    /// 99 % of the observed cosines are at most this.
     p99: Option<f64>,
 }
 

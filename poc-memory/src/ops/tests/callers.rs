@@ -1,4 +1,4 @@
-//! What models may do, over every op of the table.
+//! Checks for every op of the table what models may do.
 
 use super::*;
 use poc_config::Config;
@@ -39,7 +39,7 @@ fn a_model_is_refused_what_only_a_person_may_do_for_every_op() {
         }
         assert_eq!(memory.store.view().seq, 0);
     }
-    // What a model must not do: decide, name files, stop the daemon, spend money.
+    // A model must not make decisions, name files, stop the daemon or spend money.
     let not_for_models: Vec<&str> = OPS.iter().filter(|op| !op.for_models).map(|op| op.name).collect();
     for name in ["agent apply", "undo", "import", "export", "backup", "daemon stop", "agent run", "page"] {
         assert!(not_for_models.contains(&name), "{name}");
@@ -73,7 +73,7 @@ fn trust_never_rises_through_a_model() {
                 (trust.min(Trust::Agent), "mcp"),
                 "{trust} {field}"
             );
-            // The same text by a person is a person's.
+            // The same text stored by a person has the trust of a person.
             asked(
                 &memory,
                 Actor::Person,
@@ -84,7 +84,7 @@ fn trust_never_rises_through_a_model() {
             assert_eq!(memory.find("note").unwrap().trust, Trust::User);
         }
     }
-    // What is no text leaves the trust as it is.
+    // A change of anything but the text does not change the trust.
     let memory = filled();
     asked(&memory, Actor::Model, "insert", json!({"key": "btree", "update": true, "emotion": 3})).unwrap();
     let note = memory.find("btree").unwrap();
@@ -125,7 +125,7 @@ fn a_model_forgets_only_what_models_wrote_and_nothing_recent() {
     assert_eq!(forget(Actor::Model, json!({"before": "1d"})).unwrap()["messages"], 1);
     let gone = |id: &str| forget(Actor::Person, json!({"message_id": id})).is_err();
     assert!(gone(&model) && !gone(&person));
-    // A person forgets everything, also what is recent.
+    // A person may forget all messages, including recent ones.
     write(Actor::Person, "Said just now.");
     assert_eq!(forget(Actor::Person, json!({"before": "0s", "recent": true})).unwrap()["messages"], 1);
 }

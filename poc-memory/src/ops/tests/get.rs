@@ -1,4 +1,4 @@
-//! What `get` shows about a note.
+//! Tests of the op `get`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! By how much a memory has grown: the same from the log as from two states.
+//! The growth computed from the log equals the difference of two states.
 
 use super::*;
 use poc_graph::time::Timestamp;
@@ -34,7 +34,7 @@ proptest! {
             };
             // Some changes are refused, for example those of a deleted note.
             let _ = call(&memory, &line);
-            // Asked in between, so that what is kept is used.
+            // Asked in between, so that the cache is used.
             prop_assert!(growth::since(&memory, memory.now()).unwrap() == Some(Growth::default()));
         }
         let now = counts(&memory);

@@ -1,4 +1,4 @@
-//! What every hit says, and how long answers are.
+//! Tests of the fields of every hit, and of the length of answers.
 
 use super::*;
 use serde_json::json as value;

@@ -1,4 +1,4 @@
-//! The ops of the learning memory, with their text and JSON answers.
+//! Tests of the ops with which a memory learns, with their text and JSON answers.
 
 use super::*;
 use poc_store::{Records as _, Table};

@@ -101,7 +101,7 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
     let undone: Vec<_> =
         changes.as_array().unwrap().iter().map(|change| change["undone"].as_bool()).collect();
     assert_eq!(undone, [Some(false), Some(true), Some(false)]);
-    // Its actions are applied again by another change, and the run can be undone by its own number all the same.
+    // Another change applies its actions again, and the run can still be undone by its own number.
     let again = json(&memory, &format!("undo {}", changes[2]["seq"]));
     assert_eq!(again["undone"].as_array().unwrap().len(), 1, "{again}");
     let changes = json(&memory, "changes --agent linker")["changes"].clone();

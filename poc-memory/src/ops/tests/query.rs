@@ -10,7 +10,7 @@ fn query_returns_strong_weak_or_miss() {
     assert_eq!((&known["hit"], &known["key"]), (&"STRONG".into(), &"btree".into()));
     assert_eq!(known["body"], "A split writes two pages.");
     assert_eq!(json(&memory, "get btree")["accesses"], 1);
-    // Only judged.
+    // Only the verdict is computed.
     json(&memory, "query 'b-tree splits' --signals-only");
     assert_eq!(json(&memory, "get btree")["accesses"], 1);
     let unknown = json(&memory, "query 'quantum chromodynamics'");
@@ -41,7 +41,7 @@ fn query_does_not_match_another_ticket_number() {
     let other = json(&memory, "query 'ticket INC-90039'");
     assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["inc-90039"])));
     assert!(say(&memory, "query 'ticket INC-90039'").contains("no note contains `inc-90039`"));
-    // A note that has it as its key is about it, whatever it says.
+    // A note with the name as its key is about it, whatever its text is.
     json(&memory, "insert --key INC-90039 -t Printer -b 'It jams.'");
     let known = json(&memory, "query 'ticket INC-90039'");
     assert_eq!((&known["key"], &known["unheld"]), (&"INC-90039".into(), &Value::Null));
@@ -62,14 +62,14 @@ fn query_matches_an_exact_key() {
         (&asked["key"], asked["signals"]["coverage"].as_f64().unwrap() > 0.99),
         (&"people/lin".into(), true)
     );
-    // As people spell it, and of several the one that fits best.
+    // Names match as people spell them, and of several notes the one that fits best is returned.
     json(&memory, "insert --key people/marta -b 'Leads the network team.'");
     for asked in ["Handbook?", "People/Lin", "notes/people/lin.md", "what are people/lin and people/marta's"]
     {
         let known = json(&memory, &format!("query \"{asked}\""));
         assert_eq!((&known["hit"], &known["unheld"]), (&"STRONG".into(), &Value::Null), "{asked}: {known}");
     }
-    // A name with a capital that no note holds is asked for as well.
+    // A capitalised name that no note contains also counts as unknown.
     json(
         &memory,
         "insert --key guest-wifi -t 'Guest wifi' -b 'The guest wifi of the office in Lisbon has no password.'",

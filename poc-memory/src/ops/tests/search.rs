@@ -1,4 +1,4 @@
-//! What `search`, `retrieve`, `explore` and `classify` find.
+//! Tests of the results of `search`, `retrieve`, `explore` and `classify`.
 
 use super::*;
 

@@ -262,7 +262,7 @@ fn import_in_parts(memory: &Memory, count: usize) -> Value {
 #[test]
 fn an_import_in_parts_is_one_change() {
     let memory = filled();
-    // At the same instant as the import, of which it is no part.
+    // This change has the same time as the import, but is not a part of it.
     json(&memory, "link btree journal --strength 0.3");
     let before = everything(&memory);
     assert_eq!(import_in_parts(&memory, 450)["inserted"], 450);
@@ -276,7 +276,7 @@ fn an_import_in_parts_is_one_change() {
     assert_eq!(latest["nodes"].as_array().unwrap().len(), 100);
     assert_eq!(changes["changes"][1]["op"], "link");
     assert_eq!(json(&memory, "changes --limit 1")["changes"], json!([latest]));
-    // Each of its numbers undoes all of it.
+    // The number of any part undoes the whole import.
     let undone = json(&memory, &format!("undo {}", last(&memory) - 1));
     let told = undone["undone"][0].as_str().unwrap();
     assert!(told.starts_with("import of `n0` and 449 more by import:"), "{told}");

@@ -34,7 +34,7 @@ fn an_update_depends_on_the_version() {
     // The same text is no change.
     let same = asked(&memory, "insert", update(2, "Second text")).unwrap();
     assert_eq!((&same["duplicate"], &same["version"]), (&json!(true), &json!(2)));
-    // A note that must not exist yet, and one that must.
+    // One note must not exist yet, and another one must exist.
     let absent = |version: u32| json!({"key": "new", "update": true, "if_version": version, "title": "New"});
     conflict(&memory, "insert", absent(3), 0);
     assert_eq!(asked(&memory, "insert", absent(0)).unwrap()["version"], 1);
@@ -74,7 +74,7 @@ fn other_changes_depend_on_the_version() {
             request["if_version"] = version.into();
             request
         };
-        // Retiring a note is a change of it.
+        // Superseding a note creates a new version of it.
         let now = if op == "delete" { 3 } else { 2 };
         conflict(&memory, op, with(now - 1), now);
         asked(&memory, op, with(now)).unwrap_or_else(|error| panic!("{op}: {error}"));

@@ -20,7 +20,8 @@ pub(crate) struct VaultAdd {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// Write links that agents and people make in the memory, and approved replacements, into the front matter of the files
+    /// Write links that agents and people make in the memory, and approved replacements, into the front
+    /// matter of the files
     #[arg(long)]
     #[serde(default)]
     write_back: bool,
@@ -29,7 +30,7 @@ pub(crate) struct VaultAdd {
 /// A new vault, and what its first sync did.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VaultAddOutput {
-    /// Its name.
+    /// Name of the vault, unique in the tenant.
     name: String,
     folder: PathBuf,
     sync: VaultSyncOutcome,

@@ -15,7 +15,7 @@ pub(crate) struct VaultList {}
 /// The vaults.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VaultListOutput {
-    /// By name.
+    /// The vaults, sorted by name.
     vaults: Vec<VaultStatus>,
 }
 

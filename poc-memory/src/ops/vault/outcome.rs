@@ -1,4 +1,4 @@
-//! What a sync of vaults did, as `vault add` and `vault sync` answer it.
+//! The outcome of a sync, as `vault add` and `vault sync` return it.
 
 use crate::ops::text::plural;
 use crate::ops::{Ctx, Progress};
@@ -11,47 +11,49 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Single files listed for a person.
+/// Maximum number of files listed one by one in the text for a person.
 const SHOWN: usize = 10;
 
-/// What a sync of one vault did.
+/// The result of a sync of one vault.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct VaultSyncOutcome {
     vault: String,
-    /// Files with a note.
+    /// Number of files that have a note.
     files: u64,
     /// New notes.
     added: u64,
     /// Notes that got a new version.
     updated: u64,
-    /// Files that were moved, and whose notes have another name.
+    /// Files that were moved and whose notes got another key.
     renamed: Vec<RenamedFile>,
     /// Notes that were retired because their files were deleted. `undo` brings them back.
     retired: u64,
     /// Notes that are in use again because their files are back.
     revived: u64,
-    /// Notes that were replaced because their files got the text of another file.
+    /// Notes that were superseded because their files now have the text of another file.
     merged: u64,
+    /// New links.
     links_added: u64,
+    /// Links that were removed because no file has them any more.
     links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
     refused: Vec<FileProblem>,
-    /// Properties that were left out because of their value, and keys that are taken.
+    /// Properties that were left out because of their value, and keys that another note already has.
     warnings: Vec<FileProblem>,
-    /// Links to names that several notes have.
+    /// Links that are ambiguous because several notes have the name.
     ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist. Each becomes an edge when its note does.
     unresolved: Vec<UnresolvedVaultLink>,
     /// Files into which links or replacements were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     written: Vec<String>,
-    /// Files without text.
+    /// Number of files without text, which have no note.
     empty: u64,
-    /// Files whose `expires` has passed.
+    /// Number of files whose `expires` is in the past.
     expired: u64,
-    /// Symbolic links out of the folder.
+    /// Number of symbolic links that lead out of the folder, which are not followed.
     outside: u64,
-    /// Files that changed while they were read. The next sync reads them.
+    /// Number of files that changed while they were read. The next sync reads them again.
     busy: u64,
     /// Why the vault could not be synchronised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,12 +61,12 @@ pub(super) struct VaultSyncOutcome {
 }
 
 impl VaultSyncOutcome {
-    /// Whether everything was taken.
+    /// Whether every file of the vault was synchronised.
     pub(super) fn is_complete(&self) -> bool {
         self.error.is_none() && self.refused.is_empty()
     }
 
-    /// As text for a person.
+    /// The outcome as text for a person.
     pub(super) fn text(&self) -> String {
         if let Some(error) = &self.error {
             return format!("`{}` was not synchronised: {}\n", self.vault, error.line());

@@ -20,7 +20,7 @@ pub(crate) struct VaultRemove {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VaultRemoveOutput {
     name: String,
-    /// Files whose notes stay.
+    /// Number of files of the vault whose notes were kept.
     files: u64,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct VaultStatusRequest {
 /// The state of the vaults.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VaultStatusOutput {
-    /// By name.
+    /// The vaults, sorted by name.
     vaults: Vec<VaultStatus>,
 }
 

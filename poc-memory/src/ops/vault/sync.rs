@@ -21,7 +21,7 @@ pub(crate) struct VaultSyncRequest {
     emptied: bool,
 }
 
-/// What the syncs did.
+/// The results of the syncs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct VaultSyncOutput {
     vaults: Vec<VaultSyncOutcome>,

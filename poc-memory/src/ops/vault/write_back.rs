@@ -7,8 +7,8 @@ use poc_notes::vault::{self, SyncOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Write links that agents and people make in the memory, and approved replacements, into the front matter of the files of
-/// a vault, from now on. What a person wrote is never changed.
+/// Write links that agents and people make in the memory, and approved replacements, into the front matter of
+/// the files of a vault, from now on. What a person wrote is never changed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultWriteBack {

@@ -8,7 +8,7 @@ use poc_config::TenantSchema;
 use poc_memory::ops::{self, Access, Method, OpDef, Route, tenancy};
 use serde_json::{Map, Value, json};
 
-/// The error of a condition, for ops that take a version.
+/// The status of a failed precondition, for ops that take a version.
 const CONDITION_STATUS: u16 = 412;
 
 /// Errors that only a request with a body can cause.
@@ -138,7 +138,7 @@ fn responses(op: &OpDef, route: &Route, takes_version: bool, schemas: &mut Schem
     Value::Object(responses)
 }
 
-/// A resource that is no op, as an operation.
+/// A resource that is not an op, as an operation.
 pub(super) fn resource_operation(resource: &ServiceResource) -> Value {
     let ServiceResource { path, summary, media_types, is_public } = *resource;
     let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();

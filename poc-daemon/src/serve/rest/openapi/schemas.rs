@@ -54,7 +54,7 @@ impl Schemas {
         }
     }
 
-    /// The definitions whose name belongs to a different one already, and those that refer to them.
+    /// The definitions whose names are already used by different definitions, and those that refer to them.
     fn conflicts(&self, definitions: &Map<String, Value>) -> BTreeSet<String> {
         let taken = |name: &String, definition: &Value| match self.shared.get(name) {
             Some(known) => known != definition,

@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use std::io::Write as _;
 use std::sync::LazyLock;
 
-/// Where the files are served; the name follows.
+/// The path prefix of the files, before the name.
 pub(super) const PATH: &str = "/page/";
 
 /// The styles of every screen, in the order of the cascade.
@@ -76,7 +76,7 @@ struct Asset {
     compressed: Bytes,
 }
 
-/// All files, compressed when the first one is asked for.
+/// All files. They are compressed when the first one is requested.
 static ASSETS: LazyLock<Vec<Asset>> =
     LazyLock::new(|| FILES.iter().filter_map(|file| Asset::new(*file)).collect());
 
@@ -122,12 +122,12 @@ fn answer(asset: &'static Asset, headers: &HeaderMap) -> Response {
     fields.insert(CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
     fields.insert(ETAG, asset.etag.clone());
     fields.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    // Browsers keep the file, and ask whether it is still the same: a new release takes effect at once.
+    // Browsers cache the file but revalidate it on each use, so that a new release takes effect at once.
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
-/// Whether the client takes gzip. A quality of 0 excludes it.
+/// Whether the client accepts gzip. A quality of 0 excludes it.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let mut encodings = lines.flat_map(|line| line.split(','));

@@ -1,5 +1,6 @@
-//! Tells open pages that the memory has changed and whether the store takes writes, as server-sent events (the section of
-//! that name in the HTML standard). An event says only how far the memory is; what changed, the page asks the ops.
+//! Notifies open pages of changes of the memory, and of whether the store accepts writes, with server-sent
+//! events (the section of that name in the HTML standard). An event contains only the number of the last
+//! change; the page asks the ops what has changed.
 
 use super::super::answer::HttpError;
 use super::super::{RestContext, caller};
@@ -21,14 +22,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often the memory is looked at: one load of a pointer for each open page.
+/// How often the memory is polled. A poll costs one pointer load per open page.
 const POLL: Duration = Duration::from_millis(200);
 
-/// So many polls without a change are followed by a comment. Only a write shows that a browser has gone, and a session
-/// that has ended.
+/// Number of polls without a change after which a comment is sent. Only a write detects a closed connection,
+/// and the session is checked at the same time.
 const QUIET_POLLS: u32 = 50;
 
-/// Events that wait for a slow browser. It learns the latest state from the last one.
+/// Maximum number of queued events for a slow browser. While the queue is full, polling waits; the next event
+/// then has the latest state.
 const WAITING: usize = 4;
 
 /// Adds the stream to a router.
@@ -51,7 +53,7 @@ fn stream(rest: &Arc<RestContext>, headers: &HeaderMap, tenant: Tuple) -> Respon
     ([(CONTENT_TYPE, "text/event-stream")], Body::new(Events(waiting))).into_response()
 }
 
-/// Sends events until the browser or the session has gone, or the daemon stops.
+/// Sends events until the browser disconnects, the session ends or the daemon stops.
 async fn send(rest: Arc<RestContext>, headers: HeaderMap, tenant: Tuple, events: mpsc::Sender<Bytes>) {
     let store = rest.shared.memory.store.for_tenant(&tenant);
     let (mut known, mut known_store) = (None, None);
@@ -92,7 +94,7 @@ async fn send(rest: Arc<RestContext>, headers: HeaderMap, tenant: Tuple, events:
     }
 }
 
-/// A body that ends with its channel.
+/// A response body that ends when its channel is closed.
 struct Events(mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Events {

@@ -1,5 +1,5 @@
-//! The text of a note as HTML. Notes are hostile input: markup in them is shown as text, and links lead only to where
-//! a person may want to go.
+//! The text of a note as HTML. Notes are untrusted input: HTML in them is shown as text, and only links with
+//! allowed targets are kept.
 
 use maud::{Markup, PreEscaped};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,7 +8,7 @@ use pulldown_cmark::{Alignment, CowStr, Event, LinkType, Options, Parser, Tag, T
 /// Characters of a key that need no encoding in an address.
 const KEY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// The longest text that is parsed. A longer one is shown as it is written.
+/// Maximum length of a text that is parsed, in bytes. A longer text is shown as plain text.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Renders Markdown. Links between notes, `[[KEY]]` and `[[KEY|text]]`, lead to their screens.
@@ -25,13 +25,14 @@ pub(super) fn render(text: &str) -> Markup {
     PreEscaped(written)
 }
 
-/// Replaces what could be more than text.
+/// Replaces events that could produce active content.
 fn safe(event: Event<'_>) -> Event<'_> {
     match event {
         Event::Html(markup) | Event::InlineHtml(markup) => Event::Text(markup),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        // An image would be a request to another server. Its description and address become a link.
+        // Loading an image would send a request to another server, so an image becomes a link with its
+        // description and address.
         Event::Start(Tag::Link { link_type, dest_url, title, id })
         | Event::Start(Tag::Image { link_type, dest_url, title, id }) => Event::Start(Tag::Link {
             link_type: plain(link_type),
@@ -40,7 +41,7 @@ fn safe(event: Event<'_>) -> Event<'_> {
             id,
         }),
         Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
-        // An alignment would be an inline style, which the policy of the page forbids.
+        // Column alignments would become inline styles, which the policy of the page forbids.
         Event::Start(Tag::Table(columns)) => Event::Start(Tag::Table(vec![Alignment::None; columns.len()])),
         event => event,
     }
@@ -54,7 +55,7 @@ fn plain(link_type: LinkType) -> LinkType {
     }
 }
 
-/// Where a link leads. A target that is not allowed leads nowhere.
+/// The target of a link; `#` if it is not allowed.
 fn target(link_type: LinkType, url: &str) -> CowStr<'static> {
     if matches!(link_type, LinkType::WikiLink { .. }) {
         let key = url.split('#').next().unwrap_or_default();

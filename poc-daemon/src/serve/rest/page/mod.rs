@@ -1,7 +1,7 @@
-//! The page: what a person sees and decides in the browser.
+//! The page: the user interface in the browser.
 //!
-//! The daemon serves the frame of every screen as HTML, with the text of notes in it. The files in `page/` fill the
-//! frame with answers of the ops, over the routes that every client has.
+//! The daemon serves the frame of every screen as HTML, and the text of notes in it. The scripts in `page/`
+//! fill the frame with answers of the ops, over the same routes that every client uses.
 
 mod assets;
 mod events;

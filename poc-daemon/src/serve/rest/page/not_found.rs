@@ -1,4 +1,4 @@
-//! The answer for an address that the page does not have.
+//! The response for an address that the page does not have.
 
 use super::shell;
 use crate::serve::rest::accept;
@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::Response;
 use maud::html;
 
-/// The document for a browser that asks for a screen that does not exist; `None` for a program, which asks for JSON.
+/// The document for a browser that requests an unknown screen; `None` for a program, which accepts JSON.
 pub(in crate::serve::rest) fn document(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
     if method != Method::GET || accept::quality(headers, "text/html") == 0.0 {
         return None;

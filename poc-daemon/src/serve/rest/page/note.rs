@@ -51,7 +51,7 @@ async fn show(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
                     p { "It may have been deleted, or its creation undone. " a href="/activity" { "Activity" }
                         " lists the changes of notes, where that can be undone." }
                 }
-                // Without the time, the same address shows the note as it is now.
+                // The same address without `?at=` shows the current note.
                 @if at.is_some() { p { a href="?" { "Show it as it is now" } } }
             };
             let mut response = shell::screen(rest, session, &shell::NOTE, "No such note", &content);
@@ -76,7 +76,7 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
     call::call(rest.shared.clone(), origin, op, args, token, |_| {}).await
 }
 
-/// What a browser without the script shows of a note.
+/// The content of a note for browsers without scripts.
 fn article(note: &Value, at: Option<&str>) -> Markup {
     let text = |name: &str| note.get(name).and_then(Value::as_str).unwrap_or_default();
     html! {

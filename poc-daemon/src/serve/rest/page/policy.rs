@@ -1,12 +1,13 @@
-//! What the browser may do with a document of the page.
+//! The Content Security Policy of the documents of the page.
 
 use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_FRAME_OPTIONS};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{Html, IntoResponse, Response};
 use maud::Markup;
 
-/// Scripts and styles come from files of the page and nothing from another server. Nothing is inline. No script can
-/// turn text into markup or code: `require-trusted-types-for` makes `innerHTML` an error.
+/// Scripts and styles come only from files of the page, nothing comes from other servers, and nothing is
+/// inline. Scripts cannot turn text into markup or code, because `require-trusted-types-for` makes
+/// assignments to `innerHTML` an error.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
 form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 

@@ -1,4 +1,4 @@
-//! The screens whose frame is all that the daemon renders: their scripts ask the ops for everything else.
+//! The screens of which the daemon renders only the frame. Their scripts get everything else from the ops.
 
 use super::super::{RestContext, caller};
 use super::shell::{self, Screen};

@@ -12,7 +12,7 @@ use maud::{DOCTYPE, Markup, html};
 pub(super) struct Screen {
     /// The name in the navigation and in the title.
     pub(super) name: &'static str,
-    /// Where it is served.
+    /// The paths at which it is served.
     pub(super) paths: &'static [&'static str],
     /// The name of the element, without `-screen`.
     pub(super) element: &'static str,
@@ -32,7 +32,7 @@ pub(super) const SCREENS: &[Screen] = &[
 /// The screen of one note, which the navigation does not show.
 pub(super) const NOTE: Screen = Screen { name: "Note", paths: &["/notes/{*node}"], element: "note" };
 
-/// A screen with its content for browsers before the script runs.
+/// A screen with the content that browsers show before the script runs.
 pub(super) fn screen(
     rest: &RestContext,
     session: &Session,
@@ -78,7 +78,7 @@ pub(super) fn screen(
     })
 }
 
-/// A document without navigation, for a browser that is not signed in or has lost its way.
+/// A document without navigation, for a browser that is not signed in or that requested an unknown address.
 pub(super) fn without_navigation(status: StatusCode, title: &str, content: &Markup) -> Response {
     let mut response = policy::document(html! {
         (DOCTYPE)

@@ -18,10 +18,10 @@ use poc_graph::Tuple;
 use poc_graph::error::Result;
 use std::sync::Arc;
 
-/// Where links sign a browser in; the code follows.
+/// The path prefix of links that sign a browser in, before the code.
 pub(crate) const SIGN_IN_PATH: &str = "/sign-in/";
 
-/// Limit on the body of a form, which holds one token.
+/// Maximum size of a form in bytes; a form has one token.
 const MAX_FORM_BYTES: usize = 4096;
 
 /// Adds the paths of sessions to a router.
@@ -31,7 +31,7 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
         .route(
             "/sign-in/{code}",
             get(move |method: Method, headers: HeaderMap, Path(code): Path<String>| async move {
-                // Programs that show previews of links ask with HEAD, which must not use the code up.
+                // Programs that show previews of links send HEAD, which must not use up the code.
                 if method == Method::HEAD {
                     return StatusCode::NO_CONTENT.into_response();
                 }
@@ -109,8 +109,8 @@ async fn form_field(rest: &RestContext, body: &mut Body, name: &str) -> Result<S
     Ok(percent_encoding::percent_decode_str(&value).decode_utf8_lossy().into_owned())
 }
 
-/// Starts a session and leads to the first screen. A redirect would not do: after a link in another program, the
-/// browser takes the redirected request for one of a foreign page, and sends no cookie.
+/// Starts a session and opens the first screen with a document instead of a redirect: after a link in another
+/// program, the browser treats the redirected request as one of a foreign page and sends no cookie.
 fn start(rest: &RestContext, headers: &HeaderMap, grant: SessionGrant) -> Result<Response> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let lifetime = rest.shared.memory.config.page.session_lifetime;

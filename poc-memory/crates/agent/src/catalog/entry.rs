@@ -56,9 +56,9 @@ impl CatalogEntry {
         PauseCause::of(after, state, now)
     }
 
-    /// Why none of its models can be called: what each lacks, such as a key, or that its provider is suspended; `None`
-    /// if one can be called. A person's run tries a suspended provider, so an agent without a schedule is not blocked by
-    /// that. Sends no request.
+    /// Why none of its models can be called: what each lacks, such as a key, or that its provider is
+    /// suspended; `None` if one can be called. Manual runs try a suspended provider, so a suspension does not
+    /// block an agent without a schedule. Sends no request.
     pub fn blocked(&self, config: &Config, models: &ModelRegistry, now: Timestamp) -> Option<String> {
         let execution = &self.definition.as_deref()?.execution;
         let why = |name| {
@@ -67,7 +67,7 @@ impl CatalogEntry {
             })
         };
         let mut all = execution.models().map(why).collect::<Option<Vec<String>>>()?;
-        // Models of one provider lack the same.
+        // Models of one provider lack the same thing, so each message is listed once.
         all.dedup();
         Some(all.join("; "))
     }

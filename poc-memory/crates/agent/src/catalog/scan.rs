@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// One scan of the agent files: the catalog, and the records to store once the scan is confirmed. A scan that
-/// catches a file in the middle of a save changes nothing by itself.
+/// One scan of the agent files: the catalog, and the records to store once the scan is confirmed. The scan
+/// itself stores nothing, because it may have read a file in the middle of a save.
 #[derive(Debug)]
 pub struct CatalogScan {
     /// The agents.
@@ -26,8 +26,8 @@ pub struct CatalogScan {
 
 impl CatalogScan {
     /// Reads the folder. Agents with an invalid file use their last valid version from the store. A bundled
-    /// agent is active as long as no file of its name was ever seen or written by `init`. With `sure`, a missing file counts as
-    /// deleted at once instead of after [`GRACE`].
+    /// agent is active as long as no file of its name was ever seen or written by `init`. With `sure`, a
+    /// missing file counts as deleted at once instead of after [`GRACE`].
     ///
     /// # Errors
     /// Only the store's: the diagnostics of files are in the catalog.
@@ -171,7 +171,7 @@ impl FolderScan<'_> {
 
     /// The catalog from the stored records, used when the folder cannot be read.
     fn remembered(&mut self, problem: String) -> Catalog {
-        // The files are unknown, so a grace period starts over when the folder is readable again.
+        // Nothing is known about the files, so grace periods start over when the folder is readable again.
         let now = self.memory.now();
         self.stored.values_mut().for_each(|stored| stored.missing = stored.missing.map(|_| now));
         let remembered: Vec<(String, LastGoodVersion, AgentOrigin)> = self
@@ -204,7 +204,7 @@ impl FolderScan<'_> {
                 let before = stored.last_good.as_ref().filter(|good| good.source != definition.source);
                 let before = before.and_then(|good| good.parse(name, config));
                 if before.is_some_and(|before| timing(&before) != timing(&definition)) {
-                    // Earlier slots of the new schedule do not count as missed.
+                    // Slots of the new schedule before now do not count as missed.
                     stored.since = now;
                 }
                 stored.last_good = Some(LastGoodVersion::new(&definition, &self.names));
@@ -241,7 +241,7 @@ impl FolderScan<'_> {
     }
 }
 
-/// What makes the slots of an agent.
+/// The settings that determine the slots of an agent.
 fn timing(definition: &Definition) -> (bool, &Schedule, Option<chrono_tz::Tz>) {
     (definition.enabled, &definition.execution.schedule, definition.schedule.timezone)
 }

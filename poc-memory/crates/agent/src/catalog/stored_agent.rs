@@ -104,7 +104,7 @@ impl StoredAgent {
         self.origin != AgentOrigin::Consolidation
     }
 
-    /// The record of consolidation with a schedule. With another schedule than before, it counts as new.
+    /// The record of consolidation with a schedule. If the schedule has changed, consolidation counts as new.
     pub(super) fn of_consolidation(
         before: Option<StoredAgent>,
         schedule: &str,

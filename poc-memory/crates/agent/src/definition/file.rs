@@ -62,7 +62,7 @@ impl<'a> SourceFile<'a> {
 pub(super) struct Located<T> {
     /// The value.
     pub(super) value: T,
-    /// Byte offset of the value in the file; of the table when the value is a default.
+    /// Byte offset of the value in the file, or of its table when the value is a default.
     pub(super) offset: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the table of keys says of one key: its path, the type of its value and its description.
+//! An entry of the table of keys: path, type of the value and description of one key.
 
 use crate::template::VARIABLES;
 
@@ -36,13 +36,13 @@ pub enum ValueType {
     Share,
     /// A duration of at least this many milliseconds.
     Duration(i64),
-    /// A duration, or this word.
+    /// A duration, or a given word.
     DurationOr(&'static str),
     /// A list of at most this many durations.
     Waits(usize),
-    /// One of a few words.
+    /// One word from a fixed set.
     OneOf(fn() -> Vec<&'static str>),
-    /// A list of some of a few words.
+    /// A list of words from a fixed set.
     SomeOf(fn() -> Vec<String>),
     /// A list of distinct names.
     Names,

@@ -1,8 +1,8 @@
-//! What happens to the actions of a reply.
+//! The modes of agents: how the actions of a reply are treated.
 
 use serde::{Deserialize, Serialize};
 
-/// What happens to an agent's actions.
+/// How an agent's actions are treated.
 // Stored as the variant's index: add new variants at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {

@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `actions` are the permitted actions, if they could be read.
+    /// Reads `[limits]`. `actions` are the permitted actions, if they could be read.
     fn limits(&self, section: &Section<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
         section.refuse_unknown();
         for kind in ActionKind::ALL {
@@ -363,7 +363,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number whose key has a small range.
+/// A number whose range fits into `u32`.
 fn count(section: &Section<'_>, key: &str) -> Option<u32> {
     u32::try_from(section.get::<usize>(key)?.value).ok()
 }

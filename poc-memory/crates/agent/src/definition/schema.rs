@@ -7,10 +7,10 @@ use crate::schedule::Schedule;
 use serde_json::{Map, Value, json};
 use toml::Table;
 
-/// A length of time.
+/// The pattern of a duration.
 const DURATION: &str = "[0-9]{1,9}(ms|s|m|h|d|w)?";
 
-/// A length of time above zero.
+/// The pattern of a duration above zero.
 const SOME_TIME: &str = "0*[1-9][0-9]{0,8}(ms|s|m|h|d|w)?";
 
 /// The schema of an agent file (JSON Schema, draft 2020-12).

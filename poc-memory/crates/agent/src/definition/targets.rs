@@ -1,7 +1,7 @@
 //! Which nodes of a prompt an agent may change.
 
-/// Which nodes of a prompt may be re-weighted and superseded; every link needs one of them at one end. Each
-/// variant includes those before it.
+/// Which nodes of a prompt may be re-weighted and superseded. At least one end of every new link must be such
+/// a node. Each variant includes the nodes of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Targets {
     /// The results of the pipeline.

@@ -212,8 +212,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// A model of the store that refuses to run a slot twice. The rows only serve the check; decisions use the state,
-/// as if all rows were pruned.
+/// A model of the store that refuses to run a slot twice. The rows serve only as a check; decisions use the
+/// state, as if all rows had been pruned.
 #[derive(Default)]
 struct Ledger {
     state: AgentState,

@@ -21,14 +21,14 @@ pub(crate) struct TaskTiming<'a> {
 }
 
 impl<'a> TaskTiming<'a> {
-    /// Of an agent that was first seen at `since`.
+    /// The rules of an agent that was first seen at `since`.
     pub(crate) fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> TaskTiming<'a> {
         let Definition { enabled, execution, schedule: rules, failure, retry, .. } = definition;
         let (enabled, schedule, pause_after) = (*enabled, &execution.schedule, failure.pause_after);
         TaskTiming { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
     }
 
-    /// Of consolidation: it is not repeated after a failure, and failures do not pause it.
+    /// The rules of consolidation, which is not repeated after a failure and not paused by failures.
     pub(crate) fn of_consolidation(task: &'a ScheduledConsolidation) -> TaskTiming<'a> {
         let ScheduledConsolidation { schedule, rules, since } = task;
         let (name, since) = (consolidation::NAME, *since);
@@ -73,7 +73,7 @@ impl<'a> TaskTiming<'a> {
         if self.rules.jitter <= Span(0) {
             return slot;
         }
-        // Jitter is shorter than the period, so that slots start in order.
+        // Jitter must be shorter than the period, so that slots start in order.
         let period = self.schedule.period().unwrap_or_default();
         let longest = self.rules.jitter.min(Span(period.0 - 1)).0.max(0);
         let delay = schedule::pick(&[self.name, "jitter", &slot.0.to_string()], longest as u64 + 1);

@@ -5,8 +5,8 @@ use super::status::{Reason, Status};
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Number of interruptions after which a slot or a set of changes is given up, since the run itself may be
-/// what kills the process.
+/// Number of interruptions after which a slot or a set of changes is abandoned, because the run itself may
+/// crash the process.
 pub(super) const INTERRUPTIONS: u32 = 2;
 
 /// The changes an agent has handled, by transaction numbers.
@@ -59,12 +59,12 @@ impl ChangeProgress {
                     false => finished,
                 }
             }
-            // The changes are still pending when the obstacle has passed.
+            // The changes stay pending until the obstacle is gone.
             Status::Skipped if row.reason.is_some_and(Reason::passes) => {
                 ChangeProgress { running: false, ..self }
             }
-            // There may be more changes than one run can process, so check again. A run without visits would
-            // repeat forever.
+            // There may be more changes than one run can process, so the changes stay pending. After a run
+            // without visits they do not, because the run would repeat forever.
             _ if !row.visited.is_empty() => ChangeProgress { done: self.done, ..finished },
             _ => finished,
         }

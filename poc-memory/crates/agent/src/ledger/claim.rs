@@ -29,14 +29,15 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
             .hint("run it on a daemon whose `runs-agents` in `[daemon]` includes it"));
     }
     let dead = rows::dead_processes(memory)?;
-    // Before the row: a row of this process without it is of a run that could not end its row.
+    // Added before the row is written: a running row of this process that is not in this set belongs to a run
+    // that could not end its row.
     memory.active_runs.lock().insert(row.id);
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
         let mut row = row.clone();
         reservation::book_orphaned(&dead, tx)?;
         let mut state = state::get(tx, &row.agent)?;
         let overlaps = interrupt_stale_run(memory, &dead, tx, &mut state, &row.agent)?;
-        // A slot is lost, but changes can still be handled after the other run has ended.
+        // An overlapping slot is skipped, but changes can still be handled after the other run has ended.
         if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change | TriggerKind::Batch) {
             return Err(
                 Error::conflict(format!("`{}` is already running", row.agent)).hint("wait for it to end")
@@ -59,8 +60,8 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
     claimed
 }
 
-/// Notes that this process does not work on a run any more. A row that is still running then was not ended because the
-/// log or the disk did not take the write; the next claim or recovery marks it as interrupted.
+/// Records that this process no longer works on a run. If its row is still running, the write that should
+/// have ended it has failed; the next claim or recovery marks the row as interrupted.
 pub fn end_run(memory: &Memory, run: RunId) {
     memory.active_runs.lock().remove(&run);
 }
@@ -70,9 +71,9 @@ pub fn end_run(memory: &Memory, run: RunId) {
 pub struct RowOutcome {
     /// How it ended.
     pub status: Status,
-    /// Why.
+    /// The reason, as a stable code.
     pub reason: Option<Reason>,
-    /// Details.
+    /// Details as text.
     pub message: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Which processes have died with runs in progress.
+//! Determines which processes died with runs in progress.
 
 use poc_graph::error::Result;
 use poc_notes::{Memory, boot_of};
@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 
 /// The other processes that have claimed runs and are dead.
 ///
-/// Without a shared log only one process opens a store at a time, so all others are dead. With a shared log, a process is
-/// dead if it has not renewed its heartbeat lately, by the clock of the log. The heartbeat is a lease: a process that is
-/// cut off loses its runs to the others. It cannot write meanwhile, and when it can again, it finds its rows ended and
-/// discards what it has done.
+/// Without a shared log only one process opens a store at a time, so all others are dead. With a shared log,
+/// a process counts as dead if it has not renewed its heartbeat recently, by the clock of the log. The
+/// heartbeat is a lease: a process that is cut off loses its runs to the others. It cannot write while it is
+/// cut off, and afterwards it finds its rows ended and discards its results.
 pub(super) enum DeadProcesses {
-    /// All with another boot.
+    /// All processes with another boot id.
     Others(String),
-    /// Those with these boots.
+    /// The processes with these boot ids.
     Of(BTreeSet<String>),
 }
 
 impl DeadProcesses {
-    /// Those among the processes with these boots, which are only read with a shared log. A process that claims its first
-    /// run afterwards does not count as dead.
+    /// The dead ones among the processes with the given boot ids, which are read only with a shared log. A
+    /// process that claims its first run afterwards does not count as dead.
     ///
     /// # Errors
     /// `unavailable` when the shared log does not answer.
@@ -32,7 +32,7 @@ impl DeadProcesses {
         };
         let mut boots = boots()?;
         boots.remove(&memory.boot);
-        // After an outage of the log, the others may not have renewed theirs yet.
+        // After an outage of the log, other processes may not have renewed their heartbeats yet.
         if boots.is_empty() || !log.is_steady {
             return Ok(DeadProcesses::Of(BTreeSet::new()));
         }

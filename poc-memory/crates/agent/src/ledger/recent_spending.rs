@@ -3,11 +3,12 @@
 use poc_graph::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Spending is booked per quarter of an hour: the day of every time zone begins at a quarter.
+/// Spending is booked per quarter of an hour, because the day begins at a quarter in every time zone.
 pub(super) const QUARTER: Span = Span(15 * Span::MINUTE.0);
 
-/// Maximum number of quarters stored: twice as many as the longest day has. The least recently booked ones
-/// are dropped, regardless of their time, so that a wrong clock never drops the spending of today.
+/// Maximum number of stored quarters: twice the number in the longest day (26 hours). The least recently
+/// booked ones are dropped, regardless of their time, so that a wrong clock never drops the spending of
+/// today.
 pub(super) const QUARTERS: usize = 2 * 26 * 4;
 
 /// The booked quarters of an hour, the least recently booked one first.

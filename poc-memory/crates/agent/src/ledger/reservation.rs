@@ -1,5 +1,5 @@
-//! Budget reservations: the maximum cost of a call is stored before the call is made, so that no two calls
-//! use the same dollar, and the cost is booked even if the process dies before the reply.
+//! Budget reservations: the maximum cost of a call is stored before the call is made, so that two calls
+//! cannot spend the same money, and the cost is booked even if the process dies before the reply.
 //!
 //! A reservation lasts until the cost of the run is booked: with its row, or by [`super::book_cost`]. If the
 //! process dies before that, the next process books the whole reservation as an estimate and ends the child
@@ -32,7 +32,7 @@ struct BudgetReservation {
     started: Timestamp,
     /// Configured name of the model.
     model: String,
-    /// US dollars, including those already spent.
+    /// Maximum cost of the run in US dollars, including what it has already spent.
     max_usd: f64,
     /// The last child process started for the call.
     program: Option<ChildProcess>,
@@ -51,9 +51,9 @@ impl Record for BudgetReservation {
 /// The budget days of a run as half-open ranges: in the time zone of the agent and in that of the operator.
 #[derive(Clone, Debug)]
 pub struct BudgetDays {
-    /// The agent's.
+    /// The budget day of the agent.
     pub own: Range<Timestamp>,
-    /// The operator's, for the budget of all agents.
+    /// The budget day of the operator, for the budget of all agents.
     pub all_agents: Range<Timestamp>,
 }
 
@@ -62,9 +62,9 @@ pub struct BudgetDays {
 pub struct DaySpending {
     /// Runs of the agent that began on that day.
     pub runs: u32,
-    /// US dollars spent by them, plus reservations of the agent's runs in progress.
+    /// US dollars that these runs spent, plus the reservations of the agent's runs in progress.
     pub day: f64,
-    /// The same for all agents.
+    /// US dollars that the runs of all agents spent, plus their reservations.
     pub all_agents: f64,
 }
 
@@ -81,7 +81,7 @@ fn day_spending_of<R: Records + ?Sized>(
 ) -> Result<DaySpending> {
     let BudgetDays { own, all_agents } = days;
     let (runs, spent) = state.spent(own.start, own.end);
-    // A batch belongs to a run that is counted already.
+    // A batch belongs to a run that is already counted.
     let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
     let mut others = reservations(records)?;
     others.retain(|reservation| reservation.run != run.id);
@@ -90,7 +90,7 @@ fn day_spending_of<R: Records + ?Sized>(
     Ok(DaySpending { runs, day: spent + reserved(&others, own), all_agents })
 }
 
-/// US dollars that all agents spent on a day, and what is reserved for their runs in progress.
+/// US dollars that all agents spent on a day, plus the reservations of their runs in progress.
 pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
     Ok(spent_by_agents(&memory.store, day)? + reserved(&reservations(&memory.store)?, day))
 }
@@ -100,7 +100,7 @@ fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> 
     Ok(records.range::<AgentState>(&[])?.iter().map(|(_, state)| state.spent(day.start, day.end).1).sum())
 }
 
-/// US dollars that are reserved for runs that began on a day.
+/// Reservations in US dollars of the runs that began on a day.
 fn reserved(reservations: &[BudgetReservation], day: &Range<Timestamp>) -> f64 {
     let of_day = reservations.iter().filter(|reservation| day.contains(&reservation.started));
     of_day.map(|reservation| reservation.max_usd).sum()
@@ -119,7 +119,7 @@ pub fn reserve<T, E>(
     decide: impl Fn(DaySpending) -> std::result::Result<(T, f64), E>,
 ) -> Result<std::result::Result<T, E>> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
-        // A run that belongs to another process by now must not spend more. A dry run has no row.
+        // A run that another process has taken over must not spend more. A dry run has no row.
         if tx.get::<Run>(&run.key())?.is_some() {
             row::expect_running(tx, run)?;
         }

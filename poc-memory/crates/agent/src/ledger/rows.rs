@@ -71,7 +71,7 @@ pub fn rows_with_status(
 /// The rows of all agents that started at an instant or later, oldest first.
 pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
     let mut keys = keys(memory, None)?;
-    // Ids begin with the time in milliseconds.
+    // Run ids begin with the time in milliseconds.
     keys.retain(|key| read_key(key).is_some_and(|(_, id)| id.millis() >= since.0));
     let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
@@ -126,7 +126,7 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     Ok(running)
 }
 
-/// The dead processes of a memory. With a shared log it may be asked, so this is not for transactions.
+/// The dead processes of a memory. Must not be called in a transaction, because it may query the shared log.
 ///
 /// # Errors
 /// `unavailable` when the shared log does not answer.
@@ -154,8 +154,8 @@ pub fn current_run(memory: &Memory, agent: &str, state: &AgentState) -> Result<O
     Ok(row.filter(|run| current_status(memory, run) == Status::Running))
 }
 
-/// The row with its current status. Without a shared log, a row that another process left running is interrupted even if
-/// that is not stored yet. With one, the daemons that run agents store it within seconds.
+/// The row with its current status. Without a shared log, a row that another process left running is
+/// interrupted even if that is not stored yet. With one, the daemons that run agents store it within seconds.
 pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     match current_status(memory, &row) {
         status if status == row.status => row,
@@ -211,8 +211,8 @@ pub fn update_state(
     committed.map(|_| ())
 }
 
-/// Books the cost of a run that does not end its own row: a dry run, or a run whose row was ended by others.
-/// A row that is still running books its cost when it ends.
+/// Books the cost of a run that does not end its own row: a dry run, or a run whose row another process
+/// ended. The cost of a running row is booked when the row ends.
 pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
     if !took && !reservation::exists(memory, run)? {
@@ -283,7 +283,7 @@ pub fn interrupt_orphaned(memory: &Memory) -> Result<Vec<Run>> {
     end_running(memory, left, |run| is_orphaned(memory, &dead, run), Status::Interrupted, INTERRUPTED)
 }
 
-/// The agents that this daemon runs and that have something to repeat, perhaps after a run on another daemon.
+/// The agents of this daemon that have a run to repeat, possibly one that another daemon started.
 pub fn agents_to_repeat(memory: &Memory) -> Result<Vec<String>> {
     let mut waiting = Vec::new();
     for agent in agents_with_state(memory)? {

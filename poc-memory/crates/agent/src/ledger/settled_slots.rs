@@ -8,9 +8,9 @@ const RANGES: usize = 32;
 
 /// The settled slots as ordered, inclusive ranges.
 ///
-/// Slots are identified by their scheduled time, so that setting the clock back fires none again. When there
-/// are too many ranges, the two closest are merged, including the gap between them: a slot there is skipped
-/// rather than run twice.
+/// Slots are identified by their scheduled time, so that setting the clock back does not run a slot twice.
+/// When there are too many ranges, the two closest are merged, including the gap between them: slots in the
+/// gap are skipped, which is better than running slots twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SettledSlots(Vec<(Timestamp, Timestamp)>);
 
@@ -41,7 +41,7 @@ impl SettledSlots {
         }
     }
 
-    /// The last settled slot at or before `now`; `now` itself when it is inside a range.
+    /// The last settled slot at or before `now`, or `now` itself if it is inside a range.
     pub(super) fn last(&self, now: Timestamp) -> Option<Timestamp> {
         let at = self.0.partition_point(|(first, _)| *first <= now);
         let (_, last) = self.0.get(at.checked_sub(1)?)?;

@@ -150,7 +150,7 @@ impl AgentState {
         self.running = self.running.filter(|running| *running != row.id);
         self.totals.add(row);
         if row.status != Status::Interrupted {
-            // Also for skipped slots, which are not retried.
+            // A skipped slot is not retried either.
             self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.slot());
         }
         match row.status {
@@ -158,7 +158,7 @@ impl AgentState {
             Status::Interrupted => {
                 self.interrupted = row.slot().map(|slot| self.interrupt(slot)).or(self.interrupted);
             }
-            // Running out of budget needs no attention and does not count as a failure.
+            // A run that is over budget does not count as a failure, because it needs no attention.
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
@@ -261,7 +261,7 @@ impl AgentState {
         self.last
     }
 
-    /// Number of consecutive runs up to now that failed, timed out, or had all actions refused.
+    /// Number of consecutive runs up to now that failed, timed out, or had all their actions refused.
     pub fn failures(&self) -> u32 {
         self.failures
     }
@@ -287,7 +287,7 @@ impl AgentState {
         self.spent.within(from, until)
     }
 
-    /// Totals of its rows by status and of their cost, since totals exist.
+    /// Totals of its rows by status, and of their cost. Rows of releases without totals are not included.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -307,7 +307,7 @@ impl AgentState {
             // A slot that was merged into the pending rerun does not cancel it.
             (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.rerun,
             (Status::Running, _) => None,
-            // A budget that is used up is not available again after a short delay.
+            // A rerun would not help: a used-up budget is not available again after a short delay.
             (
                 Status::Failed,
                 TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change | TriggerKind::Batch,

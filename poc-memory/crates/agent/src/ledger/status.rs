@@ -31,7 +31,7 @@ pub enum Status {
     Proposed,
     /// A person rejected all of its actions.
     Rejected,
-    /// Its actions were undone, because search answered confirmed questions worse after them.
+    /// Its actions were undone because search answered confirmed questions worse afterwards.
     Reverted,
 }
 
@@ -102,7 +102,7 @@ impl Reason {
 }
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Reason; 14] = [
         Reason::NotStale,
         Reason::TooFewResults,
@@ -120,7 +120,7 @@ impl Reason {
         Reason::Elsewhere,
     ];
 
-    /// Its meaning in words.
+    /// The meaning as text.
     pub fn meaning(self) -> &'static str {
         match self {
             Reason::NotStale => "every note of the pipeline was visited recently and has not changed since",
@@ -144,7 +144,7 @@ impl Reason {
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Status; 12] = [
         Status::Running,
         Status::Ok,

@@ -1,4 +1,4 @@
-//! What triggers a run of an agent.
+//! The triggers of runs.
 
 use poc_graph::RunId;
 use poc_graph::time::Timestamp;
@@ -34,7 +34,7 @@ impl TriggerKind {
     }
 }
 
-/// What triggers a run of an agent.
+/// The trigger of a run of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A person starts it.
@@ -52,7 +52,7 @@ pub enum Trigger {
     Change {
         /// All transactions up to this one are handled.
         after: u64,
-        /// The last that was scanned.
+        /// The last transaction that was scanned.
         until: u64,
         /// When the changes were found.
         found: Timestamp,

@@ -1,13 +1,15 @@
-//! A model without a language model: its replies follow from text similarity and the structure of the graph.
+//! A model that needs no language model: it derives its replies from text similarity and the structure of the
+//! graph.
 //!
-//! - Links: a chosen node and the candidates that have a particular thing in common with it.
+//! - Links: a chosen node is linked to candidates that share an identifier or rare names with it.
 //! - Supersessions: a note is superseded by another one that contains all its sentences.
 //!
 //! The permitted actions determine the task. With only `supersede`, it renames notes after the words of their
 //! titles. With `supersede` and `insert`, it splits long notes at their headings, without losing a line. With
-//! `insert` but not `supersede`, it collects sentences that several episodes share. With all three and a prompt
-//! that lists derived notes, it does nothing, because extracting facts needs a language model. It changes no weights:
-//! only use shows what is important. It writes no text of its own. The same selection always gives the same reply.
+//! `insert` but not `supersede`, it collects sentences that several episodes share. With all three and a
+//! prompt that lists derived notes, it does nothing, because extracting facts needs a language model. It
+//! changes no weights, because only use shows what is important, and it writes no text of its own. The same
+//! selection always gives the same reply.
 
 mod filler_words;
 mod link;

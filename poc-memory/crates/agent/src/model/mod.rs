@@ -52,12 +52,12 @@ pub struct Request<'a> {
     pub timeout: Span,
     /// Maximum attempts, including the first.
     pub attempts: u32,
-    /// Whether a person waits for the reply. Such a call does not wait for the end of a pause that the provider requested in
-    /// an earlier one.
+    /// Whether a person waits for the reply. Such a call does not wait for the end of a pause that the
+    /// provider requested earlier.
     pub attended: bool,
     /// Time of the run; ages are relative to it.
     pub now: Timestamp,
-    /// Spreads repeated calls over time.
+    /// Random source for the backoff between attempts.
     pub rng: &'a dyn Rng,
     /// Cancels the call.
     pub cancellation: &'a CancellationToken,
@@ -72,9 +72,10 @@ pub struct Reply {
     pub structured: Option<Value>,
     /// The text.
     pub text: String,
-    /// Cost of each answer, including failed attempts.
+    /// Cost of each response, including failed attempts.
     pub spent: Vec<CallCost>,
-    /// The key of the provider, which the server may have sent back. It must be removed from what is stored or shown.
+    /// The key of the provider, which the server may have echoed. It must be removed from texts that are
+    /// stored or shown.
     pub secret: Option<Secret>,
 }
 
@@ -109,9 +110,9 @@ impl Reply {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct CallFailure {
-    /// Why.
+    /// The cause of the failure.
     pub error: CallError,
-    /// Cost of each answer.
+    /// Cost of each response.
     pub spent: Vec<CallCost>,
 }
 
@@ -136,13 +137,13 @@ pub enum CallError {
     /// The provider is down, overloaded or over its limit, after every attempt.
     #[error("{0}")]
     Down(String),
-    /// No answer in time.
+    /// The provider did not respond within this time.
     #[error("no answer within {0}")]
     TimedOut(Span),
-    /// The model refused.
+    /// The model refused the request.
     #[error("the model refused: {0}")]
     Refused(String),
-    /// The answer was cut off by its length limit.
+    /// The reply was truncated at its length limit.
     #[error("the answer was cut off at its length limit")]
     Cut,
     /// [`Request::cancellation`] ended the call.
@@ -175,8 +176,8 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// The number of tokens that the model can read and write in a call, if the model itself determines it. It overrides
-    /// the settings.
+    /// The number of tokens that the model can read and write in a call, if the model itself determines it.
+    /// It overrides the settings.
     fn context(&self) -> Option<usize> {
         None
     }

@@ -28,7 +28,7 @@ pub trait ModelFactory: Send + Sync {
     fn build(&self, settings: ModelSettings<'_>, retry_after: &RetryAfter) -> Result<Box<dyn Model>, String>;
 }
 
-/// What a model is built from.
+/// The settings that a model is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelSettings<'a> {
     /// All settings.
@@ -166,7 +166,7 @@ impl ModelRegistry {
     }
 }
 
-/// What is missing in the settings for a model.
+/// The missing settings of a model.
 enum Absent {
     /// The model itself.
     Model(Error),
@@ -232,7 +232,7 @@ impl ProviderState {
     fn suspension(&self, provider: &str, span: Span, now: Timestamp) -> Option<String> {
         let suspension = self.suspension.lock().clone()?;
         let until = suspension.since.plus(span);
-        // A suspension from the future was set by a clock that was ahead; it does not count.
+        // A suspension that starts in the future was set while the clock was ahead; it does not count.
         let over = now >= until || now < suspension.since;
         (!over).then(|| format!("`{provider}` is suspended until {until}: {}", suspension.why))
     }

@@ -14,7 +14,7 @@ pub enum PermittedAction {
         from: NodeId,
         /// Destination node.
         to: NodeId,
-        /// Above 0, at most 1.
+        /// Strength, above 0 and at most 1.
         strength: f64,
         /// Why.
         reason: String,
@@ -23,7 +23,7 @@ pub enum PermittedAction {
     Weigh {
         /// The node.
         node: NodeId,
-        /// Amount of the change.
+        /// Amount to add to the weight; may be negative.
         delta: f64,
     },
     /// Insert a node.
@@ -63,8 +63,8 @@ pub enum PermittedAction {
 }
 
 impl PermittedAction {
-    /// The renaming that a replacement amounts to: it has the title and text of the node that it replaces, and
-    /// another key.
+    /// The renaming that is equivalent to a replacement: `None` unless the replacement differs from the node
+    /// only in its key.
     pub fn renaming(node: &Node, replacement: &Draft) -> Option<PermittedAction> {
         let text = |text: &Option<String>| text.as_deref().unwrap_or_default().trim().to_owned();
         let is_same =

@@ -21,11 +21,11 @@ pub enum RefusalReason {
     InvalidValue,
     /// Most links or new notes of the reply are not supported by the notes that they name.
     Unsupported,
-    /// It is already done; not a failure.
+    /// It already has the requested effect; not a failure.
     AlreadyPresent,
     /// A person rejected the same proposal, and its notes have not changed since; not a failure.
     RejectedBefore,
-    /// It was left to a person, in rows of releases before proposals were stored; not a failure.
+    /// It was left to a person; only in rows of releases that did not store proposals. Not a failure.
     Proposed,
     /// The agent only observes; not a failure.
     Observed,
@@ -49,7 +49,7 @@ impl Refusal {
 }
 
 impl RefusalReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [RefusalReason; 13] = [
         RefusalReason::NotPermitted,
         RefusalReason::UnknownHandle,

@@ -11,7 +11,8 @@ pub(super) const CLOSE: &str = ">>>data";
 /// Characters of a fence's word.
 const WORD: usize = 16;
 
-/// Tokens that chat templates reserve, without the form `<|…|>`: of Llama 2, Mistral, Gemma, Qwen and others.
+/// Tokens of chat templates that do not have the form `<|…|>`: those of Llama 2, Mistral, Gemma, Qwen and
+/// others.
 const CHAT_TOKENS: [&str; 25] = [
     "<s>",
     "</s>",
@@ -43,7 +44,7 @@ const CHAT_TOKENS: [&str; 25] = [
 /// Maximum number of characters between the bars of `<|…|>`.
 const MAX_CHARS_IN_BARS: usize = 60;
 
-/// A fence with a random word that no note can know; it is removed from note texts.
+/// A fence with a random word that no note can contain, because it is removed from the texts of notes.
 #[derive(Clone, Debug)]
 pub struct Fence {
     word: String,
@@ -73,8 +74,9 @@ impl Fence {
     }
 }
 
-/// A text in which tokens of chat templates, such as `<|im_start|>` and `[INST]`, are ordinary text: a space follows
-/// their first character. A server that puts the prompt into a template would read them as ends of turns.
+/// A text in which tokens of chat templates, such as `<|im_start|>` and `[INST]`, are neutralised by a space
+/// after their first character. A server that inserts the prompt into a chat template would otherwise read
+/// them as ends of turns.
 fn neutralized(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for (at, char) in text.char_indices() {
@@ -87,7 +89,7 @@ fn neutralized(text: &str) -> String {
 }
 
 fn starts_with_chat_token(text: &str) -> bool {
-    // DeepSeek writes the bars as U+FF5C.
+    // DeepSeek uses U+FF5C for the bars.
     let in_bars = ['|', '\u{ff5c}'].into_iter().any(|bar| {
         let inside = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(bar));
         inside.is_some_and(|inside| {

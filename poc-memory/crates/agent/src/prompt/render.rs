@@ -50,7 +50,7 @@ pub(super) fn render(
         too_slow: too_slow.clone(),
     };
     let name = name(definition).to_owned();
-    // Not joined: an endless template must not block the run.
+    // The thread is not joined, because an endless template must not block the run.
     thread::Builder::new()
         .name("render".into())
         .spawn(move || say.send(RenderMessage::Done(page.fill(&tera, &name, &context))))
@@ -131,9 +131,9 @@ struct BoundedPage {
     text: Vec<u8>,
     max: usize,
     deadline: Instant,
-    /// Whether it was written to after the deadline.
+    /// Whether a write came after the deadline.
     is_late: bool,
-    /// The error if it was.
+    /// The error for a late write.
     too_slow: Error,
 }
 

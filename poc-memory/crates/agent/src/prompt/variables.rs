@@ -127,7 +127,8 @@ fn existing_links(memory: &Memory, selection: &Selection, handle: &Handle, read:
     if named.is_empty() { String::new() } else { format!("linked with: {}\n", named.join(", ")) }
 }
 
-/// Why a node is a candidate. Names are text of notes, but only letters and digits of single words.
+/// Why a node is a candidate. The names come from notes, but need no fence, because they consist of letters
+/// and digits of single words.
 fn describe_candidate(LinkCandidate { handle, cosine, shared_names }: &LinkCandidate) -> String {
     match shared_names.as_slice() {
         [] => format!("{handle} (similarity {cosine:.2})"),
@@ -151,7 +152,7 @@ fn candidate(
 }
 
 fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &str) -> String {
-    // Protection only matters to agents that may supersede.
+    // Protection is relevant only for agents that may supersede notes.
     let is_relevant = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
     let protected = if is_relevant { ", protected: it may not be superseded" } else { "" };
     let node = &handle.node;
@@ -175,7 +176,7 @@ fn content(handle: &Handle, max: usize, links: &str) -> String {
         words => format!("keywords: {}\n", line(words)),
     };
     let (title, body) = (title.clone() + more(&title, &node.title), body.clone() + more(&body, &node.body));
-    // A title that was taken from the text would only repeat it.
+    // A title that was derived from the text is omitted, because it would repeat the text.
     let start = body.trim_start().trim_start_matches('#').trim_start();
     let title = match start.starts_with(title.trim_end_matches('…')) {
         true => String::new(),

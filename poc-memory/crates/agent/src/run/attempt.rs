@@ -66,9 +66,10 @@ impl RunAttempt<'_> {
         row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
         let mut turns = Vec::new();
         let answer = self.request_reply(&selection, &prompt, row, &mut turns);
-        // A run without a call must not push out the transcripts of others.
+        // The transcript of a run without a call is not kept, because it would displace the transcripts of
+        // other runs.
         if !self.options.dry_run && !matches!(answer, Err(RunEnd::Skipped(..))) {
-            // A full disk must not discard a reply that was paid for.
+            // A full disk must not discard a reply that has already been paid for.
             if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
                 tracing::warn!(agent = definition.name, run = %row.id, "the transcript could not be stored: {error}");
             }
@@ -81,8 +82,8 @@ impl RunAttempt<'_> {
         if dry { Ok(row) } else { judge.keep_or_revert(memory, row).map_err(RunEnd::Broken) }
     }
 
-    /// The context of the model that is tried first, in tokens. A fallback with a shorter one refuses a prompt that it
-    /// cannot read.
+    /// The context length of the first model, in tokens. A fallback with a shorter context refuses a prompt
+    /// that is too long for it.
     pub(super) fn context(&self) -> Option<usize> {
         let (name, model) = self.models.first()?;
         model.context().or_else(|| self.memory.config.models.get(*name)?.context)

@@ -31,7 +31,7 @@ impl RunAttempt<'_> {
         }
     }
 
-    /// The budget and its spending according to the ledger.
+    /// The budget limits and the spending according to the ledger.
     pub(super) fn budget_status(&self, row: &Run) -> Result<BudgetStatus<'_>> {
         Ok(self.budget_status_of(row, ledger::day_spending(self.memory, row, &self.days(row))?))
     }

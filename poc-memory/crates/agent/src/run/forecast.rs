@@ -13,30 +13,30 @@ use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::cell::RefCell;
 
-/// What a run would start with.
+/// The forecast of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forecast {
-    /// Nodes that would be in the prompt.
+    /// Number of nodes that would be in the prompt.
     pub nodes: usize,
-    /// Nodes among them whose text would be cut.
+    /// Number of these nodes whose text would be cut.
     pub cut: usize,
-    /// Nodes among them that are protected: they may not be superseded.
+    /// Number of these nodes that are protected, that is, may not be superseded.
     pub protected: usize,
-    /// Tokens of the prompt, at four characters each.
+    /// Estimated tokens of the prompt, at four characters per token.
     pub tokens: usize,
     /// Maximum US dollars of one attempt of the first call; `None` when unknown or free.
     pub max: Option<f64>,
-    /// Runs that began today.
+    /// Number of the agent's runs that began today.
     pub runs: u32,
-    /// US dollars they cost.
+    /// Cost of these runs in US dollars, plus reservations of runs in progress.
     pub day: f64,
-    /// US dollars of all agents today.
+    /// Cost in US dollars of the runs of all agents today, plus reservations.
     pub all_agents: f64,
     /// Obstacles, each with its stable code and a message.
     pub obstacles: Vec<(Reason, String)>,
 }
 
-/// Forecasts the run of a slot that would come now.
+/// Forecasts a scheduled run that would start now.
 ///
 /// # Errors
 /// The store's. Errors of the pipeline or template are obstacles.
@@ -92,7 +92,7 @@ impl RunAttempt<'_> {
             Ok(_) => model.suspension(memory.now()).map(|why| (Reason::ProviderDown, why)),
         };
         let obstacles: Vec<_> = self.models.iter().map(obstacle).collect::<Option<_>>()?;
-        // A suspension ends by itself: then a run would start.
+        // If a model is only suspended, the obstacle is temporary, because a suspension ends by itself.
         let (reason, _) =
             obstacles.iter().find(|(reason, _)| *reason == Reason::ProviderDown).or(obstacles.first())?;
         let why: Vec<&str> = obstacles.iter().map(|(_, why)| why.as_str()).collect();

@@ -39,7 +39,7 @@ pub(super) struct ChangeWatcher {
     scanned_until: BTreeMap<String, u64>,
 }
 
-/// What a scan for changes that concern one agent needs.
+/// The inputs of a scan for changes that concern one agent.
 pub(super) struct ChangeScan<'a> {
     pub(super) memory: &'a Memory,
     pub(super) definition: &'a Definition,

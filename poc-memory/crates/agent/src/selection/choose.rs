@@ -94,7 +94,7 @@ pub fn choose(
         if stale.len() < definition.freshness.min_stale.max(1) {
             return not_stale(chosen.len() - stale.len());
         }
-        // A pair is read as a whole.
+        // If one node of a pair is stale, the other one is read as well.
         let half_stale = set.pairs.iter().filter(|pair| stale.contains(&pair.a) || stale.contains(&pair.b));
         let beside: HashSet<Ix> = half_stale.flat_map(|pair| [pair.a, pair.b]).collect();
         chosen.retain(|ix| stale.contains(ix) || beside.contains(ix));
@@ -105,13 +105,14 @@ pub fn choose(
         true => (settings.small_nodes, settings.candidates.min(settings.small_candidates)),
         false => (usize::MAX, settings.candidates),
     };
-    // A prompt about pairs asks about their notes only.
+    // A prompt about pairs has no link candidates, because it asks only about the paired notes.
     let candidates = if set.pairs.is_empty() { candidates } else { 0 };
     chosen.truncate(definition.query.max_results.min(max));
     handles::build(memory, definition, view, (&chosen, &set.pairs), candidates, now).map(Choice::Chosen)
 }
 
-/// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for later runs.
+/// Number of stale results of an agent now, also of those that the final `limit:` of its pipeline leaves for
+/// later runs.
 ///
 /// # Errors
 /// Those of the pipeline.
@@ -143,7 +144,7 @@ pub(crate) fn backlog_of(memory: &Memory, definition: &Definition, since: Timest
 /// The results of an agent's pipeline now, counted by freshness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FreshnessCounts {
-    /// What each stage did.
+    /// Counts and times of each stage.
     pub stages: Explanation,
     /// Number of results.
     pub results: usize,
@@ -199,9 +200,9 @@ pub fn count_freshness(memory: &Memory, definition: &Definition) -> Result<Fresh
     Ok(counts)
 }
 
-/// Whether an agent has enough stale nodes to run, and a part of its backlog is among `nodes`, which changed. A changed
-/// node that the final `limit:` of the pipeline leaves for a later run counts, too: the run reads what is before it. Uses
-/// the indexes as they are, without waiting for pending updates.
+/// Whether an agent has enough stale nodes to run, and a part of its backlog is among `nodes`, which changed.
+/// A changed node that the final `limit:` of the pipeline leaves for a later run counts, too: the run reads
+/// what is before it. Uses the indexes as they are, without waiting for pending updates.
 pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &HashSet<NodeId>) -> Result<bool> {
     let view = memory.store.view();
     let pipeline = &definition.query.pipeline;

@@ -2,7 +2,7 @@
 
 use poc_search::query::{Explanation, StageReport};
 
-/// What a message about an agent without work needs.
+/// The inputs of a message about an agent without work.
 pub(super) struct NothingFound<'a> {
     pub(super) agent: &'a str,
     pub(super) stages: &'a Explanation,

@@ -3,7 +3,7 @@
 use super::PromptExtent;
 use poc_graph::Node;
 
-/// What a prompt shows of a note.
+/// The part of a note that a prompt shows.
 pub(crate) struct Excerpt {
     /// The title, or its start.
     pub title: String,

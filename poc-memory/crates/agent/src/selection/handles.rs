@@ -87,8 +87,8 @@ impl Handles<'_> {
     }
 }
 
-/// The selection of the `chosen` nodes, with the `pairs` that the pipeline found and the given number of link candidates
-/// for each note.
+/// The selection of the `chosen` nodes, with the `pairs` that the pipeline found and the given number of link
+/// candidates for each note.
 pub(super) fn build(
     memory: &Memory,
     definition: &Definition,
@@ -103,7 +103,7 @@ pub(super) fn build(
         handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
     }
     handles.add_derived(chosen)?;
-    // Candidates take much room and only help agents that may link or merge notes.
+    // Candidates take much space in the prompt and only help agents that may link or merge notes.
     let uses = |kind| definition.execution.actions.contains(&kind);
     let found: Vec<Vec<FoundCandidate>> = if uses(ActionKind::LinkAdd) {
         let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
@@ -115,7 +115,7 @@ pub(super) fn build(
     };
     let some = Some(memory.config.agents.candidate_chars);
     for pair in pairs {
-        // The other member of a pair of which only one fits into `query.max-results`.
+        // Only one node of the pair fits into `query.max-results`, so the other one gets a handle here.
         let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
         for ix in [pair.a, pair.b] {
             if one_chosen && may_be_read(&view, ix) {

@@ -1,7 +1,7 @@
 //! Candidates for links: notes that a link could connect with a note.
 //!
-//! Notes that share a rare name come first, because search does not always find them together. Notes that resemble
-//! each other follow: they are found together without a link, but one may continue or contradict the other.
+//! Notes that share a rare name come first, because search does not always find them together. Similar notes
+//! follow: search finds them together even without a link, but one may continue or contradict the other.
 
 use super::protection::may_be_read;
 use poc_graph::error::Result;
@@ -19,14 +19,14 @@ const MAX_NAMES: usize = 12;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FoundCandidate {
     pub(super) ix: Ix,
-    /// Of its nearest passage; 0 if one of the notes has no vector.
+    /// Cosine of its nearest passage, −1 to 1; 0 if one of the notes has no vector.
     pub(super) cosine: f64,
     /// Rare names that both contain, folded, the rarest first.
     pub(super) shared_names: Vec<String>,
 }
 
-/// The candidates of a note that it has no edge to: those that share the rarest names, then the most similar, at
-/// most `max` together. At least one place is for a similar note.
+/// The candidates of a note that it has no edge to: those that share the rarest names, then the most similar,
+/// at most `max` together. At least one of them is chosen by similarity.
 pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<Vec<FoundCandidate>> {
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: Ix| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other);

@@ -6,8 +6,8 @@ use poc_graph::{Ix, Trust, View};
 use poc_notes::Memory;
 use std::collections::HashSet;
 
-/// Whether a node may appear in a prompt. A confirmed question only leads search to a note; there is nothing for an
-/// agent to do with it.
+/// Whether a node may appear in a prompt. Confirmed questions may not: they only lead search to notes, and
+/// agents cannot do anything with them.
 pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
     view.is_live(ix) && view.trust(ix) > Trust::Quarantined && !view.is_confirmed_question(ix)
 }

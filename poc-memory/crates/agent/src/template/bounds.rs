@@ -13,7 +13,7 @@ use tera::{Kwargs, State, Tera, TeraResult, Value};
 const MAX_CONCATENATIONS: usize = 32;
 /// Maximum depth of nested loops.
 const MAX_DEPTH: usize = 3;
-/// Maximum depth of nested blocks of any kind, and of brackets in a tag. The parser calls itself for each.
+/// Maximum depth of nested blocks of any kind, and of brackets in a tag, because the parser is recursive.
 const MAX_NESTING: usize = 32;
 /// Maximum iterations of a loop over `range`. Three nested loops then end within minutes.
 const MAX_RANGE: i64 = 1000;

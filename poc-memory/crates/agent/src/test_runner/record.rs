@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Fields of an action that hold a handle or several.
+/// Fields of an action that contain one or several handles.
 const HANDLES: [&str; 6] = ["from", "to", "node", "by", "sources", "links"];
 
 /// Runs an agent like [`run`](crate::run::run) and records the run as an entry of `[[tests]]` that has been
-/// verified to pass. The entry has its own error, because the run is already done by then.
+/// verified to pass. The entry has its own error, because the run is already complete when it is recorded.
 ///
 /// # Errors
 /// Those of a run.
@@ -294,12 +294,12 @@ fn lost() -> Error {
     Error::internal("the fixture of the recording got lost")
 }
 
-/// A text as TOML spells it on one line.
+/// A text as a TOML string on one line.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// A text of several lines that is easy to read where TOML lets it be.
+/// A text as a multi-line TOML string where possible, because it is easier to read.
 fn long(text: &str) -> String {
     let plain = !text.contains("'''")
         && !text.ends_with('\'')

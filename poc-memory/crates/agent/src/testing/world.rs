@@ -40,7 +40,7 @@ impl World {
         World::with_config(config, prepare)
     }
 
-    /// A world with the embedder that users have by default. It understands words, and takes longer to open.
+    /// A world with the default embedder of users, which has real word vectors and takes longer to open.
     pub fn with_default_embedder() -> World {
         World::with_config(Config::defaults().unwrap(), |_| {})
     }
@@ -91,7 +91,7 @@ impl World {
         let store = &self.memory.store;
         let view = store.view();
         let mut text = String::new();
-        // A note that is deleted and comes back has another slot.
+        // A note that is deleted and restored gets another slot.
         let ids: BTreeSet<NodeId> = (0..view.slots()).filter_map(|ix| view.id(ix)).collect();
         for id in ids {
             let Some(node) = store.node(id).unwrap() else { continue };
@@ -103,7 +103,8 @@ impl World {
         text
     }
 
-    /// Records recalls that used all live notes, each reached from the one before, and found each pair of them together.
+    /// Records recalls that used all live notes, followed an edge from each note to the next, and retrieved
+    /// every pair together.
     pub fn learn(&self) {
         let view = self.memory.store.view();
         let used: Vec<NodeId> =

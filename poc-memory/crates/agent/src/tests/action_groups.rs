@@ -101,7 +101,7 @@ fn the_notes_that_actions_created_are_known_while_they_are_stored() {
     let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     let model = split(1, "overview");
     let dry = run::run_with(&world.memory, &definition, &model as &dyn Model, Trigger::Manual, &dry).unwrap();
-    // Another transaction gets the number that the one of the dry run would have had.
+    // Another transaction gets the number that the transaction of the dry run would have had.
     world.note("another", "It is not of the run.");
     assert_eq!(created(&dry), []);
     let row = world.run(&definition, &split(1, "overview"));
@@ -146,7 +146,7 @@ fn a_waiting_proposal_is_not_proposed_again() {
     assert!(third.actions.iter().any(|action| action.rejected.as_deref() == Some("rejected-before")));
 }
 
-/// No bundled agent inserts parts of a note written by a person that it may not replace.
+/// No bundled agent inserts parts of a person's note, because it may not replace such notes.
 #[test]
 fn bundled_agents_do_not_change_handwritten_notes() {
     let world = World::new();

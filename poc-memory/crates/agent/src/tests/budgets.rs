@@ -98,7 +98,7 @@ fn a_budget_day_follows_the_agents_time_zone() {
     assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
     at("2026-11-22T22:59:00Z");
     assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
-    // The day the clock is set back has 25 hours.
+    // The day on which the clock is set back has 25 hours.
     at("2027-10-30T22:00:00Z");
     assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
     at("2027-10-31T22:59:00Z");
@@ -297,7 +297,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
 fn the_cost_of_a_discarded_reply_is_booked() {
     let world = world();
     let definition = agent("\"link-add\"", "");
-    /// Its run is ended during the call.
+    /// A model during whose call the run is ended by another process.
     struct Late<'a>(&'a World);
     impl Model for Late<'_> {
         fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {

@@ -111,7 +111,7 @@ fn proposals_on_notes_changed_meanwhile_are_refused_and_the_rest_applied() {
             &definition,
             &FnModel(|asked: &Request<'_>| {
                 let mut answer = everything(asked);
-                // The outcome would depend on the order only.
+                // With both actions, the outcome would depend on their order.
                 answer["supersede"].as_array_mut().unwrap().truncate(1);
                 answer["insert"].as_array_mut().unwrap().remove(0);
                 answer

@@ -65,7 +65,7 @@ fn every_slot_cleans_up_all_tenants_and_has_one_row() {
     for (memory, key) in [(&fleet.world.memory, "pier"), (&ann, "pier"), (&ann, "harbour")] {
         assert_eq!(memory.find(key).unwrap().state, State::Expired, "{key}");
     }
-    // Each change can be undone like one of the command.
+    // Each change can be undone, like a change by the command.
     assert!(fleet.rows().iter().all(|row| row.seq.is_none() && row.actions.is_empty()));
 }
 
@@ -113,7 +113,7 @@ fn on_demand_means_never() {
         scheduler::next_consolidation(&fleet.world.memory, &task, Tz::UTC)
     };
     assert_eq!(next(&fleet), None);
-    // A new schedule does not make up for earlier slots.
+    // A new schedule does not catch up earlier slots.
     schedule_from_now(&mut fleet, "every 6h");
     fleet.hours(12);
     assert_eq!(fleet.rows().iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Noop; 2]);
@@ -132,7 +132,7 @@ fn a_scan_remembers_since_when_a_schedule_applies() {
     let second = since(&world);
     assert_eq!(second, world.memory.now());
     world.clock.advance(Span::DAY);
-    // The change of the folder of agents does not matter.
+    // A missing folder of agents does not affect consolidation.
     std::fs::remove_dir_all(world.home.path().join("agents")).unwrap();
     assert_eq!(since(&world), second);
     assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key(consolidation::NAME));

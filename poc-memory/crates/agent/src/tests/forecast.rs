@@ -79,7 +79,7 @@ fn a_forecast_knows_that_no_model_can_reply() {
     run(&fleet.world.memory, &fleet.definition("linker"), Trigger::Manual, &fleet.options).unwrap();
     let told = looked(&fleet);
     assert!(reasons(&told).contains(&Reason::ProviderDown), "{told:?}");
-    // A registry that builds no provider finds no model, as with a key that is not set.
+    // A registry without providers finds no model, as if a key were not set.
     fleet.options.models = ModelRegistry::default();
     fleet.world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
     let told = looked(&fleet);

@@ -160,7 +160,7 @@ fn play(seed: u64, seen: &mut Seen) {
     }
 }
 
-/// Undoes a run in parts, and checks that the graph is restored except for reported conflicts.
+/// Undoes a run in several steps, and checks that the graph is restored except for reported conflicts.
 fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize), seen: &mut Seen) {
     let row = || ledger::find(&world.memory, &run.id.to_string()).unwrap();
     let left = |row: &Run| -> Vec<u16> {
@@ -191,7 +191,7 @@ fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize
             assert_eq!(world.graph(), graph, "{at:?}");
         }
         Some(id) => {
-            // Edits are not lost: the action of an edited note stays.
+            // Edits are not lost: the action on an edited note is not undone.
             let node = world.memory.store.node(id).unwrap();
             let body = node.map(|node| node.body);
             assert_eq!(body.as_deref(), Some("Edited by a person before the undo."), "{at:?}");

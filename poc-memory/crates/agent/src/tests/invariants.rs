@@ -23,7 +23,7 @@ pub(super) const REASONS: [&str; 11] = [
     "observed",
 ];
 
-/// Weights decay over time; smaller differences are not changes.
+/// Maximum difference of a weight that is explained by decay and does not count as a change.
 const DECAYED: f64 = 1e-3;
 
 /// The store at an instant.
@@ -226,7 +226,7 @@ impl Rules<'_> {
             retired.push(*id);
         }
         for id in stale {
-            // A source may have come to it in this run, with a note that it replaced.
+            // It may have inherited a source in this run from a note that it replaced.
             let mut derived =
                 after.edges.keys().filter(|(src, kind, _)| (*src, *kind) == (id, EdgeKind::DerivedFrom));
             let is_source_retired = derived.any(|(.., source)| retired.contains(source));

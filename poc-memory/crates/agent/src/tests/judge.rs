@@ -53,7 +53,7 @@ fn a_run_that_makes_answers_worse_is_undone() {
     );
     assert!(row.actions.iter().all(ledger::ActionRecord::undone));
     assert_eq!(world.graph(), before);
-    // What the run read counts as visited, so that the next run does not repeat it.
+    // The notes that the run read count as visited, so that the next run does not read them again.
     assert!(!row.visited.is_empty());
     assert_eq!(ledger::find(&world.memory, &row.id.to_string()).unwrap(), row);
     let state = ledger::state(&world.memory, &row.agent).unwrap();

@@ -1,10 +1,11 @@
 //! The heuristic model over notes with judgments: most of what it writes must be useful, and it must find something.
 //!
-//! `judged_sample/notes.jsonl` has the notes of one person: incidents, plans, meetings with headers and footers, chats,
-//! tickets, diary pages, shopping lists. `threads` names the particular things that a note is about (one incident, one
-//! trip, one person's start), `topics` the broader subjects. Two notes of one thread belong together: a link between them
-//! is useful. With only a topic in common it is harmless, otherwise it is wrong. A note that summarizes several is right if
-//! all of them belong to one thread.
+//! `judged_sample/notes.jsonl` has the notes of one person: incidents, plans, meetings with headers and
+//! footers, chats, tickets, diary pages, shopping lists. `threads` names the particular things that a note is
+//! about (one incident, one trip, one person's start), `topics` the broader subjects. Two notes of one thread
+//! belong together: a link between them is useful. A link is harmless if the notes have only a topic in
+//! common, otherwise it is wrong. A note that summarizes several notes is correct if all of them belong to
+//! one thread.
 
 use super::world::World;
 use crate::Catalog;

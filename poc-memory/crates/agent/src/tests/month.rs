@@ -105,7 +105,8 @@ impl Story {
         }
     }
 
-    /// Runs a month. By then the agents have visited all of our notes; an external data set may have more.
+    /// Runs a month. After that, the agents have visited all notes of the test; an external data set may have
+    /// more notes.
     fn month(&mut self, to_the_end: bool) {
         let (before, notes) = (self.recall(), self.live().len());
         let mut worst = before;
@@ -131,7 +132,7 @@ impl Story {
             let weight = self.world.weight(*id);
             assert!((bounds.floor..=bounds.cap).contains(&weight), "{text} weighs {weight}");
         }
-        // Only weights still change: they decay and are raised again, within their bounds.
+        // Only weights still change, because they decay and are raised again within their bounds.
         for (name, run) in &self.last {
             let weighs = |action: &ActionRecord| action.kind == Some(ActionKind::Weight);
             let rests = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
@@ -237,7 +238,7 @@ fn write(world: &World, count: usize) -> Vec<Probe> {
         world.draft(draft);
         probes.push(Probe { asks: format!("{what} {how}, {who} and {mark}"), mark });
     }
-    // What recurs in several sessions, in other words each time.
+    // Facts that recur in several sessions in different words.
     let recurring = [
         "After lunch the gauge of Lodestar stopped once more, and Ruth restarted it by hand.",
         "Selim wants to replace the gauge of Lodestar before the year ends.",

@@ -1,6 +1,8 @@
-//! What agents write does not make a memory worse. Models that try to do harm run on three kinds of generated notes.
+//! Checks that agents do not make search worse. Models that try to do harm run on three kinds of generated
+//! notes.
 //!
-//! The measures are computed here from the planted answers, independently of the evaluation of the product.
+//! The measures are computed here from the planted answers, independently of the evaluation code of the
+//! product.
 
 mod shapes;
 
@@ -19,11 +21,11 @@ use std::collections::BTreeSet;
 
 const TOP: usize = 10;
 
-/// The maximum that a measure may fall: half a point.
+/// Maximum allowed decrease of a measure: half a percentage point.
 const HARM: f64 = 0.005;
 
-/// The maximum that a measure may rise. What a hostile model writes is sometimes true by chance, and a set has few
-/// questions.
+/// Maximum expected increase of a measure. A set has few questions, and notes of a hostile model are
+/// sometimes correct by chance.
 const LUCK: f64 = 0.01;
 
 /// A memory with the notes of a shape and questions about them.
@@ -32,7 +34,7 @@ struct Probed {
     questions: Vec<(String, BTreeSet<NodeId>)>,
 }
 
-/// What the questions find: for each the hits with their scores, best first.
+/// For each question the hits with their scores, best first.
 type Answers = Vec<Vec<(NodeId, f64)>>;
 
 impl Probed {

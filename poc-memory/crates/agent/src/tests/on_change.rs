@@ -34,7 +34,7 @@ fn writer() -> impl FnMut() -> Answer {
     let mut count = 0;
     move || {
         count += 1;
-        // Other words each time: a note that says what its source says would be refused.
+        // The words differ each time, because a note that repeats its source would be refused.
         let word: String = format!("{count}").chars().map(|c| (b'a' + c as u8 - b'0') as char).collect();
         replying(&format!(
             r#"{{"notes": "", "insert": [{{"reason": "", "key": "found-{count}", "title": "Found {word}{word}",
@@ -93,7 +93,7 @@ fn changes_made_while_no_daemon_ran_are_handled() {
     let mut fleet = fleet.restart();
     seconds(&mut fleet, 60);
     assert_eq!(fleet.rows().len(), 1);
-    // Its process ends during a run.
+    // The process of the daemon ends during a run.
     fleet.world.edit("a", "two");
     let changes = ledger::state(&fleet.world.memory, "linker").unwrap();
     let after = changes.changes(fleet.catalog.agents["linker"].since).unwrap().done;
@@ -183,7 +183,7 @@ fn a_changed_note_behind_the_limit_starts_a_run_and_counts_in_the_backlog() {
     seconds(&mut fleet, 3600);
     let visited: usize = fleet.rows().iter().map(|row| row.visited.len()).sum();
     assert_eq!((visited, backlog(&fleet)), (3, 0));
-    // A limit in front of a filter says which notes are meant.
+    // A limit before a filter selects notes, so the filter does not see the others.
     let first = file("all | type:episodic | sort:created asc | limit:1 | not-visited:linker");
     let mut fleet = Fleet::new(&[("linker", &first)], |_| nothing());
     seconds(&mut fleet, 600);
@@ -202,7 +202,7 @@ fn an_agents_own_writes_do_not_trigger_it() {
     seconds(&mut fleet, 24 * 3600);
     let rows = fleet.rows();
     assert_eq!(rows.iter().map(|row| row.applied().count()).collect::<Vec<_>>(), [1], "{rows:?}");
-    // Nor does what it is asked to write.
+    // Notes of a manual run do not trigger it either.
     run(&fleet.world.memory, &fleet.definition("writer"), Trigger::Manual, &fleet.options).unwrap();
     seconds(&mut fleet, 3600);
     assert_eq!(fleet.rows().iter().filter(|row| row.trigger == TriggerKind::Change).count(), 1);

@@ -44,7 +44,7 @@ fn a_new_copy_of_a_visited_note_is_shown_beside_it() {
     assert!(second.visited.contains(&copy));
     // Once the pair was read, it is not shown again.
     assert_eq!(separate(&world).status, Status::Skipped);
-    // Only the edited note and its partners are.
+    // After an edit, only the edited note and its partners are shown.
     world.clock.advance(poc_graph::time::Span::HOUR);
     super::world::edit(&world.memory, "lunch", "Soup was served at one, and nobody wanted dessert.");
     assert_eq!(separate(&world).status, Status::Skipped);

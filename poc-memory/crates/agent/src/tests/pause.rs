@@ -67,7 +67,7 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     let paused = entry.paused(&ledger::state(&world.memory, "tester").unwrap(), since).unwrap();
     assert_eq!(entry.status(Some(&paused), false), "paused");
     insta::assert_snapshot!(paused.line("tester"), @"paused since 2026-11-21T10:00:00.000Z until 2026-11-21T13:00:00.000Z: moving house");
-    // What runs next says so.
+    // The forecast of the next run respects the pause.
     let next_run = scheduler::next_run(&world.memory, &catalog, Tz::UTC).unwrap();
     assert_eq!(next_run, Some(("tester".to_owned(), until)));
     let world = world.reopen();

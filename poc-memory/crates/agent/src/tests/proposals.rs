@@ -283,7 +283,7 @@ fn a_reply_of_nonsense_leaves_a_short_row() {
 fn trust_lost_before_approval_lowers_the_written_notes() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
-    // It was read, but the action names another note.
+    // The note was read, but the action is about another note.
     world.draft(Draft { trust: Trust::External, update: true, ..draft("note-3", "Somebody else's words.") });
     let items = approve(&world.memory, run.id, &[3]).unwrap();
     assert_eq!(items[0].refused, None);
@@ -332,7 +332,7 @@ fn parts_of_a_note_are_proposed_with_its_replacement() {
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(states(&run), [ActionState::Proposed, ActionState::Applied, ActionState::Proposed]);
     assert_eq!(run.status, Status::Ok);
-    // They are decided together, whichever is named.
+    // They are decided together, whichever of them is selected.
     let items = approve(&world.memory, run.id, &[1]).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");

@@ -1,6 +1,6 @@
-//! Agents that run endlessly and models that cost more each time: no limit is exceeded. `POC_MEMORY_RUNAWAY` sets
-//! the number of random scenarios, `POC_MEMORY_SEED` the seed. The models count the spending themselves,
-//! independently of the ledger.
+//! Checks that agents that run endlessly and models that become more expensive never exceed a limit.
+//! `POC_MEMORY_RUNAWAY` sets the number of random scenarios, `POC_MEMORY_SEED` the seed. The models count the
+//! spending themselves, independently of the ledger.
 
 use super::hostile_replies::Dice;
 use super::world::{World, parse};
@@ -80,7 +80,7 @@ fn definition(caps: &Caps) -> Definition {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// A model that costs as much as it may.
+/// A model whose calls cost as much as is allowed.
 struct Greedy<'a> {
     dice: &'a Dice,
     /// Maximum cost of one attempt; `None` when unknown.
@@ -222,6 +222,6 @@ fn no_budget_or_limit_is_ever_exceeded() {
     println!(
         "{count} scenarios of {RUNS} runs from seed {seed}: {over_budget} runs held back by money or number, {over_limit} actions by limits, {done} runs did something"
     );
-    // The limits took effect, but not for every run.
+    // Each limit took effect in some runs.
     assert!(held.iter().all(|held| *held as u64 >= count), "{held:?}");
 }

@@ -334,7 +334,7 @@ fn the_weight_of_a_note_typed_by_hand_moves_within_its_limit() {
     assert!((world.weight(id) - 0.8).abs() < 1e-9, "{}", world.weight(id));
     assert!(model.prompts.lock()[0].contains("protected: it may not be superseded"));
     assert_eq!(world.memory.find("by-hand").unwrap().version, 1);
-    // The heuristic model leaves it alone, however trivial the note is.
+    // The heuristic model does not change the weight, even of a trivial note.
     world.clock.advance(Span(90 * Span::DAY.0));
     let before = world.weight(id);
     let forced = RunOptions { force: true, ..RunOptions::default() };

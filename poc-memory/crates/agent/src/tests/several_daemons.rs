@@ -53,7 +53,7 @@ fn a_slot_is_run_once_and_completed_by_another_daemon_when_its_own_dies() {
     assert_eq!(ledger::agents_to_repeat(&second.memory).unwrap(), ["tester"]);
     let again = second.claim(slot).unwrap();
     assert_eq!(again.status, Status::Running);
-    // It was only cut off. What it did meanwhile is discarded.
+    // The first daemon was only cut off. The result of its run is discarded.
     let mut done = run.clone();
     done.finish(&first.memory, Status::Ok, None);
     assert_eq!(ledger::close(&first.memory, &done).unwrap_err().code, Code::Conflict);
@@ -69,7 +69,7 @@ fn a_claim_ends_what_a_dead_daemon_left() {
     let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
     let slot = first.memory.now();
     first.claim(slot).unwrap();
-    // Who claims for the first time after the other has looked does not count as dead.
+    // A daemon that makes its first claim after the other has read the heartbeats does not count as dead.
     assert_eq!(second.statuses(&log), [Status::Running]);
     first.writer.die();
     assert_eq!(second.claim(slot.plus(Span::HOUR)).unwrap().status, Status::Running);
@@ -80,7 +80,7 @@ fn a_claim_ends_what_a_dead_daemon_left() {
 fn after_an_outage_of_the_log_nobody_counts_as_dead() {
     let log = Arc::new(MemoryLog::default());
     let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
-    // It reads when it claims, and not whenever its thread follows the log.
+    // A daemon reads the log when it claims, even if its thread does not follow the log at that time.
     second.writer.silence(true);
     let slot = first.memory.now();
     first.claim(slot).unwrap();
@@ -110,7 +110,7 @@ fn a_claim_whose_answer_is_lost_blocks_nobody() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log, 1);
     let slot = daemon.memory.now();
-    // The append is made, and every answer to it is lost.
+    // The append succeeds, but every response to it is lost.
     daemon.writer.plan(vec![Some(LogFault::AnswerLost); 12]);
     assert_eq!(daemon.claim(slot).unwrap_err().code, Code::Unavailable);
     daemon.writer.plan(Vec::new());

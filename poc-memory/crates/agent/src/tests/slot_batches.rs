@@ -112,7 +112,7 @@ fn a_paused_agent_continues_with_no_batch() {
     let rest = Pause { since: memory.now(), until: None, note: String::new() };
     pause(memory, "nightly", &rest, memory.cause("test", "pause")).unwrap();
     assert_eq!(next(&second), None);
-    // A run that somebody asked for has no batches.
+    // A manual run has no batches.
     let asked = run(memory, definition, Trigger::Manual, &RunOptions::default()).unwrap();
     assert!(SlotBatches::after(&asked).is_none());
 }

@@ -144,7 +144,7 @@ fn an_on_change_agent_sees_the_changes_of_every_tenant() {
     let read: Vec<_> = rows.iter().flat_map(|row| row.visited.iter().map(|id| (&row.tenant, *id))).collect();
     let (user, id) = (tenant("ann"), ann.find("new").unwrap().id);
     assert!(read.contains(&(&user, id)), "{}", fleet.story());
-    // It stops.
+    // After that, no run is triggered any more.
     let before = rows.len();
     fleet.pass(Span::HOUR, Span(10 * Span::SECOND.0));
     assert_eq!(fleet.rows().len(), before);

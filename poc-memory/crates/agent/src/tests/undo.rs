@@ -228,7 +228,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
 
-    // Use since then is not a replay; a second run is.
+    // Use since then does not count as a replay, but a second run does.
     let forced = RunOptions { force: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();
     world.learn();

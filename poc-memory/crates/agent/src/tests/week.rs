@@ -132,7 +132,7 @@ fn play(seed: u64) -> impl FnMut(&crate::model::Request<'_>) -> Answer {
     }
 }
 
-/// Since when, and until when at the furthest; whether the clock was ever set back.
+/// The start and the latest time of the clock, and whether it was ever set back.
 struct Lived {
     fleet: Fleet,
     since: Timestamp,
@@ -263,7 +263,7 @@ fn check(lived: &Lived, seed: u64) {
             let strays = scheduled().filter(|row| row.scheduled_at.is_none_or(|slot| !all.contains(&slot)));
             assert_eq!(strays.count(), 0, "{}", told("rows of no slot"));
         }
-        // A failed run is repeated once, by a row that names it.
+        // Each failed run is repeated only once, and the row of the rerun names it.
         let repeats: Vec<_> = own.iter().filter_map(|row| row.rerun_of).collect();
         assert_eq!(
             repeats.len(),
@@ -291,7 +291,8 @@ fn check(lived: &Lived, seed: u64) {
         *days.entry(day(row.started, Tz::UTC).unwrap().0).or_default() += row.cost.unwrap_or(0.0);
     }
     assert!(days.values().all(|spent| *spent <= PER_DAY + 1e-9), "seed {seed}: {days:?}");
-    // No agent starves that has several slots a day. For one in the evening, others may have used up the budget every day.
+    // No agent with several slots a day starves. For an agent with one slot in the evening, other agents may
+    // have used up the budget every day.
     for name in ["often", "odd", "jittery", "changes", "cool", "poor", "few"] {
         // A call that timed out leaves no record of its cost.
         let called = |row: &Run| !row.calls.is_empty() || row.status == Status::TimedOut;

@@ -4,13 +4,14 @@ use super::deadline::Deadline;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
-/// Shorter reads do not check the deadline.
+/// Minimum size in bytes of a read that checks the deadline.
 const MIN_CHECKED_BYTES: usize = 4096;
 
 /// A file whose reads fail after the deadline.
 pub(super) struct CancellableReader<'a> {
     file: BufReader<File>,
-    /// The position is kept here because candle asks for it at every string.
+    /// Current position, kept here because candle asks for it at every string and a system call each time
+    /// would be slow.
     position: u64,
     deadline: &'a Deadline<'a>,
 }

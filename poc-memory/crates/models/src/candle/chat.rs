@@ -5,7 +5,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde_json::Value;
 
-/// Maximum number of steps a template may take. Real ones take some hundred per turn.
+/// Maximum number of steps of a template. Real templates take a few hundred per turn.
 const FUEL: u64 = 1_000_000;
 
 /// The turns as one text up to the start of the reply. When the template rejects system messages, the system prompt is
@@ -18,7 +18,7 @@ pub(super) fn render(
     eos: &str,
 ) -> Result<String, Error> {
     let mut jinja = Environment::new();
-    // The settings of Hugging Face's transformers, which templates are written for.
+    // Templates are written for these settings of Hugging Face's transformers.
     jinja.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     jinja.set_fuel(Some(FUEL));
@@ -32,7 +32,7 @@ pub(super) fn render(
             bos_token => bos,
             eos_token => eos,
             add_generation_prompt => true,
-            // The reply is JSON from its first character.
+            // The reply must be JSON from its first character, so there can be no thinking block.
             enable_thinking => false,
         })
     };

@@ -1,7 +1,7 @@
 //! The supported model architectures.
 //!
-//! Gemma 3 is not supported: candle keeps a table of 131,072 positions for each of its layers, which takes gigabytes
-//! for the smallest model, and cannot read its prompts in chunks.
+//! Gemma 3 is not supported: candle keeps a table of 131,072 positions for each of its layers, which takes
+//! gigabytes even for the smallest model, and candle cannot read Gemma prompts in chunks.
 
 use super::cancellable_reader::CancellableReader;
 use candle_core::quantized::gguf_file::Content;
@@ -20,14 +20,14 @@ pub(super) trait Network: Send {
 pub(super) struct Family {
     /// The value of `general.architecture` in files.
     pub(super) name: &'static str,
-    /// The longest context it can be run with, in tokens.
+    /// Maximum context length in tokens.
     pub(super) max_context: usize,
     /// Loads the weights.
     pub(super) load: fn(Content, &mut CancellableReader<'_>) -> Result<Box<dyn Network>>,
 }
 
-/// All supported architectures. The maximum contexts bound the position tables, because a damaged file may name any
-/// context length.
+/// All supported architectures. The maximum context lengths bound the position tables, because a damaged file
+/// may contain any context length.
 pub(super) const FAMILIES: &[Family] = &[
     // Also Mistral, TinyLlama, SmolLM and many more.
     Family {
@@ -53,7 +53,7 @@ pub(super) const FAMILIES: &[Family] = &[
     },
     Family {
         name: "phi3",
-        // Longer texts need rope factors, which candle does not read.
+        // Longer contexts need RoPE scaling factors, which candle does not read.
         max_context: 4096,
         load: |content, reader| {
             Ok(Box::new(quantized_phi3::ModelWeights::from_gguf(false, content, reader, &Device::Cpu)?))

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 /// The largest plausible dimension or count; a header with a larger one is damaged.
 const MAX_DIMENSION: u64 = 1 << 20;
 
-/// Length and modification time of a file: it is taken to be unchanged while they are.
+/// Length and modification time of a file. While both are the same, the file counts as unchanged.
 pub(super) type FileStamp = (u64, Option<SystemTime>);
 
 /// A file whose header has been read.
@@ -26,8 +26,8 @@ pub(super) struct Gguf {
     family: &'static Family,
 }
 
-/// The tokenizer kinds of files by path, valid while the stamp is unchanged: listing agents asks for the kind for each
-/// agent, and a header has megabytes.
+/// Cached tokenizer kinds by path, valid while the stamp is unchanged. The cache exists because listing
+/// agents needs the kind for each agent, and a header has megabytes.
 static TOKENIZER_KINDS: Mutex<BTreeMap<PathBuf, (FileStamp, Option<String>)>> = Mutex::new(BTreeMap::new());
 
 /// The tokenizer kind that a file names, once its header has been checked.
@@ -42,7 +42,7 @@ pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, String> {
     Ok(kind)
 }
 
-/// The present stamp of a file.
+/// The current stamp of a file.
 pub(super) fn stamp(path: &Path) -> Result<FileStamp, String> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => Ok((found.len(), found.modified().ok())),
@@ -97,7 +97,8 @@ impl Gguf {
         usize::try_from(length).unwrap_or(usize::MAX).min(self.family.max_context)
     }
 
-    /// Checks what candle trusts: the numbers it divides by or allocates for, and the positions of the tensors.
+    /// Checks the values that candle does not check itself: numbers that it divides by or allocates for, and
+    /// the positions of the tensors.
     fn check(&self) -> Result<(), String> {
         let dimension = |key: &str| match self.number(key) {
             Some(0) => Err(format!("its `{key}` is 0")),
@@ -146,7 +147,7 @@ impl Gguf {
         let context = u32::try_from(context).unwrap_or(u32::MAX);
         // Limits the position tables to the context that is used.
         content.metadata.insert(format!("{}.context_length", family.name), Value::U32(context));
-        // 0 is f32: in f16 position 2049 equals position 2048.
+        // 0 means f32. In f16, the positions 2048 and 2049 would be equal.
         content.metadata.insert("general.dtype".to_owned(), Value::U32(0));
         let name = path.display();
         let unread = |error: &dyn std::fmt::Display| format!("the model `{name}` cannot be read: {error}");

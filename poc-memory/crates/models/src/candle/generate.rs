@@ -12,11 +12,11 @@ use poc_agent::model::CallError;
 use poc_graph::rng::Rng;
 use serde_json::Value;
 
-/// The chunk lengths in which a prompt is read, in tokens. There are few of them because candle keeps an attention
-/// mask for every length. A call can be cancelled between chunks.
+/// Lengths, in tokens, of the chunks in which a prompt is read. There are only a few because candle keeps an
+/// attention mask for every length. A call can be cancelled between chunks.
 const PREFILL_CHUNKS: [usize; 5] = [64, 32, 16, 8, 1];
 
-/// What to generate.
+/// The inputs of a generation.
 pub(super) struct GenerationJob<'a> {
     /// The model's `id` in the settings.
     pub(super) name: &'a str,
@@ -112,8 +112,9 @@ impl PartialReply {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The bytes to prefer as the next token, if the grammar allows them, so that the reply is complete within `left` more
-    /// tokens: lists end once a quarter of the tokens is left, strings and objects when only `closing_tokens` are.
+    /// The bytes to prefer as the next token, if the grammar allows them, so that the reply is complete
+    /// within `left` more tokens. Lists are closed when a quarter of the tokens is left, strings and objects
+    /// when only `closing_tokens` are left.
     fn closing_bytes(&self, left: usize, job: &GenerationJob<'_>) -> &'static [u8] {
         let last = left <= job.closing_tokens;
         match (self.in_string, last) {

@@ -1,11 +1,13 @@
-//! The schema of a local model's reply. It is stricter than what other providers get, because the grammar enforces it.
+//! The schema of the reply of a local model. It is stricter than the schema for other providers, because the
+//! grammar enforces it.
 
 use poc_agent::action;
 use poc_agent::model::Request;
 use serde_json::{Value, json};
 
-/// The schema that llguidance compiles to a grammar: lists, strings and numbers have bounded lengths, nodes are the
-/// handles of the prompt, there is no white space between JSON tokens, and strings contain no character that notes may not.
+/// The schema that llguidance compiles to a grammar. Lists, strings and numbers have bounded lengths, nodes
+/// must be handles of the prompt, there is no white space between JSON tokens, and strings contain only
+/// characters that are allowed in notes.
 pub(super) fn schema(request: &Request<'_>) -> Value {
     let handles: Vec<&str> = request.selection.handles.iter().map(|handle| handle.name.as_str()).collect();
     let mut schema = action::bounded(request.actions, &handles, request.max_chars);
@@ -16,16 +18,16 @@ pub(super) fn schema(request: &Request<'_>) -> Value {
     schema
 }
 
-/// Maximum number of bytes that complete a reply from any point of it. A token writes at least one byte, so as many
-/// tokens are enough.
+/// Maximum number of tokens needed to complete a reply from any point. Computed in bytes, because each token
+/// writes at least one byte.
 pub(super) fn closing_tokens(schema: &Value) -> usize {
     let longest = properties(schema).filter_map(|(_, list)| list.get("items")).map(min_bytes).max();
-    // An unfinished character or escape.
+    // Bytes to finish an incomplete character or escape.
     const UNFINISHED: usize = 8;
     min_bytes(schema) + longest.unwrap_or(0) + UNFINISHED
 }
 
-/// The length in bytes of the shortest value of a schema.
+/// Number of bytes that suffice for a minimal value of a schema; for an enum, for any of its values.
 fn min_bytes(schema: &Value) -> usize {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return values.iter().map(|value| value.to_string().len()).max().unwrap_or(0);

@@ -95,8 +95,8 @@ fn node_names(value: &Value) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// The invariant of this provider: whatever the weights, the vocabulary and the random numbers are, a reply is valid
-    /// and permitted.
+    /// The invariant of this provider: a reply is valid and permitted for any weights, vocabulary and random
+    /// numbers.
     #[test]
     fn every_reply_is_permitted_whatever_the_model(
         seed in 0..1000_u64,
@@ -131,7 +131,7 @@ fn replies_repeat_at_temperature_0_and_differ_by_seed_above_it() {
         let model = open(&path, &format!("temperature = {temperature:.1}")).unwrap();
         let turn = turn(&[ActionKind::LinkAdd], 3, seed);
         let first = model.call(&turn.request()).unwrap();
-        // The loaded model keeps nothing of the first call.
+        // The loaded model keeps no state from the first call.
         if temperature == 0.0 {
             assert_eq!(model.call(&turn.request()).unwrap(), first);
         }

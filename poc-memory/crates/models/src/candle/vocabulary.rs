@@ -19,7 +19,7 @@ use tokenizers::models::bpe::BPE;
 use tokenizers::normalizers::{Prepend, Replace, Sequence};
 use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PreTokenizerWrapper, Tokenizer};
 
-/// The largest plausible vocabulary.
+/// Maximum number of tokens of a plausible vocabulary.
 const MAX_TOKENS: usize = 1 << 22;
 
 /// The tokens of a model.
@@ -88,7 +88,8 @@ impl Vocabulary {
                 let tokenizer = catch_panics(|| Tokenizer::from_gguf(content));
                 let mut tokenizer = tokenizer
                     .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
-                // For kinds it does not know, candle adds a space in front of each piece of text.
+                // For unknown pre-tokenizers, candle adds a space in front of each piece of text; this
+                // disables it.
                 if let Some(PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer() {
                     let bytes = bytes.add_prefix_space(false);
                     tokenizer.with_pre_tokenizer(Some(bytes));
@@ -203,8 +204,8 @@ fn is_byte_level(decoder: &DecoderWrapper) -> bool {
     }
 }
 
-/// A trie of all tokens by their bytes, with one more token for the end: a grammar ends after its last bracket, whatever
-/// end token the model has.
+/// A trie of all tokens by their bytes, with an additional token for the end: a grammar ends after its last
+/// bracket, independent of the end token of the model.
 fn token_trie(
     tokenizer: &Tokenizer,
     spelling: Spelling,

@@ -4,7 +4,8 @@
 use poc_agent::model::{CallCost, Reply};
 use serde_json::{Map, Value};
 
-/// The output as an envelope, if it is one. Other JSON is the model's reply, and its fields say nothing about the cost.
+/// The output as an envelope, if it is one. Any other JSON is the reply itself, so fields in it that look
+/// like costs are ignored.
 fn envelope(output: &str) -> Option<Map<String, Value>> {
     let Ok(Value::Object(envelope)) = serde_json::from_str::<Value>(output) else { return None };
     let has = |name: &str, is: fn(&Value) -> bool| envelope.get(name).is_some_and(is);

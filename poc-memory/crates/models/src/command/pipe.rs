@@ -8,9 +8,9 @@ use std::sync::Arc;
 /// Which part of the output is kept.
 #[derive(Clone, Copy)]
 pub(super) enum Keep {
-    /// The first bytes. More output than this is an overflow.
+    /// The first bytes, at most this many. More output is an overflow.
     Head(usize),
-    /// The last bytes.
+    /// The last bytes, at most this many.
     Tail(usize),
 }
 

@@ -13,7 +13,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A response, whatever its status.
+/// A response with any status.
 pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
@@ -30,7 +30,7 @@ pub(super) enum ExchangeError {
     TooLong,
     /// No connection could be made, so the request was not sent.
     Connect(String),
-    /// The connection broke after the request was sent, or nothing came for `calls.read-timeout`.
+    /// The connection broke after the request was sent, or no data arrived for `calls.read-timeout`.
     ConnectionLost(String),
     /// The request cannot be made on this machine.
     Setup(String),
@@ -61,7 +61,8 @@ pub(super) fn exchange(
     let (until, silence) = (Instant::now() + remaining.min(LONGEST_WAIT), calls.read_timeout.std());
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        // The read timeout starts with the first bytes: a model may take long before its response begins.
+        // The read timeout starts with the first bytes, because a model may take long before its response
+        // begins.
         let heard = slot.lock().last.map(|last| silence.saturating_sub(last.elapsed()));
         match cancellation.wait(left.min(heard.unwrap_or(silence)), || slot.lock().answer.take()) {
             WaitOutcome::Ready(answer) => return answer,
@@ -77,7 +78,7 @@ pub(super) fn exchange(
     }
 }
 
-/// What the thread of a request shares with the caller.
+/// The state that the thread of a request shares with the caller.
 #[derive(Default)]
 struct ResponseSlot {
     answer: Option<Result<HttpResponse, ExchangeError>>,

@@ -41,7 +41,7 @@ impl HttpError {
     }
 }
 
-/// A failure that a later attempt may not have.
+/// A failure after which a later attempt may succeed.
 pub(super) struct TransientFailure {
     pub(super) message: String,
     /// The minimum wait that the server requested.
@@ -52,7 +52,7 @@ pub(super) struct TransientFailure {
 pub(super) enum AttemptError {
     /// A later attempt may succeed.
     Transient(TransientFailure),
-    /// No attempt will.
+    /// No later attempt will succeed.
     Final(HttpError),
 }
 
@@ -122,7 +122,8 @@ impl Http {
         }
     }
 
-    /// Where a redirect leads, without user, password, query and key: some servers send the key on in these.
+    /// The target of a redirect without user, password, query and key, because some servers copy the key into
+    /// these.
     fn redirect_target(&self, location: &str) -> String {
         let end = location.find(['?', '#']).unwrap_or(location.len());
         let path = location.get(..end).unwrap_or(location);
@@ -149,7 +150,7 @@ impl Http {
                 ),
             Err(_) => String::from_utf8_lossy(body).into_owned(),
         };
-        // The key is removed before the text is shortened: half a key would not be found.
+        // The key is removed before the text is shortened, because half a key would not be recognised.
         let text = one_line(&self.redacted(&text));
         if text.is_empty() { "no reason given".to_owned() } else { text }
     }
@@ -175,7 +176,7 @@ fn unsupported_feature(status: u16, body: &[u8]) -> Option<RequestFeature> {
     let names = |words: &[&str]| words.iter().any(|word| body.contains(word));
     match status {
         400 | 422 if names(&LIMIT) => Some(RequestFeature::LengthLimit),
-        // Some servers answer a bad request with 500.
+        // Some servers respond to an unsupported field with status 500.
         400 | 422 | 500 if names(&FORM) => Some(RequestFeature::OutputFormat),
         _ => None,
     }

@@ -241,7 +241,7 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     };
     let (one, other) = (sharing(), sharing());
     assert!(matches!(ask(&one.0, Span::MINUTE), Err(CallError::Down(_))));
-    // The other waits before its first request, or sends none if its deadline comes first.
+    // The other client waits before its first request, or sends none if its deadline comes first.
     let late = ask(&other.0, Span(1000)).unwrap_err().to_string();
     assert!(late.starts_with("`mock` requested a pause; the next attempt is due in "), "{late}");
     assert_eq!(server.requests().len(), 1);
@@ -324,7 +324,7 @@ fn an_address_is_checked_before_it_is_used() {
 
 #[test]
 fn no_message_contains_a_part_of_the_key() {
-    // The key is where the message is cut.
+    // The message is truncated in the middle of the key.
     let quoted = Answer::error(403, "permission_error", &format!("{}sk-secret", "x".repeat(297)));
     let said = message(quoted);
     assert!(!said.contains("sk-") && said.ends_with("x[ke"), "{said}");

@@ -56,7 +56,8 @@ fn a_provider_without_credit_is_not_called_until_something_changes() {
 
     assert_eq!(open("a").suspension(Timestamp(0)), None);
     assert!(matches!(call(1000), Err(CallError::NoCredit(_))));
-    // This applies to all models of this provider only, for an hour, and not longer when the clock goes back.
+    // The suspension applies only to the models of this provider, for an hour, and does not become longer
+    // when the clock goes back.
     let hour = Span::HOUR.0;
     for (name, now, alone) in [
         ("a", 1000, true),
@@ -75,7 +76,7 @@ fn a_provider_without_credit_is_not_called_until_something_changes() {
 
     let Err(CallError::KeyRefused(why)) = call(2000) else { panic!() };
     assert!(!why.contains("sk-one") && open("a").suspension(Timestamp(2000)).unwrap().contains(&why));
-    // A call that succeeds all the same makes the provider available to all its models.
+    // A manual call that succeeds makes the provider available to all its models again.
     assert!(call(3000).is_ok() && open("b").suspension(Timestamp(3000)).is_none());
     assert!(call(4000).is_err() && open("b").suspension(Timestamp(4000)).is_some());
     std::fs::write(&key, "sk-two").unwrap();

@@ -1,4 +1,4 @@
-//! Edges of new notes equal those of searches of the whole index, one per keyword and part.
+//! The edges of new notes equal those of a naive search of the whole index for each keyword and part.
 
 use super::*;
 use crate::testing::{TestMemory, draft};
@@ -90,7 +90,7 @@ const WORDS: [&str; 6] = ["heron", "reeds", "mast 12", "gull", "weir", "otter"];
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Each note has a few of a few words, so that many are alike; some are updated or retired before.
+    /// Notes use a small vocabulary, so that many are similar; some are updated or retired before.
     #[test]
     fn edges_equal_searches_of_all_notes(
         notes in proptest::collection::vec(

@@ -15,13 +15,14 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 use tar::{Archive, Entry, EntryType};
 
-/// How much of a manifest is read: 200 bytes for each of five million files.
+/// Maximum size of a manifest in bytes: about 200 bytes for each of five million files.
 const MAX_MANIFEST: u64 = 1 << 30;
 
 /// The generation of an archive.
 ///
 /// # Errors
-/// `invalid_argument` when the file does not begin like an archive of a generation, `unavailable` when it cannot be read.
+/// `invalid_argument` when the file does not begin like an archive of a generation, `unavailable` when it
+/// cannot be read.
 pub(super) fn generation(path: &Path) -> Result<BackupGeneration> {
     let mut archive = open(path)?;
     let mut files = Files::of(path, &mut archive)?;
@@ -49,7 +50,7 @@ fn content(mut file: ArchivedFile<'_>, expected: &str) -> Result<Vec<u8>, String
     }
 }
 
-/// What is damaged or missing in an archive.
+/// The damaged and missing files of an archive, one line each.
 pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter<'_>) -> Result<Vec<String>> {
     let mut problems: Vec<String> = manifest.gap().into_iter().collect();
     let mut archive = open(path)?;
@@ -63,7 +64,7 @@ pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter
                     problems.extend(difference.map(|difference| format!("`{}` {difference}", file.path)));
                 }
                 Err(error) => {
-                    // The disk cannot read it any more, which counts as damage; or the operation ends.
+                    // A read error counts as damage, unless the operation was cancelled.
                     meter.add(0)?;
                     problems.push(error.message);
                     return Ok(problems);
@@ -103,12 +104,12 @@ pub(super) fn each_file(
     Ok(())
 }
 
-/// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. Damaged content is found
-/// when that is checked.
+/// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. The content is
+/// checked afterwards, as that of any generation.
 ///
 /// # Errors
-/// `damaged` when the archive breaks off, or has anything that its manifest does not list; `unavailable` when it cannot be
-/// read, or the folder not be written.
+/// `damaged` when the archive is truncated or contains files that its manifest does not list; `unavailable` when the
+/// archive cannot be read or the folder cannot be written.
 pub(super) fn unpack(
     generation: &BackupGeneration,
     folder: &Path,
@@ -148,7 +149,7 @@ struct Files<'a> {
     entries: tar::Entries<'a, BufReader<File>>,
     /// The generation.
     generation: Option<String>,
-    /// The last file, for messages.
+    /// The path of the last file, for messages.
     last: Option<String>,
 }
 
@@ -202,19 +203,19 @@ fn names(entry: &Entry<'_, BufReader<File>>) -> Option<(String, String)> {
         return None;
     }
     let path = String::from_utf8(entry.path_bytes().into_owned()).ok()?;
-    // The text itself: a `Path` overlooks empty and repeated separators.
+    // Checks the text itself, because a `Path` ignores empty parts and repeated separators.
     let is_inside = path.split('/').all(|part| !["", ".", ".."].contains(&part));
     let (generation, below) = path.split_once('/')?;
     is_inside.then(|| (generation.to_owned(), below.to_owned()))
 }
 
-/// A file of an archive, and what the manifest says of it; `None` for the manifest's own files.
+/// A file of an archive with its entry in the manifest; `None` for the files of the manifest itself.
 type ListedFile<'a, 'm> = (ArchivedFile<'a>, Option<&'m BackupFile>);
 
 /// The files of an archive that its manifest lists, each once.
 struct ListedFiles<'a, 'm> {
     files: Files<'a>,
-    /// What is not read yet.
+    /// The listed files that were not read yet, by path.
     missing: BTreeMap<&'m str, &'m BackupFile>,
     /// The files of the manifest itself that are not read yet.
     own: Vec<&'static str>,

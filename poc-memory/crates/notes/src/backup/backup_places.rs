@@ -1,7 +1,7 @@
-//! Remembers the folders and archives that a memory was backed up into, so that it can say which backups still have what
-//! was erased.
+//! Remembers the folders and archives that a memory was backed up into, so that an erasure can report which
+//! backups still contain the erased text.
 //!
-//! They are in a file beside the log, one a line, because a backup does not write to the log.
+//! They are listed in a file beside the log, one per line, because a backup does not write to the log.
 
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
@@ -12,7 +12,7 @@ fn file(paths: &Paths) -> PathBuf {
     paths.store().join("backups")
 }
 
-/// The folders and archives.
+/// Reads the remembered folders and archives; none if the file is missing.
 pub(super) fn places(paths: &Paths) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(file(paths)).unwrap_or_default();
     text.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()

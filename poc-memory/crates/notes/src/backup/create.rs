@@ -13,30 +13,33 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupReport {
-    /// The name of the generation.
+    /// The name of the generation: its last sequence number and its time.
     pub name: String,
-    /// What it contains.
+    /// The manifest of the generation.
     pub manifest: BackupManifest,
     /// Whether an earlier generation has the same content, so that no new one was written.
     pub unchanged: bool,
-    /// Files that were copied, and their bytes.
+    /// Number of files that were copied, and their total bytes.
     pub copied: (u64, u64),
-    /// Files that an earlier generation already had, and their bytes.
+    /// Number of files that an earlier generation already had, and their total bytes.
     pub linked: (u64, u64),
     /// Files of earlier generations that are damaged or missing. They were copied again.
     pub damaged: Vec<String>,
     /// Generations that were deleted because there are newer ones.
     pub removed: Vec<String>,
-    /// Generations with changes that the store lacks, such as those of another copy of the memory. They are not deleted.
+    /// Generations with changes that the store lacks, such as those of another copy of the memory. They are
+    /// not deleted.
     pub diverged: Vec<String>,
-    /// What lies beside agents, prompts or runs and is not a file with a readable name.
+    /// Paths among agents, prompts and runs that were left out, because they are not regular files or their
+    /// names are not UTF-8.
     pub left_out: Vec<PathBuf>,
 }
 
-/// The parts of a profile that are copied beside the log: their name in a generation and their path.
+/// The parts of a profile that are copied in addition to the log: their names in a generation and their
+/// paths.
 pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
     [
         ("config.toml", paths.config_file()),
@@ -46,14 +49,15 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
     ]
 }
 
-/// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes the oldest
-/// generations beyond `keep`. Generations that lack a file do not count, nor do those with a damaged file of this one. The
-/// store may be written to meanwhile.
+/// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes
+/// the oldest generations beyond `keep`. Generations that lack a file, or that share a damaged file with this
+/// one, do not count towards `keep`. The store may be written to meanwhile.
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
 /// is part of what is copied or is a generation; `locked` during another backup; `read_only` when the store is damaged;
-/// `damaged` when the log or the new copy is damaged. Nothing is left behind then.
+/// `damaged` when the log or the new copy is damaged. After an error no unfinished
+/// generation remains.
 pub fn create(
     store: &Store,
     paths: &Paths,
@@ -118,7 +122,7 @@ pub(super) fn write_generation(
     let written = writer.write(store, paths, &log.segments).and_then(|()| writer.complete(folder));
     let Writer { partial, damaged_files, mut report, .. } = writer;
     if written.is_err() || report.unchanged {
-        // What cannot be deleted now is deleted by the next backup.
+        // The next backup deletes what cannot be deleted now.
         let _ = fs::remove_dir_all(&partial);
     }
     written?;
@@ -127,8 +131,9 @@ pub(super) fn write_generation(
     Ok(report)
 }
 
-/// Deletes the generations that are older than the newest `keep` complete ones, and returns their names. Those with changes
-/// that the store lacks do not count and are not deleted; their names are returned, too.
+/// Deletes the generations that are older than the newest `keep` complete ones, and returns their names.
+/// Generations with changes that the store lacks do not count and are not deleted; their names are returned
+/// as well.
 fn remove_old(
     store: &Store,
     folder: &Path,
@@ -158,14 +163,14 @@ fn remove_old(
 /// Whether a generation has changes that the store lacks.
 pub(super) fn has_other_changes(manifest: &BackupManifest, store: &Store) -> Result<bool> {
     let last = manifest.log.last().map(|segment| segment.checksum);
-    // A compaction has written the transactions up to its base anew.
+    // A compaction rewrote the transactions up to its base, so their checksums cannot be compared.
     let is_written_anew = store.history_base().is_some_and(|base| manifest.seq <= base.seq);
     let is_other =
         !is_written_anew && store.checksum(manifest.seq)?.is_some_and(|checksum| Some(checksum) != last);
     Ok(is_other || manifest.seq > store.last_seq())
 }
 
-/// What identifies the memory of a store: 32 hexadecimal digits.
+/// The id of the memory of a store: 32 hexadecimal digits.
 pub(super) fn origin(store: &Store) -> Result<String> {
     let origin = store.log_origin()?.ok_or_else(|| {
         Error::conflict("this memory is empty: there is nothing to back up")
@@ -189,7 +194,7 @@ pub(super) fn require_own(place: &Path, earlier: &[BackupGeneration], origin: &s
     }
 }
 
-/// The path behind symbolic links, also of what does not exist yet.
+/// The path with all symbolic links resolved; the file itself need not exist yet.
 pub(super) fn real(path: &Path) -> PathBuf {
     let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     known.map_or_else(
@@ -198,7 +203,7 @@ pub(super) fn real(path: &Path) -> PathBuf {
     )
 }
 
-/// Refuses a place inside of what is copied: it would contain itself.
+/// Refuses a place inside one of the copied folders, because the backup would contain itself.
 pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
     let place_path = real(place);
     let copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
@@ -219,7 +224,7 @@ struct Writer<'a> {
     partial: PathBuf,
     earlier: &'a [BackupGeneration],
     meter: Meter<'a>,
-    /// The damaged files of earlier generations that are there.
+    /// The damaged files of earlier generations.
     damaged_files: BTreeSet<FileId>,
     report: BackupReport,
 }
@@ -297,7 +302,7 @@ impl Writer<'_> {
     fn add_file(&mut self, source: &Path, path: String) -> Result<()> {
         let bytes = match fs::read(source) {
             Ok(bytes) => bytes,
-            // Prompts of old runs, and agents, are deleted at any time.
+            // Agents and the prompts of old runs may be deleted during the backup.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(unusable(source, "read", &error)),
         };
@@ -319,8 +324,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Links a file of an earlier generation, and reads it. Returns `false` when links are not possible or the file is
-    /// damaged or missing.
+    /// Creates a hard link to a file of an earlier generation, and reads the file. Returns `false` when links
+    /// are not possible or the file is damaged or missing.
     fn link(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<bool> {
         create_private(target.parent().unwrap_or(target))?;
         let is_linked = fs::hard_link(source, target).is_ok();
@@ -328,8 +333,8 @@ impl Writer<'_> {
             self.report.linked.0 += 1;
             self.report.linked.1 += file.bytes;
         }
-        // Where links are not possible, the file is read too: an unchanged memory gets no new generation, so the one that
-        // there is must be whole. A disk that cannot read the file any more counts as damage.
+        // The file is read even where links are not possible: an unchanged memory gets no new generation, so
+        // the existing one must be intact. A read error counts as damage.
         let digest = files::digest(source, &mut self.meter);
         self.meter_allows()?;
         if digest.is_ok_and(|digest| digest.is(file)) {
@@ -343,7 +348,7 @@ impl Writer<'_> {
         Ok(false)
     }
 
-    /// Takes back a link to a damaged file.
+    /// Removes a link to a damaged file.
     fn unlink(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<()> {
         self.report.linked.0 -= 1;
         self.report.linked.1 -= file.bytes;
@@ -356,12 +361,12 @@ impl Writer<'_> {
         self.report.damaged.push(file.display().to_string());
     }
 
-    /// Whether the operation may go on.
+    /// Fails if the operation was cancelled.
     fn meter_allows(&mut self) -> Result<()> {
         self.meter.add(0)
     }
 
-    /// Compares a file that was just written with what was to be written.
+    /// Reads a file that was just written, and compares it with its entry in the manifest.
     fn read_back(&mut self, target: &Path, file: &BackupFile) -> Result<()> {
         if files::digest(target, &mut self.meter)?.is(file) { Ok(()) } else { Err(unlike(target)) }
     }
@@ -392,14 +397,14 @@ impl Writer<'_> {
     }
 }
 
-/// The path of a file in a generation, `None` if it is not UTF-8.
+/// The path of a file in a generation; `None` if it is not UTF-8.
 fn part_path(part: &str, below: &Path) -> Option<String> {
     below
         .components()
         .try_fold(part.to_owned(), |path, name| Some(format!("{path}/{}", name.as_os_str().to_str()?)))
 }
 
-/// The error for a segment of the memory itself that is damaged, `None` if it is whole.
+/// The error for a damaged segment of the memory's own log; `None` if the segment is intact.
 fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
     let SegmentState::Damaged { offset } = check_segment(&segment.path, segment.first, segment.last)? else {
         return Ok(None);
@@ -408,7 +413,7 @@ fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
     Ok(Some(Error::damaged(message).hint("`poc-memory doctor` says more; earlier backups are unchanged")))
 }
 
-/// The error for a copy that is not what was written.
+/// The error for a copy whose content differs from what was written.
 fn unlike(target: &Path) -> Error {
     Error::damaged(format!("`{}` does not contain what was written", target.display()))
         .hint("check the disk of the backup; nothing was changed in the memory")

@@ -41,8 +41,9 @@ pub fn is_archive(place: &Path) -> Result<bool> {
     Ok(extension == "tar")
 }
 
-/// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory. The store may
-/// be written to meanwhile. The disk of the archive needs free space of twice its size until then.
+/// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory.
+/// The store may be written to meanwhile. The disk of the archive needs free space of twice its size until
+/// then.
 ///
 /// # Errors
 /// As [`create`](super::create); `invalid_argument` when the file exists and is not a backup; `conflict` when it has
@@ -68,7 +69,7 @@ pub fn create_archive(
     Ok(report)
 }
 
-/// The file that a path leads to: an archive behind a symbolic link is replaced, and not the link.
+/// The file that a path leads to. An archive behind a symbolic link is replaced; the link stays.
 fn resolved(file: &Path) -> Result<PathBuf> {
     if fs::symlink_metadata(file).is_ok() {
         return file.canonicalize().map_err(|error| unusable(file, "found", &error));
@@ -76,7 +77,7 @@ fn resolved(file: &Path) -> Result<PathBuf> {
     Ok(file.to_owned())
 }
 
-/// Refuses to replace what cannot be read, or states that the store does not have.
+/// Refuses to replace an archive that cannot be read or that has states which the store lacks.
 fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> {
     let refused = |why: String| {
         Err(Error::conflict(format!("`{}` is not replaced: {why}", earlier.path.display()))
@@ -93,14 +94,14 @@ fn require_replaceable(earlier: &BackupGeneration, store: &Store) -> Result<()> 
     Ok(())
 }
 
-/// The folder beside an archive in which the next one is prepared, locked. It is deleted when this is dropped.
+/// The locked folder beside an archive in which the next archive is prepared. It is deleted on drop.
 struct Preparation {
     folder: PathBuf,
     _lock: File,
 }
 
 impl Preparation {
-    /// Begins, and deletes what an interruption has left.
+    /// Begins a preparation, and deletes the leftovers of an interrupted one.
     fn begin(file: &Path) -> Result<Preparation> {
         let mut name = OsString::from(".");
         name.push(file.file_name().unwrap_or_default());
@@ -122,7 +123,7 @@ impl Preparation {
         self.folder.join("archive.tar")
     }
 
-    /// Deletes its own files, and nothing else that may be there.
+    /// Deletes the files of the preparation, and no other files in its folder.
     fn clear(&self) -> Result<()> {
         files::remove(&self.generations())?;
         files::remove(&self.archive())
@@ -152,7 +153,7 @@ impl Preparation {
         }
         let packed = self.archive();
         pack(&self.generations().join(&report.name), &report.name, &report.manifest, &packed, &mut meter)?;
-        // All of it is read back, also the manifest.
+        // The whole archive is read back, including the manifest.
         let problems = match archive::generation(&packed)?.manifest {
             Ok(manifest) if manifest == report.manifest => archive::problems(&packed, &manifest, &mut meter)?,
             Ok(_) => vec!["its manifest is another".to_owned()],
@@ -172,7 +173,7 @@ impl Preparation {
 
 impl Drop for Preparation {
     fn drop(&mut self) {
-        // What cannot be deleted now is deleted by the next backup. The lock is held meanwhile, and goes last.
+        // The next backup deletes what cannot be deleted now. The lock is released last.
         let _ = self.clear();
         let _ = fs::remove_file(self.folder.join(folder_lock::LOCK));
         let _ = fs::remove_dir(&self.folder);

@@ -10,10 +10,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are copied or hashed between two calls of the callbacks.
+/// Number of bytes that are copied or hashed between two calls of the callbacks.
 const PIECE: usize = 1 << 20;
 
-/// Folders below a folder of agents or prompts that are read. Links between folders may form circles.
+/// Maximum depth of nested folders that are read, because symbolic links between folders may form cycles.
 const MAX_DEPTH: usize = 8;
 
 /// A file of a generation.
@@ -21,13 +21,13 @@ const MAX_DEPTH: usize = 8;
 pub struct BackupFile {
     /// Path below the folder of the generation, with `/`.
     pub path: String,
-    /// Length.
+    /// Length of the file in bytes.
     pub bytes: u64,
     /// BLAKE3 of the content: 64 hexadecimal digits.
     pub blake3: String,
 }
 
-/// Identifies the file at a path itself; `None` if there is none.
+/// The id of the file at a path, without following a symbolic link; `None` if there is none.
 pub(super) fn id(path: &Path) -> Option<FileId> {
     fs::symlink_metadata(path).ok().as_ref().map(FileId::of)
 }
@@ -40,12 +40,12 @@ pub(super) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// A meter of an operation on so many bytes, if that is known.
+    /// A meter for an operation on `total` bytes, if that number is known.
     pub(super) fn new(callbacks: &'a BackupCallbacks<'a>, total: Option<u64>) -> Meter<'a> {
         Meter { callbacks, done: 0, total }
     }
 
-    /// Counts bytes; an error ends the operation.
+    /// Counts bytes and reports the progress. The error of a cancelled operation must end it.
     pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
         (self.callbacks.progress)(self.done, self.total);
@@ -53,7 +53,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// A new file that only its owner reads.
+/// Creates a file that only its owner can read.
 pub(super) fn create(path: &Path) -> Result<File> {
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     created.map_err(|error| unusable(path, "written", &error))
@@ -84,7 +84,8 @@ pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) ->
     }
 }
 
-/// Writes what a reader of the file `from` has into a new file, and creates its folder. Returns the file, not synced.
+/// Copies the content of a reader of the file `from` into a new file, and creates its folder. Returns the
+/// file without syncing it.
 pub(super) fn write_from(
     from: &Path,
     reader: &mut dyn Read,
@@ -111,12 +112,12 @@ pub(super) fn digest(path: &Path, meter: &mut Meter<'_>) -> Result<Digest> {
     digest_of(path, &mut file, meter)
 }
 
-/// Length and BLAKE3 of what a reader of a file has.
+/// Length and BLAKE3 of the content of a reader of a file.
 pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, meter: &mut Meter<'_>) -> Result<Digest> {
     each_piece(path, reader, meter, &mut |_| Ok(()))
 }
 
-/// Calls `each` with the pieces of what a reader of a file has.
+/// Calls `each` with the content of a reader of a file, piece by piece.
 fn each_piece(
     path: &Path,
     reader: &mut dyn Read,
@@ -140,12 +141,12 @@ fn each_piece(
 }
 
 impl Digest {
-    /// Whether this is the content of a file of a generation.
+    /// Whether length and hash are those of a file of a generation.
     pub(super) fn is(&self, file: &BackupFile) -> bool {
         (self.bytes, &self.blake3) == (file.bytes, &file.blake3)
     }
 
-    /// How this differs from the content of a file of a generation, as the rest of a sentence about it.
+    /// The difference to the content of a file of a generation, as the end of a sentence about that file.
     pub(super) fn difference(&self, file: &BackupFile) -> Option<String> {
         let is_changed = self.blake3 != file.blake3;
         wrong_length(self.bytes, file)
@@ -153,7 +154,7 @@ impl Digest {
     }
 }
 
-/// What is wrong with the length of a file of a generation, as the rest of a sentence about it.
+/// The difference in length to a file of a generation, as the end of a sentence about that file.
 pub(super) fn wrong_length(bytes: u64, file: &BackupFile) -> Option<String> {
     (bytes != file.bytes).then(|| format!("has {bytes} bytes instead of {}", file.bytes))
 }
@@ -174,19 +175,19 @@ pub(super) fn sync_tree(folder: &Path) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// What a folder contains.
+/// The contents of a folder and of the folders below it.
 #[derive(Default)]
 pub(super) struct Listing {
     /// The regular files, also behind symbolic links, sorted.
     pub(super) files: Vec<PathBuf>,
-    /// What is neither a file nor a folder, cannot be found, or is nested too deeply.
+    /// Paths that are neither files nor folders, that cannot be found, or that are nested too deeply.
     pub(super) others: Vec<PathBuf>,
 }
 
 /// Lists a file, or a folder with all folders below it. A missing one is empty.
 pub(super) fn list(path: &Path) -> Result<Listing> {
     let mut listing = Listing::default();
-    // A missing top is empty; a link inside that leads nowhere is reported.
+    // A missing path is an empty listing, but a broken symbolic link inside it is reported.
     if fs::symlink_metadata(path).is_ok() {
         add(path, 0, &mut listing)?;
     }

@@ -6,7 +6,7 @@ use poc_store::FileId;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 
-/// The name of the file by which a folder is locked.
+/// Name of the lock file of a backup folder.
 pub(super) const LOCK: &str = "lock";
 
 /// The lock of a folder: one backup at a time. It is released when it is dropped.
@@ -15,7 +15,7 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| unusable(&path, "written", &error))?;
-    // One that ended meanwhile may have deleted the file, and a third may have made another.
+    // Another backup may have deleted the lock file meanwhile, and a third one may have created a new one.
     let id = |found: fs::Metadata| FileId::of(&found);
     let is_current = || file.metadata().map(id).ok() == fs::metadata(&path).map(id).ok();
     match file.try_lock() {

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 pub struct BackupGeneration {
     /// The name of its folder: `SEQ-TIME`.
     pub name: String,
-    /// The folder, or the archive that has it.
+    /// The folder of the generation, or the archive that contains it.
     pub path: PathBuf,
     /// The last transaction, from the name.
     pub seq: u64,
     /// When the backup began, from the name.
     pub at: Timestamp,
-    /// What it contains, or why that cannot be read.
+    /// The manifest, or why it cannot be read.
     pub manifest: Result<BackupManifest, String>,
 }
 
@@ -37,8 +37,8 @@ impl BackupGeneration {
         Some(BackupGeneration { name, path, seq, at, manifest })
     }
 
-    /// The files that are missing or have another length, one line each, without reading them; empty in an archive, whose
-    /// files have no lengths of their own.
+    /// The files that are missing or have another length, one line each. Reads only their lengths; empty for
+    /// an archive, whose files cannot be checked in this way.
     pub fn incomplete_files(&self) -> Vec<String> {
         let Some(manifest) = self.manifest.as_ref().ok().filter(|_| !self.path.is_file()) else {
             return Vec::new();

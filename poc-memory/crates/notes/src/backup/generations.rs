@@ -8,15 +8,15 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What the names of unfinished generations, and of those being deleted, begin with.
+/// Prefix of the names of unfinished generations and of those that are being deleted.
 const PARTIAL: &str = "partial-";
 
-/// The generations of a backup folder, newest first, or the one of an archive or of the folder of a generation. Unfinished
-/// ones are ignored.
+/// The generations of a backup folder, newest first, or the one of an archive or of the folder of a
+/// generation. Unfinished ones are ignored.
 ///
 /// # Errors
-/// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup, `unavailable` when
-/// it cannot be read.
+/// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup,
+/// `unavailable` when it cannot be read.
 pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
     if place.is_file() {
         return Ok(vec![archive::generation(place)?]);
@@ -34,7 +34,7 @@ pub(super) fn in_generation(folder: &Path) -> Option<BackupGeneration> {
     of_folder(&folder)
 }
 
-/// The generation in a folder; `None` if it has none. A folder that was renamed has the name that its manifest implies.
+/// The generation in a folder; `None` if it has none. A renamed folder gets its name from the manifest.
 fn of_folder(folder: &Path) -> Option<BackupGeneration> {
     let name = folder.file_name()?.to_string_lossy().into_owned();
     if generation::parse(&name).is_some() {
@@ -61,7 +61,7 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<BackupGeneration>> {
     Ok(found)
 }
 
-/// Sorts generations, newest first. If a manifest is damaged, the number of its transactions tells its place.
+/// Sorts generations, newest first. A generation with a damaged manifest is sorted by its sequence number.
 fn sort(generations: &mut [BackupGeneration]) {
     let numbers: Vec<(u64, u64)> = generations
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn partial(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{PARTIAL}{name}"))
 }
 
-/// Deletes what interrupted backups left behind. The caller holds the lock.
+/// Deletes the unfinished generations of interrupted backups. The caller must hold the lock.
 pub(super) fn remove_partial(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(|error| unusable(folder, "read", &error))? {
         let path = entry.map_err(|error| unusable(folder, "read", &error))?.path();
@@ -97,7 +97,7 @@ pub(super) fn remove_partial(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a generation. It is renamed first, so that an interruption leaves no incomplete one.
+/// Deletes a generation. It is renamed first, so that an interruption leaves no incomplete generation behind.
 pub(super) fn remove(folder: &Path, generation: &BackupGeneration) -> Result<()> {
     let doomed = partial(folder, &generation.name);
     let removed = fs::rename(&generation.path, &doomed)

@@ -11,13 +11,13 @@ use std::path::{Component, Path};
 
 /// The format of generations with the whole log.
 const WHOLE: u32 = 1;
-/// The format of generations whose log was compacted, and the newest that this release reads.
+/// The format of generations whose log was compacted. It is the newest format that this release reads.
 const COMPACTED: u32 = 2;
 
 pub(super) const FILE: &str = "manifest.json";
 pub(super) const CHECKSUM: &str = "manifest.b3";
 
-/// What a generation contains.
+/// The manifest: the contents of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// Version of this format.
@@ -28,15 +28,16 @@ pub struct BackupManifest {
     pub seq: u64,
     /// When the backup began. All earlier transactions are in it.
     pub at: Timestamp,
-    /// Its place among the generations of a folder, from 1. Clocks may be wrong, so times do not tell which generation is
-    /// newer. 0 if an earlier release wrote it.
+    /// Number of the generation in its folder, from 1; 0 if an earlier release wrote it. It orders
+    /// generations, because clocks may be wrong.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub number: u64,
-    /// Notes in use, of all tenants, at about that time.
+    /// Number of live notes of all tenants at about that time.
     pub notes: u64,
     /// The segments of the log, in order.
     pub log: Vec<BackupSegment>,
-    /// The last transaction that was dropped from the log. Earlier states are not in this generation. 0 when it is whole.
+    /// Sequence number of the last transaction that a compaction dropped from the log; earlier states are not
+    /// in this generation. 0 if the log is complete.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub base: u64,
     /// All other files, sorted by path.
@@ -56,7 +57,7 @@ pub struct BackupSegment {
     pub checksum: u32,
 }
 
-/// The only field whose meaning is the same in all formats.
+/// The only field with the same meaning in all formats.
 #[derive(Deserialize)]
 struct AnyFormat {
     format: u32,
@@ -69,7 +70,7 @@ impl BackupManifest {
         BackupManifest { format, store, seq, at, number: 0, notes, base, log: Vec::new(), files: Vec::new() }
     }
 
-    /// Whether it has the state after a transaction.
+    /// Whether it contains the state after a transaction.
     pub(super) fn has(&self, seq: u64) -> bool {
         (self.base.max(1)..=self.seq).contains(&seq)
     }
@@ -79,14 +80,14 @@ impl BackupManifest {
         self.log.iter().map(|segment| &segment.file).chain(&self.files)
     }
 
-    /// The length of all files.
+    /// Total length of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.all_files().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 
-    /// Names the first transaction that no segment has; `None` if the segments are those of one log from its beginning.
+    /// Names the first transaction that is in no segment; `None` if the segments form a log without gaps.
     pub(super) fn gap(&self) -> Option<String> {
-        // A compacted log begins with the state after its base, in as many transactions as that takes.
+        // A compacted log begins with transactions that contain the state after its base.
         let first = self.log.first().map_or(1, |segment| segment.first);
         let mut next = if self.base > 0 && first <= self.base { first } else { 1 };
         for segment in &self.log {

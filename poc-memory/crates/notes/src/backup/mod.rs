@@ -1,10 +1,10 @@
 //! Backups of a profile in a folder or in one file, and their restoration.
 //!
-//! A backup folder contains generations, one folder each, named by sequence number and time. A generation has the log up
-//! to one transaction, the settings, agents and prompts, and the prompts and replies of past runs. It is written under a
-//! temporary name, read back, and renamed when it is complete. Files that an earlier generation has with the same
-//! content are hard links to it; files of a generation are never changed. Everything that is derived from the log is left
-//! out, and so are secrets.
+//! A backup folder contains generations, one folder each, named by sequence number and time. A generation has
+//! the log up to one transaction, the settings, agents and prompts, and the prompts and replies of past runs.
+//! It is written under a temporary name, read back, and renamed when it is complete. Files that an earlier
+//! generation has with the same content are hard links to it; files of a generation are never changed. Data
+//! derived from the log, such as indexes, and secrets are left out.
 
 mod archive;
 mod backup_places;
@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 pub struct BackupCallbacks<'a> {
     /// Called with the number of bytes that were read or written, and the total if it is known.
     pub progress: &'a dyn Fn(u64, Option<u64>),
-    /// Called often; an error ends the operation and leaves nothing behind.
+    /// Called often; an error ends the operation, which then removes what it has written.
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 

@@ -21,16 +21,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The folder, beside the store, in which a restored profile is prepared.
+/// Name of the folder beside the store in which a restored profile is prepared.
 const STAGING: &str = "restore.partial";
 
-/// The folder beside it into which an archive is unpacked.
+/// Name of the folder beside the store into which an archive is unpacked.
 const UNPACKED: &str = "restore-archive.partial";
 
 /// The state to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestorePoint {
-    /// The newest generation, whole.
+    /// The last state of the newest generation.
     Newest,
     /// The state after a transaction.
     Seq(u64),
@@ -38,30 +38,31 @@ pub enum RestorePoint {
     At(Timestamp),
 }
 
-/// What a restoration did.
+/// The result of a restoration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// The generation that it came from.
+    /// The name of the generation that was restored.
     pub generation: String,
-    /// The last transaction.
+    /// Sequence number of the last restored transaction.
     pub seq: u64,
-    /// When it was made.
+    /// The time of that transaction.
     pub at: Timestamp,
-    /// Notes in use, of all tenants.
+    /// Number of live notes of all tenants.
     pub notes: u64,
     /// The folder of the store.
     pub store: PathBuf,
-    /// Files and folders that were restored, beside the store.
+    /// Files and folders that were restored in addition to the store.
     pub restored: Vec<PathBuf>,
     /// Files and folders that existed already and were left as they are.
     pub kept: Vec<PathBuf>,
-    /// Newer generations that have the state and are damaged, with the first problem of each.
+    /// Newer generations with the state that were skipped because they are damaged, with the first problem of
+    /// each.
     pub skipped: Vec<String>,
     /// Damaged files beside the log that were left out, with the problem of each.
     pub left_out: Vec<String>,
 }
 
-/// What to restore.
+/// Options of a restoration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreOptions {
     /// The state.
@@ -95,16 +96,16 @@ pub fn restore(
         _ => restore_of(&all, place, options, target, callbacks),
     };
     match (&restored, new_folder) {
-        // An erasure searches the backup, which has the texts.
+        // Later erasures must search this backup, because it contains the same texts.
         (Ok(_), _) => backup_places::remember(target, place),
-        // Unless something else is in it by now.
+        // The folder is not removed if it is not empty.
         (Err(_), Some(made)) => drop(fs::remove_dir(made)),
         (Err(_), None) => {}
     }
     restored
 }
 
-/// Restores the generation of an archive, which is unpacked for that.
+/// Unpacks an archive and restores its generation.
 fn restore_archive(
     archived: &BackupGeneration,
     all: &[BackupGeneration],
@@ -125,7 +126,7 @@ fn restore_archive(
     let restored = archive::unpack(archived, &unpacked, callbacks)
         .and_then(|()| generations(&unpacked))
         .and_then(|all| restore_of(&all, place, options, target, callbacks));
-    // What cannot be deleted now is deleted by the next restoration.
+    // The next restoration deletes what cannot be deleted now.
     let _ = files::remove(&unpacked);
     restored
 }
@@ -192,7 +193,7 @@ fn require_elsewhere(place: &Path, target: &Paths) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a place that has a store with content, or something in its way.
+/// Refuses directories that already have a store with content, or another file at the path of the store.
 fn require_no_store(target: &Paths) -> Result<()> {
     let store = target.store();
     let is_empty = match fs::read_dir(&store) {
@@ -267,13 +268,14 @@ fn other_generation<'a>(
 
 /// Whether a generation has a state.
 enum Selection {
-    /// It ends with this transaction, and everything needed for it is intact, but for damaged files to be left out.
+    /// It ends with this transaction, and everything needed for it is intact, except for damaged files that
+    /// may be left out.
     State { seq: u64, damaged: BTreeMap<String, String> },
-    /// It may, but its log is damaged.
+    /// It may have the state, but its log is damaged.
     Damaged(String),
-    /// It may, but another of its files is damaged.
+    /// It may have the state, but another of its files is damaged.
     DamagedFile(String),
-    /// It does not.
+    /// It does not have the state.
     Absent,
 }
 
@@ -345,7 +347,7 @@ fn put_in_place(
     let placed = copy(generation, manifest, seq, damaged, &staging, callbacks)
         .and_then(|()| check_restored(&staging.join("store"), &mut report))
         .and_then(|()| {
-            // Again, because copying takes time.
+            // Checked again, because a store may have been created during the copy.
             require_no_store(target)?;
             delete_empty_store(&store)?;
             for (part, path) in parts(target) {
@@ -353,7 +355,7 @@ fn put_in_place(
             }
             rename(&staging.join("store"), &store)
         });
-    // What cannot be deleted now is deleted by the next restoration.
+    // The next restoration deletes what cannot be deleted now.
     let _ = files::remove(&staging);
     placed.map(|()| report)
 }

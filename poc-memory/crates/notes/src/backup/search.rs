@@ -25,7 +25,8 @@ pub(crate) enum BackupPart<'a> {
 pub(crate) struct FoundBackups {
     /// Generations and archives with a part that matches.
     pub(crate) found: Vec<PathBuf>,
-    /// Others that cannot be read completely, and places without a backup, whose disk may not be there.
+    /// Generations and archives that cannot be read completely, and places without a backup, for example
+    /// because their disk is not mounted.
     pub(crate) unread: Vec<PathBuf>,
 }
 
@@ -105,21 +106,21 @@ impl Searcher<'_> {
         Ok(found)
     }
 
-    /// Whether a file of a generation has a part that matches; `None` if none was found and the file is not as it was
-    /// written.
+    /// Whether a file of a generation has a part that matches; `None` if none was found and the file is
+    /// damaged.
     fn in_file(&mut self, path: &Path, file: &BackupFile, manifest: &BackupManifest) -> Result<Option<bool>> {
         let segment = manifest.log.iter().find(|segment| segment.file.path == file.path);
         let searched = match segment {
             Some(segment) => Ok(self.in_segment(path, segment)),
             None => self.in_other_file(path, file),
         };
-        // A file that cannot be read counts as damaged; an operation that ends does not.
+        // A read error counts as damage, unless the operation was cancelled.
         self.meter.add(0)?;
         let (found, is_intact) = searched.unwrap_or_default();
         Ok(if found { Some(true) } else { is_intact.then_some(false) })
     }
 
-    /// Whether a segment has a transaction that matches, and whether the segment is whole.
+    /// Whether a segment has a transaction that matches, and whether the segment is intact.
     fn in_segment(&mut self, path: &Path, segment: &BackupSegment) -> (bool, bool) {
         let (mut found, mut last) = (false, 0);
         let damage = each_transaction_of_segment(path, segment.first, &mut |txn| {
@@ -131,7 +132,7 @@ impl Searcher<'_> {
         (found, is_whole)
     }
 
-    /// Whether another file matches, and whether it is as it was written.
+    /// Whether a file outside the log matches, and whether the file is intact.
     fn in_other_file(&mut self, path: &Path, file: &BackupFile) -> Result<(bool, bool)> {
         let bytes = fs::read(path).map_err(|error| unusable(path, "read", &error))?;
         let digest = files::digest_of(path, &mut bytes.as_slice(), &mut self.meter)?;

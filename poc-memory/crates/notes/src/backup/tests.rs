@@ -1,4 +1,4 @@
-//! Generations and their restoration, with small segments.
+//! Tests of generations and their restoration, with small segments.
 
 mod archive;
 
@@ -250,7 +250,7 @@ fn an_interrupted_backup_leaves_no_generation() {
         assert_eq!(error.message, "stopped");
         assert_eq!(generations(&profile.folder()).unwrap().len(), 1);
     }
-    // What a killed process leaves behind is no generation, and the next backup deletes it.
+    // The leftovers of a killed process are not a generation, and the next backup deletes them.
     let name = generations(&profile.folder()).unwrap().remove(0).name;
     let partial = profile.folder().join(format!("partial-{name}"));
     fs::create_dir_all(partial.join("log")).unwrap();
@@ -307,7 +307,8 @@ fn damaged_generations_do_not_count_as_kept() {
         made.push(profile.back_up(100 + round as i64, 9).unwrap());
     }
     let file = |round: usize, path: &str| profile.folder().join(&made[round].name).join(path);
-    // The newest lacks a file, and the one before it has, with the oldest, one whose content has changed.
+    // The newest generation lacks a file, and the previous one shares a file with the oldest whose content
+    // has changed.
     fs::remove_file(file(3, &made[3].manifest.log.last().unwrap().file.path)).unwrap();
     let shared = file(2, &made[2].manifest.log[0].file.path);
     let mut bytes = fs::read(&shared).unwrap();
@@ -407,7 +408,7 @@ fn generations_with_changes_that_the_memory_lacks_are_not_deleted() {
     profile.put(3..4);
     let own = profile.back_up(102, 1).unwrap();
     assert_eq!((own.removed.len(), own.diverged), (0, vec![of_copy.name]));
-    // The copy knows where it came from, for an erasure.
+    // The restored memory remembers its backup, for erasures.
     let found = search(&paths, &|_| true, &quiet());
     assert!(found.found.len() == 2 && found.unread.is_empty(), "{found:?}");
 }
@@ -538,7 +539,7 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     let error = profile.restore(RestorePoint::Newest).err().unwrap();
     assert_eq!(error.code, Code::Damaged);
     assert!(error.hint.as_ref().unwrap().contains("--to 29"), "{error:?}");
-    // What is damaged is not needed for an earlier state.
+    // The damaged part is not needed for an earlier state.
     let (report, ..) = profile.restore(RestorePoint::Seq(29)).unwrap();
     assert_eq!((report.seq, report.generation, report.skipped.len()), (29, newest.name, 0));
     // As of a time the whole generation is read, and the older one takes over.
@@ -586,7 +587,7 @@ proptest! {
         let store = reopened(&paths);
         prop_assert!(store.recovery().notes.is_empty());
         prop_assert_eq!(&content(&store), &contents[seq as usize]);
-        // It goes on by itself, and the backup does not notice.
+        // The original store continues to change, which does not affect the backup.
         store.transact(
             Cause::new(Timestamp(1), "manual", "test"),
             |tx| tx.put_node(&node(900)),

@@ -15,7 +15,7 @@ use std::path::Path;
 pub struct BackupCheck {
     /// The name of the generation.
     pub name: String,
-    /// What is damaged or missing, one line each; empty if all is well.
+    /// Damaged and missing files, one line each; empty if the generation is intact.
     pub problems: Vec<String>,
 }
 
@@ -35,10 +35,10 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
     generations.iter().map(check).collect()
 }
 
-/// Checks files, and remembers those with several names.
+/// Checks files, and remembers the results of files that have several names.
 pub(super) struct Checker<'a> {
     meter: Meter<'a>,
-    /// What is expected of a file, and the problem.
+    /// The expected hash of each checked file, and its problem, if any.
     known: BTreeMap<FileId, (String, Option<String>)>,
 }
 
@@ -47,14 +47,15 @@ impl<'a> Checker<'a> {
         Checker { meter: Meter::new(callbacks, None), known: BTreeMap::new() }
     }
 
-    /// What is damaged or missing of a generation.
+    /// The damaged and missing files of a generation.
     pub(super) fn problems(&mut self, folder: &Path, manifest: &BackupManifest) -> Result<Vec<String>> {
         let mut problems = self.log_problems(folder, manifest, u64::MAX)?;
         problems.extend(self.file_problems(folder, manifest)?.into_values());
         Ok(problems)
     }
 
-    /// What is damaged or missing of the log of a generation. Segments that begin after `last` are not read.
+    /// The damaged and missing segments of the log of a generation. Segments that begin after `last` are not
+    /// read.
     pub(super) fn log_problems(
         &mut self,
         folder: &Path,
@@ -68,7 +69,7 @@ impl<'a> Checker<'a> {
         Ok(problems)
     }
 
-    /// What is damaged or missing of the other files of a generation, by their paths.
+    /// The problems of the other files of a generation, by path.
     pub(super) fn file_problems(
         &mut self,
         folder: &Path,

@@ -1,4 +1,4 @@
-//! Consolidation does what it should and nothing else.
+//! Property tests of consolidation: it makes the expected changes and no others.
 
 use super::*;
 use crate::testing::TestMemory;
@@ -82,8 +82,8 @@ fn edges(records: &BTreeMap<(Table, Vec<u8>), Vec<u8>>) -> Vec<Edge> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The report matches the changes and the dry run, a second run does nothing, and live notes stay the same,
-    /// except that notes derived from one that is gone become stale.
+    /// The report matches the changes and the dry run, a second run does nothing, and live notes stay the
+    /// same, except that notes derived from a removed note become stale.
     #[test]
     fn live_notes_stay_and_expired_ones_go(
         notes in notes(),

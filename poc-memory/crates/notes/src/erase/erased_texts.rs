@@ -1,4 +1,4 @@
-//! The texts of an erasure, and what contains them.
+//! The texts of an erasure, and the search for their copies.
 
 use crate::{Memory, key};
 use poc_graph::error::Result;
@@ -6,11 +6,11 @@ use poc_graph::{Message, Node, NodeId};
 use poc_store::{LoggedChangeKind, LoggedTransaction, Record, Table};
 use serde_json::Value;
 
-/// Shorter lines of a text are too common to tell where it was copied to.
+/// Minimum length of a line of a text that identifies a copy; shorter lines are too common.
 const MIN_LINE_CHARS: usize = 16;
 
-/// The erased texts, as the strings that identify copies of them. White space is compared as single spaces, because prompts
-/// indent and wrap texts.
+/// The erased texts, as the strings that identify copies of them. White space is compared as single spaces,
+/// because prompts indent and wrap texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErasedTexts(Vec<String>);
 
@@ -84,7 +84,7 @@ impl ErasedTexts {
         decoded.unwrap_or_else(|| self.are_in_bytes(bytes))
     }
 
-    /// For the content of a file of a run, which is JSON.
+    /// Whether the content of a file of a run, which is JSON, contains one of the texts.
     pub(super) fn are_in_file(&self, bytes: &[u8]) -> bool {
         match serde_json::from_slice::<Value>(bytes) {
             Ok(value) => self.are_in_json(&value),
@@ -108,7 +108,7 @@ impl ErasedTexts {
     }
 }
 
-/// What [`key::unique`] appends to a slug: nothing, or `-2` and so on.
+/// Whether a text is a suffix that [`key::unique`] appends to a slug: nothing, or `-2` and so on.
 fn is_number_suffix(suffix: &str) -> bool {
     suffix.is_empty() || suffix.strip_prefix('-').is_some_and(|number| number.parse::<u64>().is_ok())
 }

@@ -7,7 +7,7 @@ use poc_graph::NodeId;
 
 const SECRET: &str = "Zanzibarquetzal";
 
-/// Texts that are so short are not compressed, so they can be searched for.
+/// The files that contain the text. Such short texts are not compressed, so their bytes can be searched for.
 fn files_with_it(folder: &Path) -> Vec<PathBuf> {
     let mut found = backup::files_below(folder).unwrap();
     found.retain(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).contains(SECRET));
@@ -76,7 +76,7 @@ fn an_interrupted_erasure_is_completed_by_a_compaction() {
     assert_eq!(files_with_it(&store), Vec::<PathBuf>::new());
 }
 
-/// It may be the only copy of other notes.
+/// A replaced store may be the only copy of other notes.
 #[test]
 fn what_a_repair_has_replaced_stays_unless_it_has_the_text() {
     let (memory, replaced) = (TestMemory::new(), TestMemory::new());
@@ -152,7 +152,7 @@ fn the_backups_with_an_erased_text_are_named() {
     let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
     assert!(!report.backups.contains(&folder.join(&erased.name)), "{:?}", report.backups);
     assert_eq!(report.unread_backups, [folder.join(&before.name), gone.clone()]);
-    // A part that is damaged may have it, and so may a disk that is not there.
+    // A damaged part may contain the text, and so may a disk that is not mounted.
     let path = folder.join(&erased.name).join(&erased.manifest.log[0].file.path);
     let mut bytes = fs::read(&path).unwrap();
     let last = bytes.len() - 1;

@@ -1,5 +1,5 @@
-//! The signals of retrieval by themselves: words alone, vectors alone, and both without the structure. They show what
-//! the fusion gains on a set, and whether it loses to one of its signals.
+//! Measures single signals of retrieval: words alone, vectors alone, and both without the structure of the
+//! graph. They show what the fusion gains on a set, and whether one signal alone is better.
 
 use super::EvalPhase;
 use super::measure::{Evaluation, score};
@@ -23,10 +23,10 @@ pub enum Baseline {
     Fused,
 }
 
-/// How well a part of retrieval finds.
+/// The measures of one baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselineMeasures {
-    /// The part.
+    /// The baseline.
     pub baseline: Baseline,
     /// A row for each type of question, by name, then one for all questions.
     pub rows: Vec<Row>,
@@ -72,7 +72,7 @@ impl Baseline {
 }
 
 impl Evaluation {
-    /// Asks the questions of each part of retrieval by itself.
+    /// Asks the questions with each baseline.
     ///
     /// # Errors
     /// Those of the embedder.

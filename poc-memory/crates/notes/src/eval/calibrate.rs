@@ -1,14 +1,14 @@
 //! Calibration of the thresholds of `query` for an embedder.
 //!
-//! With labelled questions, each question is asked three times: with its relevant notes (`known`), without them
-//! (`unknown`), and of unrelated notes (`elsewhere`), which are those of the next folder, or of the next group
-//! if there is only one folder. Questions without a relevant note are asked of their own folder. The goal for
-//! STRONG is nine out of ten `known` answers and at most one in ten `elsewhere` answers. The threshold is
-//! halfway between the two values that just satisfy these goals, so that it generalises to other questions; if
-//! no threshold satisfies both, it is the one for `known`. WEAK is the threshold that 39 of 40 `known` answers
-//! pass. The `unknown` answers are reported but not used: if notes about the same subject remain, tokens and
-//! cosines cannot tell that the answer is missing. Each folder has the same influence, however many questions
-//! it has.
+//! With labelled questions, each question is asked three times: with its relevant notes (`known`), without
+//! them (`unknown`), and of unrelated notes (`elsewhere`), which are those of the next folder, or of the next
+//! group if there is only one folder. Questions without a relevant note are asked of their own folder. The
+//! goal for STRONG is nine out of ten `known` answers and at most one in ten `elsewhere` answers. The
+//! threshold is halfway between the two values that just satisfy these goals, so that it generalises to other
+//! questions. If no threshold satisfies both goals, the one for `known` is used. WEAK is the threshold that
+//! 39 of 40 `known` answers pass. The `unknown` answers are reported but not used: if notes about the same
+//! subject remain, tokens and cosines cannot tell that the answer is missing. Each folder has the same
+//! influence, however many questions it has.
 //!
 //! Without labelled questions, the titles of the store's notes are asked, each without its note: one in twenty
 //! reaches STRONG, and one in five reaches WEAK. This is only a fallback, because titles say nothing about real
@@ -72,9 +72,9 @@ pub struct AnswerSet {
 /// The answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GateAnswer {
-    /// Its certainty.
+    /// The certainty of the gate.
     pub certainty: f64,
-    /// Whether it can be STRONG: the question has no unknown name.
+    /// Whether it can be STRONG. It cannot if the question has a name that no note contains.
     pub open: bool,
     /// Whether the best note is a relevant one.
     pub right: bool,

@@ -18,9 +18,9 @@ pub struct Comparison {
     pub rows: Vec<MeasureDifference>,
     /// Change of the median latency in milliseconds; positive is slower.
     pub p50_ms: f64,
-    /// Change of the 99th percentile.
+    /// Change of the 99th percentile of the latency in milliseconds; positive is slower.
     pub p99_ms: f64,
-    /// Change of the documents stored per second.
+    /// Change of the number of documents stored per second; positive is faster.
     pub documents_per_second: f64,
 }
 

@@ -29,8 +29,8 @@ impl EvalSet {
 }
 
 impl Evaluation {
-    /// Confirms each question for one of its relevant notes, as a user would who found it in whatever way. The
-    /// text of the question decides which one. Returns the number of confirmed questions.
+    /// Confirms each question for one of its relevant notes, as a user would who found that note by other
+    /// means. A hash of the question selects the note. Returns the number of confirmed questions.
     ///
     /// # Errors
     /// Those of the embedder and the store.

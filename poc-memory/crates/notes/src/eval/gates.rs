@@ -1,8 +1,8 @@
 //! Compares the gates of `query` on the questions of a set.
 //!
-//! Each question is judged with its relevant notes in the store (`answerable`) and as if they did not exist
-//! (`removed`). Foreign questions are about something else: the questions of another set or, in a set with groups,
-//! those of the group before.
+//! Each question is judged twice: with its relevant notes in the store (`answerable`), and as if they did not
+//! exist (`removed`). Foreign questions are about something else: the questions of another set or, in a set
+//! with groups, those of the group before.
 
 use super::calibrate::{AnswerRates, right};
 use super::measure::{EvalPhase, Evaluation};

@@ -3,8 +3,8 @@
 //! The questions are those of a file, or the confirmed questions of the store. A confirmed question leads to the notes
 //! that answered it, so it is left out while the same question is asked.
 //!
-//! The file has one JSON object per line: `text`, the question; `keys`, the keys or ids of the notes that answer it; and
-//! optionally `id` and `type`.
+//! The file has one JSON object per line: `text`, the question; `keys`, the keys or ids of the notes that
+//! answer it; and optionally `id` and `type`.
 
 use super::measure::EvalPhase;
 use super::report::{DEPTH, Latency, QuestionResult, Row, rows};

@@ -17,7 +17,7 @@ pub(super) const DEPTH: usize = 10;
 /// The names of the measures.
 pub const MEASURES: [&str; 4] = ["recall_5", "recall_10", "ndcg_10", "mrr_10"];
 
-/// The name of the row of all questions.
+/// The name of the row for all questions.
 pub const ALL: &str = "all";
 
 /// The report of an evaluation of a set.
@@ -78,18 +78,18 @@ pub struct QuestionResult {
 /// Milliseconds from the text of a question to its hits, measured sequentially on a warm memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
-    /// The median.
+    /// The median, in milliseconds.
     pub p50_ms: f64,
-    /// The 99th percentile.
+    /// The 99th percentile, in milliseconds.
     pub p99_ms: f64,
 }
 
 /// The speed of the import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ingest {
-    /// Seconds until every document was on disk and searchable.
+    /// Seconds until all documents were on disk and searchable.
     pub seconds: f64,
-    /// Documents a second.
+    /// Documents per second.
     pub documents_per_second: f64,
 }
 
@@ -145,8 +145,8 @@ pub(super) fn rows(questions: &[QuestionResult]) -> Vec<Row> {
 }
 
 impl QuestionResult {
-    /// `gains` are the grades of the hits, best hit first, and `ideal` those of all relevant notes; `documents`
-    /// are the found and the missed documents.
+    /// `gains` are the relevance grades of the hits, best hit first; `ideal` are the grades of all relevant
+    /// notes; `documents` are the found and the missed documents.
     pub(super) fn new(
         question: &Question,
         gains: &[f64],

@@ -31,7 +31,7 @@ pub struct EvalSet {
     pub groups: Vec<Group>,
     /// Questions that have an answer, in the order of their file.
     pub questions: Vec<Question>,
-    /// Questions without one.
+    /// Questions without an answer, in the order of their file.
     pub unanswered: Vec<Question>,
 }
 
@@ -46,7 +46,7 @@ pub struct Group {
     pub ids: Vec<String>,
 }
 
-/// A question with its answers.
+/// A question with its relevant documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// Its id.

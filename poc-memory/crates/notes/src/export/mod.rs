@@ -16,12 +16,12 @@ use poc_store::Records as _;
 use std::io::Write;
 use std::path::Path;
 
-/// How much was written.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportReport {
-    /// Nodes.
+    /// Number of exported nodes.
     pub nodes: u64,
-    /// Edges.
+    /// Number of exported edges.
     pub edges: u64,
     /// Nodes whose records are lost in a damaged store. They were left out.
     pub lost: u64,

@@ -10,7 +10,7 @@ const PART_MAX_BYTES: usize = 120;
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    /// Takes a path; false if it is taken already.
+    /// Reserves a path; false if it is already in use.
     pub(super) fn take(&mut self, path: &Path) -> bool {
         self.0.insert(path.to_string_lossy().to_lowercase())
     }

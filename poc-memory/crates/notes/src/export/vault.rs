@@ -1,8 +1,8 @@
 //! Export as a folder of Markdown for editors such as Obsidian.
 //!
-//! A note that came from a Markdown file becomes this file again: with nothing changed since, byte for byte. What was
-//! changed is changed in its front matter, where unknown properties stay. Other notes get front matter with the
-//! properties that import reads.
+//! A note that was imported from a Markdown file is written as that file: byte for byte if nothing has
+//! changed, otherwise with the changes in its front matter, which keeps unknown properties. Other notes get
+//! front matter with the properties that import reads.
 
 use super::names::Names;
 use super::{ExportReport, write_folder};
@@ -16,8 +16,8 @@ use poc_graph::{EdgeKind, Node, NodeType, PROJECT_PREFIX, View, title_of};
 use serde_norway::{Mapping, Value};
 use std::path::{Component, Path, PathBuf};
 
-/// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths; the others
-/// are named after keys.
+/// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths;
+/// the others are named after keys.
 pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let mut names = Names::default();
     let view = memory.store.view();
@@ -49,7 +49,7 @@ fn safe(path: &str) -> Option<PathBuf> {
     (is_inside && path.extension().is_some()).then_some(path)
 }
 
-/// The keys of notes that a note links to although its text does not: links that people and agents added.
+/// The keys of notes that a note is linked to by people and agents, but not by its text.
 fn added_links(memory: &Memory, view: &View, note: &Note) -> Result<Vec<String>> {
     let mut links = Vec::new();
     for edge in note.edges.iter().filter(|edge| edge.kind == EdgeKind::Link) {
@@ -92,7 +92,7 @@ fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String
     }
     let bom = if frame.before.starts_with('\u{FEFF}') { "\u{FEFF}" } else { "" };
     let between = match frame.before.rsplit_once("---\n").filter(|_| !frame.front().is_empty()) {
-        // What is between the front matter and the text stays.
+        // The lines between the front matter and the text are kept.
         Some((_, between)) => between.to_owned(),
         None => format!("\n{}", frame.before.trim_start_matches('\u{FEFF}')),
     };
@@ -144,7 +144,7 @@ fn changes(now: &Properties, imported: &Properties, links: &[String]) -> Vec<(&'
     changes
 }
 
-/// A note that came from no file, with the properties that import reads.
+/// The file of a note that was not imported from a file, with the properties that import reads.
 fn unframed(note: &Node, links: &[String]) -> Result<String> {
     let mut front = Mapping::new();
     let mut set = |name: &str, value: Value| front.insert(name.into(), value);

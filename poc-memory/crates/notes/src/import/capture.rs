@@ -1,8 +1,8 @@
-//! Takes a transcript in while its session continues, each time from where the last call ended.
+//! Imports a transcript while its session continues. Each call continues where the last one ended.
 //!
-//! The position of a transcript is a small file below the data directory. It is written after the notes are stored: a
-//! process that is killed in between repeats some turns, which are recognised by their ids. A position that is
-//! deleted or damaged costs a whole read, which stores nothing twice.
+//! The position of a transcript is a small file below the data directory. It is written after the notes are
+//! stored: a process that is killed in between repeats some turns, which are recognised by their ids. If the
+//! position is deleted or damaged, the whole transcript is read again, which stores nothing twice.
 
 use super::format::transcripts;
 use super::location::SourceLocation;
@@ -20,21 +20,21 @@ use poc_graph::error::{Code, Error, Result};
 use std::io::{Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// How to take a transcript in.
+/// Options of a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CaptureOptions {
     /// Whether secrets are stored; otherwise each is replaced by its kind.
     pub allow_secrets: bool,
 }
 
-/// What was taken in.
+/// The result of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureReport {
     /// New notes.
     pub inserted: u64,
-    /// Notes of turns that have grown.
+    /// Number of notes that got a new version because their turn has grown.
     pub updated: u64,
-    /// What was left out on purpose.
+    /// Content that was left out on purpose.
     pub skipped: SkippedCounts,
     /// The secrets that were replaced.
     pub secrets: SecretCounts,
@@ -59,19 +59,20 @@ pub fn session_key(assistant: Assistant, session: &str) -> String {
     format!("{}/{}/", assistant.name(), super::conversation::short(session))
 }
 
-/// Stores what a transcript has said since the last call. Without anything new, it reads a position and the size of the
-/// file.
+/// Stores the turns of a transcript since the last call. If there is nothing new, it only reads the position
+/// and the size of the file.
 ///
 /// # Errors
-/// `not_found` if the file does not exist, `invalid_argument` if it is not a regular file or not a transcript. Turns that
-/// cannot be stored are in the report; if another writer changed one in between, the next call tries again.
+/// `not_found` if the file does not exist, `invalid_argument` if it is not a regular file or not a
+/// transcript. Turns that cannot be stored are in the report; if another writer changed one in between, the
+/// next call tries again.
 pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> Result<CaptureReport> {
     let _running = RUNNING.lock();
     let file = SourceFile::at(transcript, transcript.display().to_string())?;
     let position_file = position_file(memory, transcript);
     let position = read_position(&position_file);
     let size = file.size()?;
-    // A file that became shorter is another one.
+    // A file that became shorter was replaced by another one.
     let position = position.filter(|position| position.read <= size);
     if position.as_ref().is_some_and(|position| position.read == size) {
         return Ok(CaptureReport::default());

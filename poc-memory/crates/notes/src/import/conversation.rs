@@ -14,19 +14,20 @@ use poc_graph::{NodeType, Trust, title_of};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Longest text of one message in bytes; the rest is left out and counted. Prompts with pasted logs are longer.
+/// Maximum length of the text of one message in bytes. The rest, for example of a pasted log, is left out and
+/// counted.
 const MESSAGE_BYTES: usize = 32 << 10;
 
 /// A conversation, or the work of a subagent in one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {
-    /// The name of its format, with which keys begin.
+    /// The name of its format, the prefix of its keys.
     pub format: String,
     /// Its id.
     pub id: String,
     /// The subagent whose work it is.
     pub subagent: Option<String>,
-    /// What it is called.
+    /// The title of the conversation.
     pub title: Option<String>,
     /// The folder in which the assistant worked.
     pub folder: Option<String>,
@@ -89,7 +90,7 @@ impl Turn {
 }
 
 impl Conversation {
-    /// The name of its session, by which its turns are put in order.
+    /// The name of its session. Edges connect the turns of a session in order.
     pub(super) fn session(&self) -> String {
         match &self.subagent {
             None => self.id.clone(),
@@ -102,13 +103,13 @@ impl Conversation {
         format!("{}{}", self.key_prefix(), short(turn))
     }
 
-    /// What the keys of all of its turns begin with.
+    /// The common prefix of the keys of all its turns.
     pub(super) fn key_prefix(&self) -> String {
         let subagent = self.subagent.as_deref().map(|id| format!("{}/", short(id))).unwrap_or_default();
         format!("{}/{}/{subagent}", self.format, short(&self.id))
     }
 
-    /// The note of a turn; `None` if nobody said anything. Secrets are replaced if `secrets` counts them.
+    /// The note of a turn; `None` if the turn has no text. With `secrets`, secrets are replaced and counted.
     pub(super) fn note(
         &self,
         turn: &Turn,
@@ -171,7 +172,7 @@ impl Conversation {
         })
     }
 
-    /// Where its notes come from.
+    /// The source of its notes.
     fn source(&self) -> String {
         let mut source = format!("session: {}; assistant: {}", self.session(), self.format);
         let fields = [("title", &self.title), ("folder", &self.folder), ("branch", &self.branch)];
@@ -196,7 +197,8 @@ pub(super) struct IdentifiedMessage {
     pub message: Message,
 }
 
-/// The turns of messages: each begins with a message of the person behind an answer, and has its id.
+/// Groups messages into turns. A turn begins with the first message of the person after an answer, and has
+/// the id of that message.
 pub(super) fn turns(messages: impl IntoIterator<Item = IdentifiedMessage>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for IdentifiedMessage { id, message } in messages {

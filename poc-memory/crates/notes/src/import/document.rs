@@ -8,10 +8,11 @@ use poc_graph::error::{Error, Result};
 use poc_graph::title_of;
 use serde_json::Map;
 
-/// Longest text of one note in bytes. Embeddings describe a section well and a whole book poorly.
+/// Maximum length of the text of one note in bytes. An embedding describes a section well, but a whole book
+/// poorly.
 const PART_BYTES: usize = 6_000;
 
-/// Longest document in bytes.
+/// Maximum length of a document in bytes.
 const DOCUMENT_BYTES: u64 = 64 << 20;
 
 /// A document.

@@ -35,7 +35,7 @@ impl Import<'_> {
                     let moved = |id: NodeId| self.ids.get(&id).copied().unwrap_or(id);
                     for edge in edges {
                         let edge = edge.edge(moved(*id));
-                        // The cap of the source may be another one.
+                        // The store that exported the edge may have had a higher cap.
                         let strength = match edge.kind.is_associative() {
                             true => edge.strength.min(self.memory.config.edges.cap),
                             false => edge.strength,
@@ -98,7 +98,7 @@ impl Import<'_> {
                 }
             }
         }
-        // A file with the text of another is a name of the same note.
+        // Files with the same text are names of the same note.
         for (_, edges) in pending {
             if let PendingEdges::Foreign { src: Some(src), names: own, .. } = edges {
                 for last in own.iter().filter_map(|name| name.rsplit('/').next()) {
@@ -148,8 +148,8 @@ impl Import<'_> {
         Ok(ready)
     }
 
-    /// The note that a link leads to. A path is resolved from the folder of its file first; every target is then looked up
-    /// as written, and last without its heading.
+    /// The note that a link leads to. A path is resolved from the folder of its file first; every target is
+    /// then looked up as written, and last without its heading.
     fn find(&self, link: &NoteLink, file: &str, names: &Names) -> Result<Option<NodeId>> {
         if link.is_path
             && let Some(path) = references::joined(file, &link.target)

@@ -79,7 +79,7 @@ pub(super) struct ForeignNote {
     pub ignored: Vec<String>,
     /// Fields that were left out because of their value, with the reason.
     pub warnings: Vec<Error>,
-    /// What surrounds its text in its file.
+    /// The frame: everything in its file around its text.
     pub frame: Option<MarkdownFrame>,
 }
 
@@ -116,7 +116,7 @@ impl ForeignNote {
             }
             if let Err(error) = note.field(&name, value, &mut id) {
                 let error = error.field(name.as_str());
-                // Without its text, there is nothing to import; any other field can be left out.
+                // A note without its text is an error; any other field with a wrong value is left out.
                 if field_of(&name) == Some("body") {
                     return Err(error);
                 }
@@ -133,7 +133,7 @@ impl ForeignNote {
         draft.update = draft.key.is_some();
         draft.keywords.get_or_insert_default().extend(options.keywords.iter().cloned());
         if draft.node_type.is_none() {
-            // A note of a session records an occasion.
+            // A note of a session is episodic, because it records an event.
             let by_session = || session.as_ref().map(|_| NodeType::EPISODIC.to_owned());
             draft.node_type = options.node_type.clone().or_else(by_session);
         }

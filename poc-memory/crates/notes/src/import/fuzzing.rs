@@ -1,4 +1,5 @@
-//! Parsers for the fuzz targets, with the laws that hold for any input: see `fuzz/` at the root of the repository.
+//! Parsers for the fuzz targets, with properties that must hold for any input: see `fuzz/` at the root of the
+//! repository.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +17,7 @@ use crate::testing::TestMemory;
 use poc_config::Config;
 use std::path::PathBuf;
 
-/// A memory to which nothing is written, and a file that is read.
+/// A memory that is never written to, and a file to read.
 pub struct Fuzzed {
     memory: TestMemory,
     file: PathBuf,

@@ -11,15 +11,15 @@ pub enum SourceLocation {
     Item {
         /// The file, relative to the folder.
         file: String,
-        /// What its parts are, for example `line` or `conversation`.
+        /// The kind of the part, for example `line` or `conversation`.
         kind: &'static str,
-        /// Which one, from 1.
+        /// The number of the part, from 1.
         number: u64,
     },
 }
 
 impl SourceLocation {
-    /// By file, then by number.
+    /// Sort key: by file, then by number.
     pub(super) fn order(&self) -> (&str, u64) {
         match self {
             SourceLocation::Line(line) => ("", *line),

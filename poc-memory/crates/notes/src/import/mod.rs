@@ -67,7 +67,7 @@ use transcript::Transcript;
 enum ParsedNote {
     /// A note that export wrote.
     Exported(Box<Note>),
-    /// Any other.
+    /// A note of another tool.
     Foreign(Box<ForeignNote>),
 }
 
@@ -77,9 +77,9 @@ enum ReadyNote {
     Insert(PreparedNote),
 }
 
-/// What to do with a note that is past `expires`.
+/// The treatment of a note that is past `expires`.
 enum ExpiredNote {
-    /// Skip it: it does not exist, or has this date already.
+    /// Skip it, because the node does not exist or already has this date.
     Skip,
     /// Set this date on the existing node.
     Expire(NodeId, Timestamp),
@@ -132,7 +132,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Takes a note of `bytes` bytes, or the error that it has. Stores all notes that wait if there are enough.
+    /// Adds a note of `bytes` bytes, or its error. Stores the pending chunk when it is full.
     pub(super) fn take(
         &mut self,
         location: SourceLocation,
@@ -155,7 +155,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Takes the turns of a transcript.
+    /// Adds the turns of a transcript.
     pub(super) fn take_transcript(&mut self, file: &SourceFile<'_>, read: Transcript) -> Result<()> {
         let Transcript { conversation, turns, abandoned, skipped, failed, .. } = read;
         self.report.skipped.merge(&skipped);
@@ -168,7 +168,7 @@ impl<'a> Import<'a> {
             .try_for_each(|placed| self.take_turn(file.line(placed.place.line), &conversation, &placed.turn))
     }
 
-    /// Takes a turn of a conversation.
+    /// Adds a turn of a conversation.
     pub(super) fn take_turn(
         &mut self,
         location: SourceLocation,
@@ -183,7 +183,7 @@ impl<'a> Import<'a> {
         self.take(location, bytes, Ok(ParsedNote::Foreign(Box::new(note))))
     }
 
-    /// Puts a turn that is already stored in front of the turns that follow.
+    /// Adds a turn that is already stored, so that the next turn is linked to it.
     pub(super) fn continue_session(&mut self, conversation: &Conversation, turn: &str) -> Result<()> {
         if let Some(id) = self.memory.store.find_key(&conversation.key(turn))? {
             let before = SessionNote { id, location: SourceLocation::Line(0), created: Timestamp(0) };
@@ -192,7 +192,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Stores what waits, and connects the notes.
+    /// Stores the pending chunk, then creates the edges between the notes.
     pub(super) fn finish(mut self) -> Result<ImportReport> {
         let chunk = self.chunk.take();
         if !chunk.is_empty() {
@@ -206,8 +206,8 @@ impl<'a> Import<'a> {
         Ok(self.report)
     }
 
-    /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text; edges and visits
-    /// are added to that.
+    /// Maximum number of bytes of a note in its source: JSON needs up to six bytes for one byte of text;
+    /// edges and visits are added to that.
     pub(super) fn longest(&self) -> u64 {
         self.memory.config.insert.max_node_bytes.saturating_mul(8) as u64
     }
@@ -232,7 +232,7 @@ impl<'a> Import<'a> {
             ParsedNote::Foreign(foreign) => foreign.draft.key.clone(),
         };
         if let Some(key) = key {
-            // A former key names the same note as its key.
+            // A former key and the current key name the same note.
             let view = self.memory.store.view();
             let key = view.find_key(&normal_key(&key)).map_or(key, |ix| view.key(ix).to_owned());
             if let Some(first) = self.locations.get(&key) {
@@ -244,7 +244,7 @@ impl<'a> Import<'a> {
         Ok(read)
     }
 
-    /// What to do with a draft that is past `expires`; `None` if it is not.
+    /// The treatment of a draft that is past `expires`; `None` if it is not.
     fn expired(&self, draft: &Draft, now: Timestamp) -> Result<Option<ExpiredNote>> {
         let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(None) };
         let store = &self.memory.store;
@@ -257,7 +257,7 @@ impl<'a> Import<'a> {
         }))
     }
 
-    /// Stores what surrounds the text of a note in its file, and forgets files of the same folder that are gone.
+    /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder.
     fn put_frame(&self, tx: &mut Transaction<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
         for old in MarkdownFrame::all(tx, id)? {
             let is_gone = !self.files.is_empty() && !self.files.contains(&old.path);

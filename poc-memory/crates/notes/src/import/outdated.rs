@@ -6,9 +6,9 @@ use poc_graph::error::Result;
 use poc_graph::normal_key;
 use poc_store::LoggedChangeKind;
 
-/// Whether a draft is what an import with this op wrote before, and something else has changed the note since.
+/// Whether an earlier import with this op wrote the same draft, and somebody else has changed the note since.
 ///
-/// A history that was compacted does not tell; the draft then counts as new.
+/// If the history was compacted, this is unknown, and the draft counts as new.
 pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bool> {
     let Some(key) = draft.key.as_deref().filter(|_| draft.update) else { return Ok(false) };
     let (store, now) = (&memory.store, memory.now());

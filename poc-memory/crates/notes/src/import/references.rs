@@ -1,4 +1,5 @@
-//! What the text and the properties of a Markdown file refer to: links, embedded notes, paths, and inline tags.
+//! Finds the references in the text and properties of a Markdown file: links, embedded notes, paths, and
+//! inline tags.
 
 use super::note_link::NoteLink;
 use super::wikilinks;
@@ -16,7 +17,7 @@ const ATTACHMENTS: [&str; 24] = [
     "ogg", "ogv", "opus", "pdf", "png", "svg", "wav", "webm", "webp", "zip",
 ];
 
-/// What a text refers to, in order and without duplicates.
+/// The references of a text, in order and without duplicates.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct References {
     pub(super) links: Vec<NoteLink>,
@@ -60,7 +61,7 @@ pub(super) fn in_body(body: &str) -> References {
 pub(super) fn in_property(name: &str, value: &Value) -> Vec<NoteLink> {
     let mut texts = Vec::new();
     let is_links = match value {
-        // Without quotes, YAML reads `[[note]]` as a list in a list.
+        // YAML parses an unquoted `[[note]]` as a list within a list.
         Value::Array(items) => items.iter().all(|item| match item {
             Value::Array(inner) => match inner.as_slice() {
                 [Value::String(text)] => {
@@ -119,7 +120,7 @@ pub(crate) fn joined(file: &str, link: &str) -> Option<String> {
         true => Vec::new(),
         false => file.split('/').collect(),
     };
-    // The last part is the name of the file.
+    // Removes the name of the file, so that its folder remains.
     if !link.starts_with('/') {
         parts.pop();
     }

@@ -26,7 +26,7 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
     let weight = &memory.config.weight;
     for mut note in notes {
         let checked = note.check(&memory.config);
-        // The source may have other bounds.
+        // The exporting store may have had other bounds.
         note.weight = note.weight.clamp(weight.floor, weight.cap);
         let node = note.node(memory.store.tenant());
         let stored = memory.store.node(note.id)?;
@@ -113,8 +113,8 @@ fn same_but_for_learning(stored: &Node, node: &Node) -> bool {
     Node { version: stored.version, modified: stored.modified, ..node.clone() } == *stored
 }
 
-/// The node of the import with all names that it has here: a note that was renamed since its export keeps its key,
-/// and a key that was changed in the export becomes the key.
+/// The imported node with all names that the stored node has: a note that was renamed since its export keeps
+/// its new key, but a key that was edited in the export becomes the key.
 fn keep_names(node: &Node, stored: &Node) -> Node {
     let mut node = node.clone();
     if stored.aliases.contains(&node.key) {
@@ -127,7 +127,7 @@ fn keep_names(node: &Node, stored: &Node) -> Node {
         }
     }
     aliases.retain(|alias| *alias != node.key);
-    // The latest are kept.
+    // The latest aliases are kept.
     aliases.drain(..aliases.len().saturating_sub(MAX_ALIASES));
     Node { aliases, ..node }
 }

@@ -38,8 +38,8 @@ pub struct ImportReport {
     pub failed: Vec<(SourceLocation, Error)>,
     /// Links to missing notes.
     pub unresolved: Vec<(SourceLocation, String)>,
-    /// What was not taken of notes that were imported: fields because of their value, or a text because the note was
-    /// changed in the memory and not in its source.
+    /// Parts of imported notes that were left out: fields because of their values, or a text because the note
+    /// was changed in the memory but not in its source.
     pub warnings: Vec<(SourceLocation, Error)>,
     /// Unknown fields, and the number of notes that had them.
     pub ignored: BTreeMap<String, u64>,
@@ -47,9 +47,10 @@ pub struct ImportReport {
     pub expired: Vec<SourceLocation>,
     /// The formats that were read, and the number of files of each.
     pub formats: BTreeMap<String, u64>,
-    /// Documents beside Markdown or the data of programs, which were not imported, with their formats.
+    /// Documents in a folder with Markdown or the data of a program, which were not imported, with their
+    /// formats.
     pub left_out: Vec<(String, &'static str)>,
-    /// What was left out on purpose.
+    /// Content that was left out on purpose, by kind.
     pub skipped: SkippedCounts,
     /// The secrets that were replaced.
     pub secrets: SecretCounts,
@@ -65,9 +66,9 @@ pub(super) struct Import<'a> {
     pub(super) report: ImportReport,
     /// Notes that wait to be stored together.
     pub(super) chunk: Chunk<(SourceLocation, ParsedNote)>,
-    /// How many notes were taken.
+    /// Number of notes that were read so far.
     pub(super) done: u64,
-    /// How many there are, if known.
+    /// Total number of notes in the source, if known.
     pub(super) total: Option<u64>,
     pub(super) progress: &'a dyn Fn(u64, Option<u64>),
     /// Edges to create after all notes are stored.
@@ -78,7 +79,7 @@ pub(super) struct Import<'a> {
     pub(super) files: HashSet<String>,
     /// Keys of notes that are no longer part of their session.
     pub(super) detached: Vec<String>,
-    /// The node of an id of the source, if it has another id.
+    /// Maps ids of the source to node ids, for nodes that got another id.
     pub(super) ids: HashMap<NodeId, NodeId>,
     /// The first location of each key of the source.
     pub(super) locations: HashMap<String, SourceLocation>,

@@ -49,7 +49,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Takes notes that are no longer part of their session out of its order.
+    /// Removes notes that are no longer part of their session from its order.
     fn detach(&self) -> Result<()> {
         for chunk in self.detached.chunks(self.chunk_of_edges()) {
             self.memory.store.transact(self.cause(), |tx| {
@@ -85,7 +85,7 @@ impl Import<'_> {
             self.memory.store.transact(self.cause(), |tx| {
                 for &(src, dst) in chunk {
                     let edge = tx.edge(src, EdgeKind::Structural, dst)?;
-                    // Only edges created by an import of any file; others were created on purpose.
+                    // Deletes only edges that an import created; others were created on purpose.
                     if edge.is_some_and(|edge| edge.provenance.starts_with(PROVENANCE)) {
                         tx.delete_edge(src, EdgeKind::Structural, dst)?;
                     }

@@ -1,4 +1,4 @@
-//! What an import left out on purpose.
+//! Content that an import left out on purpose.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub struct SkippedCounts(BTreeMap<String, SkippedAmount>);
 /// How much of one kind was left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedAmount {
-    /// How many.
+    /// Number of items.
     pub count: u64,
     /// Bytes of their text; 0 if they have none.
     pub bytes: u64,

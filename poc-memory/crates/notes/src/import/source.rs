@@ -9,7 +9,7 @@ use poc_graph::error::{Code, Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to import.
+/// The source of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportSource {
     /// A file or a folder.
@@ -91,7 +91,7 @@ fn read_file(file: &SourceFile<'_>, format: &dyn Format, import: &mut Import<'_>
     cancellation::check()?;
     *import.report.formats.entry(format.name().to_owned()).or_default() += 1;
     match format.read(file, import) {
-        // Errors of the store end the import, those of a file do not.
+        // Errors of the store end the import; errors of a single file are reported.
         Err(error) if matches!(error.code, Code::InvalidArgument | Code::NotFound) => {
             import.take(file.location(), 0, Err(error))
         }
@@ -140,7 +140,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
             .hint(format::known())
             .file(folder.display().to_string()));
     }
-    // Beside Markdown and the data of programs, other documents are attachments.
+    // In a folder with Markdown or the data of programs, other documents count as attachments.
     let is_attachment = |format: &dyn Format| format.class() == Class::Document;
     let has_others = forced.is_none() && files.iter().any(|(_, format)| !is_attachment(*format));
     let (attachments, files): (Vec<_>, Vec<_>) =
@@ -156,17 +156,17 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
 /// The files below a folder.
 #[derive(Default)]
 struct FolderScan {
-    /// Relative to the folder, sorted.
+    /// Paths relative to the folder, sorted.
     files: Vec<PathBuf>,
-    /// How many symbolic links lead out of the folder or nowhere.
+    /// Number of symbolic links that lead out of the folder or are broken.
     outside: u64,
-    /// How many devices, pipes and sockets there are.
+    /// Number of devices, pipes and sockets.
     special: u64,
 }
 
 impl FolderScan {
-    /// Hidden folders and files are left out; links to folders are not followed, and links to files only within the
-    /// folder.
+    /// Scans a folder. Hidden files and folders are left out, symbolic links to folders are not followed, and
+    /// links to files are followed only within the folder.
     fn of(folder: &Path) -> std::io::Result<FolderScan> {
         let root = folder.canonicalize()?;
         let mut scan = FolderScan::default();
@@ -186,7 +186,7 @@ impl FolderScan {
                     match target {
                         None => scan.outside += 1,
                         Some(target) if target.is_file() => scan.files.push(path),
-                        // The folder is read where it lies.
+                        // A link to a folder inside is skipped, because that folder is read at its own path.
                         Some(_) => {}
                     }
                 } else if kind.is_dir() {

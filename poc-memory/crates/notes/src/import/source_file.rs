@@ -8,16 +8,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes at the beginning of a file by which its format is recognised.
+/// Number of bytes at the beginning of a file that are used to recognise its format.
 const SAMPLE_BYTES: u64 = 256 << 10;
-/// Lines of a sample that are parsed.
+/// Maximum number of lines of a sample that are parsed.
 const SAMPLE_LINES: usize = 24;
 
 /// A file to import.
 pub(super) struct SourceFile<'a> {
-    /// Its name for people: relative to the folder of the import, or without its folder.
+    /// Name of the file in messages: its path relative to the folder of the import, or its file name.
     pub name: String,
-    /// Whether it is one of several.
+    /// Whether it is one of several files of a folder.
     in_folder: bool,
     content: Content<'a>,
 }
@@ -33,12 +33,12 @@ pub(super) struct Sample {
     pub extension: String,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Whether these are all.
+    /// Whether the sample is the whole file.
     pub is_whole: bool,
 }
 
 impl<'a> SourceFile<'a> {
-    /// The file at a path. Only regular files can be read without waiting for somebody to write them.
+    /// The file at a path. Only regular files are accepted, because reading a pipe waits for a writer.
     pub(super) fn at(path: &Path, name: String) -> Result<SourceFile<'static>> {
         let file = SourceFile { name, in_folder: false, content: Content::File(path.to_owned()) };
         let found = std::fs::metadata(path).map_err(|error| file.unreadable(&error))?;
@@ -55,7 +55,7 @@ impl<'a> SourceFile<'a> {
         SourceFile { name: "-".into(), in_folder: false, content: Content::Text(text) }
     }
 
-    /// As one of several files, whose places name their file.
+    /// Marks it as one of several files, so that locations include its name.
     pub(super) fn in_folder(self) -> SourceFile<'a> {
         SourceFile { in_folder: true, ..self }
     }
@@ -75,7 +75,7 @@ impl<'a> SourceFile<'a> {
         SourceLocation::File(self.name.clone())
     }
 
-    /// Its name without the extension, with `/` between folders: the key of a note that fills the file.
+    /// Its name without the extension, with `/` between folders: the key of a note that is the whole file.
     pub(super) fn key(&self) -> Option<String> {
         let Content::File(_) = self.content else { return None };
         let key = Path::new(&self.name).with_extension("");
@@ -101,7 +101,7 @@ impl<'a> SourceFile<'a> {
         }
     }
 
-    /// Opens the file so that it can be read from any place; an error for a text.
+    /// Opens the file for reading from any position; an error for a text.
     pub(super) fn open_seekable(&self) -> Result<BufReader<File>> {
         let Content::File(path) = &self.content else {
             return Err(Error::internal("a text has no file"));
@@ -152,7 +152,7 @@ impl<'a> SourceFile<'a> {
 }
 
 impl Sample {
-    /// The text, up to the last whole character; `None` if the file is no UTF-8.
+    /// The text, up to the last complete character; `None` if the file is not UTF-8.
     pub(super) fn text(&self) -> Option<&str> {
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => Some(text),
@@ -164,7 +164,7 @@ impl Sample {
         .map(|text| text.strip_prefix('\u{FEFF}').unwrap_or(text))
     }
 
-    /// The JSON objects of the first lines; lines that are cut off or no objects are left out.
+    /// The JSON objects of the first lines; lines that are truncated or not objects are left out.
     pub(super) fn objects(&self) -> Vec<Value> {
         let Some(text) = self.text() else { return Vec::new() };
         let lines = text.lines().filter(|line| line.trim_start().starts_with('{')).take(SAMPLE_LINES);
@@ -177,7 +177,7 @@ impl Sample {
     }
 }
 
-/// The error for bytes that are no UTF-8.
+/// The error for bytes that are not UTF-8.
 pub(super) fn not_utf8(error: std::str::Utf8Error) -> Error {
     Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
         .hint("save it as UTF-8")

@@ -3,7 +3,7 @@
 use crate::automatic_edges::EdgeCounts;
 use poc_graph::NodeId;
 
-/// What storing a note did.
+/// The result of storing a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Inserted,

@@ -130,7 +130,7 @@ fn a_note_that_was_changed_stays_until_its_file_changes() {
     put(&vault, "soup.md", "---\ntags: [food]\n---\nBeans\n");
     assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 1, 1, 0]);
     assert_eq!(find(&memory, "soup").body, "Beans");
-    // The text of the second import counts now, not that of the first.
+    // The text of the second import is now the imported one, not that of the first.
     own("Beans with mint");
     assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 0, 2, 0]);
     assert_eq!(find(&memory, "soup").body, "Beans with mint");
@@ -149,7 +149,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     put(&vault, "when.md", "---\ncreated: yesterday\n---\nBody of then\n");
     fs::write(vault.join("latin1.md"), b"caf\xe9").unwrap();
     let report = take(&memory, ImportSource::Path(vault));
-    // An odd property does not keep a note out.
+    // An invalid property does not prevent the import of a note.
     assert_eq!(counts(&report), [4, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r"
     `empty.md`: the note has no text (give it a title, a body or both)

@@ -1,7 +1,7 @@
 //! Transcripts of assistants: files of JSON Lines that grow while a session continues.
 //!
-//! A transcript is read from a position on. The position lies at the beginning of the last turn, because an answer may
-//! still grow: the next read sees the whole turn again, and its note becomes a new version.
+//! Each read starts at the position that the last one saved: the beginning of the last turn. An answer may
+//! still grow, so the next read sees the whole last turn again, and its note becomes a new version.
 
 use super::conversation::{Conversation, Turn};
 use super::skipped::SkippedCounts;
@@ -10,7 +10,7 @@ use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Read as _};
 
-/// Longest line that is read, in bytes. Longer lines contain pictures.
+/// Maximum length of a line in bytes. Longer lines contain images and are skipped.
 const LINE_BYTES: u64 = 64 << 20;
 
 /// The assistant that wrote a transcript.
@@ -37,11 +37,11 @@ impl Assistant {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Position {
     pub assistant: Assistant,
-    /// Bytes of all complete lines read.
+    /// Total number of bytes of the complete lines read so far.
     pub read: u64,
-    /// Where the last turn begins.
+    /// The position at which the last turn begins.
     pub turn: LinePosition,
-    /// What is known about the session.
+    /// The properties of the session known so far.
     pub conversation: Conversation,
     /// The id of the turn before the last one.
     pub previous: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct TurnAtPosition {
     pub turn: Turn,
 }
 
-/// What was read of a transcript.
+/// The content of a transcript that one read returned.
 #[derive(Debug)]
 pub(super) struct Transcript {
     pub conversation: Conversation,
@@ -76,9 +76,9 @@ pub(super) struct Transcript {
     pub position: Option<Position>,
 }
 
-/// What the lines of a transcript contain. Lines are given in order.
+/// A parser for the lines of a transcript, which it receives in order.
 pub(super) trait TranscriptLines {
-    /// Takes a line.
+    /// Parses one line.
     fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()>;
 
     /// The content of all lines; `None` if a line refers to one before the first, so that the whole transcript is
@@ -86,7 +86,7 @@ pub(super) trait TranscriptLines {
     fn finish(self: Box<Self>) -> Option<Content>;
 }
 
-/// The content of lines.
+/// The content of the parsed lines.
 #[derive(Default)]
 pub(super) struct Content {
     pub conversation: Conversation,
@@ -95,8 +95,9 @@ pub(super) struct Content {
     pub skipped: SkippedCounts,
 }
 
-/// Reads the lines of a transcript from a position on, where `input` begins. `lines` knows what earlier lines said. A
-/// last line without a line end is left for the next read. `None` if the whole transcript must be read instead.
+/// Reads a transcript from `position`, at which `input` begins. `lines` is a parser with the state of the
+/// earlier lines. A last line without a line end is left for the next read. Returns `None` if the whole
+/// transcript must be read instead.
 pub(super) fn read_from(
     assistant: Assistant,
     mut lines: Box<dyn TranscriptLines>,
@@ -166,7 +167,7 @@ fn skip_line(input: &mut impl BufRead) -> std::io::Result<u64> {
     }
 }
 
-/// A line as JSON of a type; the error says which line would be right.
+/// Parses a line as JSON of a type; the error describes the expected form.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T> {
     serde_json::from_slice(line).map_err(|error| {
         let message = error.to_string();

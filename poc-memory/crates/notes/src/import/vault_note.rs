@@ -14,9 +14,9 @@ use std::path::Path;
 
 /// A file of a vault as a note.
 pub(crate) struct VaultNote {
-    /// The note. Its key is the one that the front matter gives, or the path of the file without the extension.
+    /// The note. Its key is the one in the front matter, or else the path of the file without the extension.
     pub(crate) draft: Draft,
-    /// Whether the front matter gives the key.
+    /// Whether the key comes from the front matter.
     pub(crate) has_own_key: bool,
     /// Other names that links may use for it.
     pub(crate) names: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct VaultNote {
     pub(crate) session: Option<String>,
     /// Properties that were left out because of their value, with the reason.
     pub(crate) warnings: Vec<Error>,
-    /// What surrounds its text.
+    /// The frame: everything in the file around its text.
     pub(crate) frame: Option<MarkdownFrame>,
 }
 

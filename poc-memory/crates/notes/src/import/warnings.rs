@@ -1,4 +1,4 @@
-//! Leaves out fields with values that no note can have, so that one odd property does not keep a note out.
+//! Leaves out fields with invalid values, so that one invalid property does not prevent the import of a note.
 
 use super::ParsedNote;
 use super::location::SourceLocation;
@@ -13,13 +13,13 @@ impl Import<'_> {
         draft::known_type(name, &self.memory.config)
     }
 
-    /// The note without fields of odd values. Each is reported as a warning.
+    /// The note without fields that have invalid values. Each such field is reported as a warning.
     pub(super) fn without_faults(&mut self, location: &SourceLocation, note: ParsedNote) -> ParsedNote {
         let ParsedNote::Foreign(mut foreign) = note else { return note };
         let mut warnings = std::mem::take(&mut foreign.warnings);
         let draft = &mut foreign.draft;
         if let Some(Err(error)) = draft.node_type.as_deref().map(|name| self.known_type(name)) {
-            // A type of the command line is an error.
+            // An unknown type on the command line is an error, not a warning.
             if draft.node_type != self.options.node_type {
                 draft.node_type.clone_from(&self.options.node_type);
                 warnings.push(error);

@@ -1,4 +1,4 @@
-//! The gate `certainty`: how well a query and its hits agree.
+//! The gate `certainty`: judges how well a query and its hits agree.
 
 use super::{GateQuery, GateReason, GateResult};
 use crate::{Memory, rerank};
@@ -56,8 +56,8 @@ pub struct Certainty {
     pub best: Option<NodeId>,
     /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
     pub unknown_names: Vec<String>,
-    /// The names in the query if `best` has none of them in its text, key, keywords, author, source and dates; and the
-    /// numbers if it has none of them.
+    /// The names in the query if `best` has none of them in its text, key, keywords, author, source and
+    /// dates; likewise the numbers.
     pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
@@ -107,7 +107,7 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
         a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0))
     };
-    // Not always the first hit, which may be first because of its key.
+    // The first hit may be first only because of its key, so it need not be the likeliest.
     let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
     let likelihood = likeliest.and_then(|hit| hit.likelihood);
     let signals = CertaintySignals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
@@ -116,10 +116,9 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
             .certainty
     };
     let first = covered.first();
-    // The order of the hits also depends on mentions, names and neighbours, which the certainty does not contain.
-    // The first hit is therefore the answer, unless it hardly agrees with the query itself. A certainty is
-    // coverage plus weighted cosine: only hits that were found through other notes fall below half of the best
-    // coverage.
+    // The order of the hits also uses mentions, names and neighbours, which the certainty ignores. The first
+    // hit is therefore the answer unless it hardly matches the query itself. A certainty is coverage plus
+    // weighted cosine, so only hits that were found through other notes fall below half of the best coverage.
     let agrees =
         |first: &(&RetrievalHit, f64)| first.0.by_key || own(first) >= MIN_CERTAINTY_SHARE * coverage;
     let max = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
@@ -139,8 +138,8 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
     Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
 }
 
-/// The names of a query if a note has none of them, and the numbers of a query if it has none of these. A note often
-/// answers a part of a question, so one name is enough. A note rarely contains its own author and date, so these count
+/// The names of a query if a note contains none of them, and likewise the numbers. A note often answers a
+/// part of a question, so one name is enough. A note rarely contains its own author and date, so these count
 /// as contained: the author, the source, and year, month and day of the creation and the last change.
 fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
     let mut known = note.text();

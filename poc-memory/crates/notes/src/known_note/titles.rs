@@ -41,7 +41,7 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
         let (signals, verdict, reason) = decide(memory, signals, gate);
         (signals.merit(verdict), signals, verdict, reason, node)
     });
-    // The nearest title of those with the same merit.
+    // Of several titles with the same merit, the nearest one wins.
     let best = judged.reduce(|best, other| if other.0 > best.0 { other } else { best });
     let (signals, verdict, reason, best) = match best {
         Some((_, signals, verdict, reason, node)) => (signals, verdict, reason, Some(node)),

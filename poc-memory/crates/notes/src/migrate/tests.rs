@@ -121,7 +121,7 @@ fn undo_deletes_the_vectors_of_the_undone_text() {
     insert::insert(&memory, Draft::of(&memory, id), memory.cause("manual", "insert")).unwrap();
     let edit = memory.store.view().seq;
     drop(memory);
-    // Migrated, but the store was not opened again, as beside a daemon.
+    // The migration is complete, but the store was not opened again, as if a daemon had it open.
     let memory = open(&folder, 128);
     run(&memory).unwrap();
     assert_eq!(crate::undo::undo_single(&memory, edit).unwrap().refused, None);
@@ -189,7 +189,7 @@ fn without_the_file_the_embedder_with_the_most_vectors_is_used() {
     run(&memory).unwrap();
     drop(memory);
     std::fs::remove_file(&file).unwrap();
-    // Both embedders have all vectors: the configuration decides.
+    // Both embedders have all vectors, so the configuration decides.
     let memory = open(&folder, 128);
     assert_eq!((memory.embedder.name(), nearest(&memory, "tree39 lake39")), ("hash-128-1", vec![ids[39]]));
 }

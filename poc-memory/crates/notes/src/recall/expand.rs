@@ -36,7 +36,7 @@ pub(super) struct Start {
 pub(super) struct PathEnd {
     /// The node.
     pub(super) ix: Ix,
-    /// Likeness of the start to the text.
+    /// Similarity of the start to the text, 0–1.
     pub(super) likeness: f64,
     /// Hops from the start.
     pub(super) hops: usize,
@@ -52,7 +52,7 @@ pub(super) struct Expansion<'a> {
     view: &'a View,
     config: &'a Config,
     now: Timestamp,
-    /// Every path end that was the best of its node when it was found.
+    /// All path ends that were the best of their node when they were found.
     ends: Vec<PathEnd>,
     /// The index of the best path end of each node.
     best: FxHashMap<Ix, usize>,

@@ -9,17 +9,18 @@ use poc_rank::decay::edge_at;
 use poc_store::{Records as _, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs that are stored for each recall, on average. A pair that is recalled again and again is among them; most others
-/// are coincidence.
+/// Average number of pairs that are stored for each recall. The strongest pairs are those that were recalled
+/// together repeatedly; most others are coincidence.
 const PAIRS_PER_RECALL: usize = 1;
 
-/// Edges of each kind that recalls may create from one note. A stronger one then takes the place of the weakest.
+/// Maximum number of edges of each kind that recalls create from one note. Beyond it, a stronger edge
+/// replaces the weakest.
 const MAX_EDGES: usize = 32;
 
 /// The updates of one recall.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learning {
-    /// Hits that were found by their likeness.
+    /// Hits that were found by their similarity to the text.
     pub used: Vec<NodeId>,
     /// Pairs of nodes that were retrieved together, and the gain of the edges between them.
     pub pairs: Vec<(NodeId, NodeId, f64)>,
@@ -81,14 +82,14 @@ impl RecallUpdates {
 /// Stores updates by recalls, based on the weights in this transaction:
 ///
 /// - Each used node gains `[reinforce] delta` for each use.
-/// - The strongest pairs, one for each recall, get `co_retrieval` edges in both directions, which grow by the gain of the
-///   pair.
+/// - The strongest pairs, one for each recall, get `co_retrieval` edges in both directions, which grow by the
+///   gain of the pair.
 /// - Each edge followed to a hit has a `co_traversal` edge that gains `co_retrieval_base` times
 ///   `co_traversal_multiplier` for each time.
 ///
 /// A gain is added to the weight decayed to `now`, up to the cap. The refractory period and dampening do not
-/// apply. Deleted nodes are skipped. A note has at most 32 edges of each of these kinds to others; the weakest is deleted
-/// for a stronger one.
+/// apply. Deleted nodes are skipped. A note has at most 32 edges of each of these kinds to others; beyond
+/// that, the weakest ones are deleted.
 pub fn learn(
     tx: &mut Transaction<'_>,
     updates: &RecallUpdates,

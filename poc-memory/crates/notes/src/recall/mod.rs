@@ -32,7 +32,7 @@ pub struct RecallOptions<'a> {
     pub k: usize,
     /// Maximum number of hops from a start.
     pub hops: usize,
-    /// Number of nearest nodes that are weighted; at least `k` are.
+    /// Number of nearest nodes whose weights are considered; at least `k`.
     pub oversample: usize,
 }
 
@@ -53,12 +53,12 @@ pub struct RecallHit {
     pub path: Vec<PathHop>,
 }
 
-/// The recalled nodes and what they teach.
+/// The recalled nodes, and the updates to learn from them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecallResult {
     /// At most `k` hits, best first; equal scores are ordered by id.
     pub hits: Vec<RecallHit>,
-    /// What [`record`] would keep.
+    /// The updates that [`record`] takes.
     pub learning: Learning,
 }
 
@@ -72,8 +72,9 @@ pub struct RecallResult {
 ///    with the highest score counts, then the shorter one.
 /// 4. The best `k` of all by `likeness^α · graph · weight^β` are the hits.
 ///
-/// The result teaches that the hits among the starts were used, that the best `co_retrieval_notes` starts belong together,
-/// and which edges led to the hits.
+/// The result includes the updates to learn: the hits among the starts count as used, the best
+/// `co_retrieval_notes` starts count as retrieved together, and the edges that led to the hits count as
+/// followed.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
     let exponents =
@@ -82,7 +83,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     let visible = |ix: Ix| {
         view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
     };
-    // Conclusions of agents must not displace the statements that they are derived from.
+    // A derived note must not displace its sources, so it is left out if one of them can be recalled.
     let is_represented = |ix: Ix| view.sources(ix).any(visible);
     let visible = |ix: Ix| visible(ix) && !is_represented(ix);
     let keep = |id: NodeId| view.find(id).is_some_and(visible);
@@ -141,8 +142,8 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     Ok(RecallResult { hits, learning })
 }
 
-/// Whether the decayed weight of a node, before it is clamped, is at least the floor. The weight that is shown
-/// never falls below it.
+/// Whether the decayed weight of a node is at least the floor before it is clamped. The clamped weight that
+/// answers show never falls below the floor.
 fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool {
     let config = &memory.config.weight;
     let seconds = now.seconds_since(view.touched(ix));

@@ -1,8 +1,9 @@
 //! Updates by recalls that are not stored yet.
 //!
-//! A recall writes nothing by itself. The updates of a tenant and an actor are collected in memory, and become one
-//! transaction a minute in a daemon, or one at the end of a process without a daemon. Notes and pairs that were recalled
-//! several times are then written once. What is pending is lost if the process is killed.
+//! A recall writes nothing by itself. The updates of a tenant and an actor are collected in memory, and
+//! become one transaction a minute in a daemon, or one at the end of a process without a daemon. Notes and
+//! pairs that were recalled several times are then written once. What is pending is lost if the process is
+//! killed.
 
 use super::learn::{Learning, RecallUpdates, learn};
 use crate::Memory;
@@ -11,21 +12,21 @@ use poc_graph::error::Result;
 use poc_graph::{Tenant, Tuple};
 use std::collections::BTreeMap;
 
-/// With so many pairs, the updates are stored at once.
+/// Number of pairs at which the updates are stored at once.
 const MAX_PENDING_PAIRS: usize = 50_000;
 
-/// The updates that are not stored yet, by tenant and by who asked.
+/// The updates that are not stored yet, by tenant and actor.
 #[derive(Debug, Default)]
 pub struct PendingUpdates {
     by_actor: Mutex<BTreeMap<(Tenant, String), (Tuple, RecallUpdates)>>,
-    /// Held while updates are stored, so that whoever flushes sees all of them stored afterwards.
+    /// Held while updates are stored, so that all updates are stored when a concurrent flush returns.
     flushing: Mutex<()>,
 }
 
 /// Adds the updates of a recall by an actor.
 ///
 /// # Errors
-/// `read_only` when the store takes no writes: nothing is learned then.
+/// `read_only` when the store takes no writes; nothing is learned then.
 pub fn record(memory: &Memory, actor: &str, learning: &Learning) -> Result<()> {
     if let Some(cause) = memory.store.read_only() {
         return Err(cause.error());

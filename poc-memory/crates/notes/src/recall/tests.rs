@@ -132,7 +132,8 @@ fn notes_retrieved_together_gain_by_the_smaller_likeness() {
     put_node(&memory, &testing::node(3), &[-1, 0], 1.0, 0);
     let recalled = ask(&memory, &[1, 0], 8, 2, 300);
     write_down(&memory, &recalled);
-    // Likenesses 1, 0.5 and 0: half of the smaller one, and no edge if that is below the floor.
+    // The similarities are 1, 0.5 and 0. The gain is half of the smaller one, and there is no edge if that is
+    // below the floor.
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(0.25));
     assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.25));
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);

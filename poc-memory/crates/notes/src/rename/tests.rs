@@ -1,4 +1,4 @@
-//! A note with another key is the same note.
+//! A renamed note stays the same note.
 
 use super::*;
 use crate::export;
@@ -56,7 +56,7 @@ fn every_former_key_finds_the_note_and_nothing_else_changes() {
         .map(|field| format!("{} -> {}", field.before, field.after))
         .collect();
     assert_eq!(keys, ["soup -> lentil-soup", "lentil-soup -> recipes/lentils"]);
-    // The present key again writes nothing; a former key is taken back.
+    // Setting the current key writes nothing; a former key can be restored.
     let seq = memory.store.last_seq();
     assert_eq!(named(&memory, "soup", "recipes/lentils").unwrap().former, None);
     assert_eq!(memory.store.last_seq(), seq);
@@ -135,7 +135,7 @@ fn deleting_a_note_frees_its_names_and_undo_restores_them() {
     let undone = memory.store.last_seq();
     assert_eq!(undo::undo_single(&memory, undone).unwrap().refused, None);
     assert_eq!(memory.find("soup").unwrap().key, "lentils");
-    // A name that another note has by now is not taken away from it.
+    // An undo does not take a name away from a note that has it now.
     forget(&memory, "lentils", "soup").unwrap();
     let forgotten = memory.store.last_seq();
     memory.note("soup", "Tomatoes.");
@@ -286,7 +286,7 @@ fn found(memory: &TestMemory, queries: &[String]) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
-    /// Whatever is renamed, every search finds what it found, with the same scores.
+    /// After any renaming, every search returns the same hits with the same scores.
     #[test]
     fn a_renaming_changes_no_search(
         bodies in prop::collection::vec(prop::collection::vec(0usize..12, 1..6), 6..12),

@@ -1,14 +1,15 @@
 //! Values that are assigned to a name such as `password` or `API_KEY`.
 //!
-//! The names and the least entropy of keys are those of gitleaks' rule `generic-api-key`. Passwords are shorter and
-//! less random than keys, so only values that cannot be words of a sentence or code count as one.
+//! The names and the minimum entropy of keys come from gitleaks' rule `generic-api-key`. Passwords are
+//! shorter and less random than keys, so only values that cannot be words of a sentence or code count as
+//! passwords.
 
 use super::blocks::is_reference;
 use super::{Secret, entropy};
 
 /// Parts of names whose value is a password.
 const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd", "passwort"];
-/// Parts of names whose value is a key. `_` and `-` are left out of the name before.
+/// Parts of names whose value is a key. Names are compared without `_` and `-`.
 const KEYS: &[&str] = &[
     "apikey",
     "secret",
@@ -27,9 +28,9 @@ const KEYS: &[&str] = &[
 const KEY_ENTROPY: f64 = 3.5;
 const KEY_MIN: usize = 16;
 const PASSWORD_MIN: usize = 6;
-/// Longest value.
+/// Maximum length of a value in bytes.
 const VALUE_MAX: usize = 512;
-/// Longest name.
+/// Maximum length of a name in bytes.
 const NAME_MAX: usize = 60;
 
 /// The secrets in a text.
@@ -73,8 +74,8 @@ fn names_secret(before: &str) -> Option<bool> {
     KEYS.iter().any(|part| name.contains(part)).then_some(false)
 }
 
-/// The value at the beginning of a text that lies at `start`: what is in quotes, or everything up to a space or a
-/// sign that ends a value. Returns its place and whether it was in quotes.
+/// The value at the beginning of `rest`, a text that begins at `start`: the content of quotes, or everything
+/// up to a space or another delimiter. Returns its position and whether it was in quotes.
 fn value(rest: &str, start: usize) -> (usize, &str, bool) {
     let (rest, start) = match rest.strip_prefix('\\') {
         Some(inner) if inner.starts_with('"') => (inner, start + 1),
@@ -104,7 +105,8 @@ fn is_key(value: &str) -> bool {
         && entropy(value) >= KEY_ENTROPY
 }
 
-/// Code reads passwords from somewhere (`form.password`, `getpass()`), and sentences go on after `password:`.
+/// Whether a value can be a literal password. Code that reads a password (`form.password`, `getpass()`) and
+/// words of a sentence after `password:` are not.
 fn is_password_value(value: &str, quoted: bool) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
     let is_code = value.contains(['(', '[', '{'])

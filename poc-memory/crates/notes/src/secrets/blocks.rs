@@ -12,8 +12,8 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
     secrets
 }
 
-/// Blocks between `-----BEGIN … PRIVATE KEY-----` and the end of the same label (RFC 7468, and OpenPGP's `PRIVATE KEY
-/// BLOCK`). A block that is cut off extends over the lines that can belong to it.
+/// Blocks between `-----BEGIN … PRIVATE KEY-----` and the end of the same label (RFC 7468, and OpenPGP's
+/// `PRIVATE KEY BLOCK`). A truncated block extends over all lines that can belong to it.
 fn private_keys(text: &str, secrets: &mut Vec<Secret>) {
     const BEGIN: &str = "-----BEGIN ";
     let mut from = 0;
@@ -113,7 +113,7 @@ fn http_credentials(text: &str, secrets: &mut Vec<Secret>) {
             let rest = text.get(start..).unwrap_or_default();
             let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
             let token = rest.get(..length).unwrap_or_default().trim_end_matches('.');
-            // Prose continues with a word after `basic`.
+            // In prose, an ordinary word follows `basic`.
             let is_random = token.bytes().any(|byte| byte.is_ascii_digit())
                 && token.bytes().any(|byte| byte.is_ascii_alphabetic());
             if token.len() >= 16 && is_random && entropy(token) >= 3.0 {
@@ -123,8 +123,8 @@ fn http_credentials(text: &str, secrets: &mut Vec<Secret>) {
     }
 }
 
-/// Whether a value only refers to a secret or shows that one is left out: `$PASSWORD`, `${…}`, `{{…}}`, `<password>`,
-/// `****`, `%s`, or nothing.
+/// Whether a value is a reference to a secret or a placeholder for one: `$PASSWORD`, `${…}`, `{{…}}`,
+/// `<password>`, `****`, `%s`, or nothing.
 pub(super) fn is_reference(value: &str) -> bool {
     let mut chars = value.chars();
     match chars.next() {

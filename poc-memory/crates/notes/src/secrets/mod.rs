@@ -68,13 +68,14 @@ pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
     if secrets.is_empty() {
         return Cow::Borrowed(text);
     }
-    // Of two that overlap, the first counts, and of two that begin together, the longer.
+    // Of two overlapping secrets, the one that begins first counts; if both begin together, the longer one
+    // counts.
     secrets.sort_by_key(|secret| (secret.at.start, usize::MAX - secret.at.end));
     let mut scrubbed = String::with_capacity(text.len());
     let mut done = 0;
     for Secret { kind, at } in secrets {
         if at.start < done {
-            // Nothing of the second may stay behind the first.
+            // The end of the second secret must not remain after the first one is replaced.
             done = done.max(at.end);
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is replaced and what stays.
+//! Tests of what is replaced and what is not.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn private_keys_are_replaced_as_a_whole() {
         check(&format!("here:\n{key}\nand on"), "here:\n[secret: private-key]\nand on");
         let quoted = key.replace('\n', "\\n");
         check(&format!("{{\"key\": \"{quoted}\"}}"), "{\"key\": \"[secret: private-key]\"}");
-        // Cut off before its end.
+        // A truncated key.
         check(
             &format!("-----BEGIN {label}-----\n{body}and more text"),
             "[secret: private-key]\nand more text",

@@ -12,9 +12,9 @@ struct TokenForm {
     prefixes: &'static [&'static str],
     /// The characters after the prefix.
     alphabet: Alphabet,
-    /// The minimum number of them.
+    /// The minimum number of characters after the prefix.
     min: usize,
-    /// The greatest number of them; a longer run of such characters is something else.
+    /// The maximum number of characters after the prefix; a longer run of such characters is not a token.
     max: usize,
     /// Where the form is documented.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test checks that every form has one"))]
@@ -64,7 +64,7 @@ const fn form(
     TokenForm { kind, prefixes, alphabet, min, max, source }
 }
 
-/// Every form. Of two that fit, the first counts, so that a longer prefix precedes a shorter one.
+/// All forms. The first one that fits counts, so a longer prefix must precede a shorter one.
 const FORMS: &[TokenForm] = &[
     form(
         "aws-access-key",
@@ -311,7 +311,7 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
     let mut at = 0;
     let mut in_word = false;
     while let Some(&byte) = bytes.get(at) {
-        // A prefix in the middle of a word is chance.
+        // A prefix in the middle of a word is a coincidence.
         if !in_word && let Some(secret) = token_at(text, at, byte) {
             at = secret.at.end;
             secrets.push(secret);
@@ -331,7 +331,7 @@ fn token_at(text: &str, at: usize, first: u8) -> Option<Secret> {
         let prefix = form.prefixes.iter().find(fits)?;
         let token = rest.get(prefix.len()..)?;
         let mut length = token.bytes().take_while(|byte| form.alphabet.has(*byte)).count();
-        // A full stop or a dash behind a token belongs to the sentence.
+        // A full stop or a dash after a token belongs to the sentence.
         length = token.get(..length)?.trim_end_matches(['.', '-', '=']).len().max(length.min(form.min));
         let secret = token.get(..length)?;
         let ends = token.as_bytes().get(length).is_none_or(|next| !next.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! What matters at the start of a session.
+//! Selects the notes for the start of a session.
 
 use super::scope::{Membership, ProjectNotes};
 use super::{ContextNote, SessionScope};
@@ -7,19 +7,19 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Ix, Node, NodeType, Trust, View, Visibility, one_line, provenance};
 
-/// Keywords of notes on something that is not done.
+/// Keywords of notes on unfinished work.
 const OPEN: [&str; 5] = ["open", "question", "task", "todo", "thread"];
 
 /// Keywords of notes on a decision.
 const DECISIONS: [&str; 3] = ["adr", "decision", "decisions"];
 
-/// Notes of each part.
+/// Maximum number of notes in each part.
 const MAX_NOTES: usize = 6;
 
-/// Characters of a note's text.
+/// Maximum number of characters of a note's text.
 const MAX_CHARS: usize = 240;
 
-/// Characters of the end of the last session.
+/// Maximum number of characters from the end of the last session.
 const MAX_LAST_CHARS: usize = 600;
 
 /// The parts of a briefing, the most important first.
@@ -27,19 +27,19 @@ const MAX_LAST_CHARS: usize = 600;
 pub enum BriefingPart {
     /// The end of the last session of the project.
     LastSession,
-    /// What is open: tasks and notes with a keyword such as `open` or `todo`.
+    /// Open work: tasks and notes with a keyword such as `open` or `todo`.
     Open,
     /// Decisions: notes with the keyword `decision`.
     Decisions,
-    /// Notes that hold everywhere: pinned, or of the category `core`.
+    /// Notes that apply to all projects: pinned, or of the category `core`.
     Standing,
-    /// What agents found since the last session.
+    /// Notes that agents have written since the last session.
     Found,
-    /// Other notes of the project, those that changed last.
+    /// Other notes of the project, the last changed ones.
     Recent,
 }
 
-/// What matters at the start of a session, in the order of [`BriefingPart`]. Parts without notes are left out.
+/// The notes for the start of a session, in the order of [`BriefingPart`]. Parts without notes are left out.
 #[derive(Clone, Debug, Default)]
 pub struct Briefing {
     /// The notes of each part, the latest first.
@@ -147,7 +147,7 @@ fn latest(view: &View, mut notes: Vec<Ix>) -> Vec<Ix> {
     notes
 }
 
-/// The beginning of a note on one line, without what its title says.
+/// The beginning of a note on one line, without its title.
 fn start_of(node: &Node) -> String {
     let line = one_line(&node.body);
     let rest = line.trim_start_matches(['#', ' ']);

@@ -1,4 +1,4 @@
-//! Notes on what was typed.
+//! Finds notes on a typed prompt.
 
 use super::scope::{Membership, ProjectNotes};
 use super::{ContextNote, SessionScope};
@@ -10,28 +10,28 @@ use poc_graph::{Node, NodeId, NodeType, Visibility};
 use poc_index::MentionIndex;
 use poc_rank::gate::Verdict;
 
-/// A hit is shown beside the best one if it has at least this share of the score of the first.
+/// Minimum score of a further hit, as a share of the score of the first hit.
 const MIN_SCORE_SHARE: f64 = 0.5;
 
-/// Characters of a prompt that are searched for. Longer prompts contain pasted text, and their beginning and end say
-/// what is wanted.
+/// Maximum number of characters of a prompt that are searched for. Longer prompts contain pasted text; their
+/// beginning and end state the request.
 const MAX_PROMPT_CHARS: usize = 2000;
 
-/// What there is on a prompt.
+/// The notes on a prompt.
 #[derive(Clone, Debug)]
 pub struct Relevant {
     /// The verdict of the gate of `query`.
     pub verdict: Verdict,
-    /// The notes, those of the project first; none below the gate of the settings.
+    /// The notes, those of the project first; empty if the verdict is below the gate of the settings.
     pub notes: Vec<ContextNote>,
-    /// Whether the gate let notes pass, and `is_known` accepted all of them.
+    /// Whether notes passed the gate, but `is_known` is true for all of them.
     pub all_known: bool,
-    /// Whether the prompt is an instruction that was given before, and the gate let its earlier turn pass.
+    /// Whether the prompt repeats an earlier instruction whose turn passed the gate.
     pub is_repeated: bool,
 }
 
-/// Finds notes on a prompt with the gate of `query` and the settings `[hooks]`. Leaves out notes of which `is_known`
-/// says that the session has this version.
+/// Finds notes on a prompt with the gate of `query` and the settings `[hooks]`. Leaves out notes for which
+/// `is_known` returns true: the session already has this version.
 ///
 /// # Errors
 /// As for [`known_note::find`].
@@ -89,8 +89,9 @@ pub fn relevant(
     Ok(relevant)
 }
 
-/// Whether a prompt names an identifier with a number, such as `INC-4021`, and a note has it and all other numbers of the
-/// prompt. The gate is less sure of such a note if the prompt says much besides.
+/// Whether a prompt names an identifier with a number, such as `INC-4021`, and a note has it and all other
+/// numbers of the prompt. Other words of the prompt lower the certainty of the gate, so such a note is
+/// accepted anyway.
 fn is_named(memory: &Memory, prompt: &str, note: &Node) -> bool {
     let known = MentionIndex::folded_words(&note.text());
     let mut numbers = MentionIndex::names_and_numbers(prompt)
@@ -102,8 +103,8 @@ fn is_named(memory: &Memory, prompt: &str, note: &Node) -> bool {
         && memory.text.query_terms(prompt).nodes_with_names().any(|id| id == note.id)
 }
 
-/// Whether a note is the turn of a session that began with the same words, and these are no question. Who gives an
-/// instruction again wants it done again; what came of it before is not what they lack.
+/// Whether a note is an earlier turn that began with the same words and these are not a question. A person
+/// who repeats an instruction wants it carried out again and does not need the earlier result.
 fn repeats(note: &Node, prompt: &str) -> bool {
     const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
     note.node_type.0 == NodeType::EPISODIC

@@ -5,14 +5,14 @@ use poc_config::HookScope;
 use poc_graph::{Ix, NodeId, View, is_project};
 use rustc_hash::FxHashSet;
 
-/// Whose note it is, as a session in a project sees it.
+/// The project that a note belongs to, relative to the project of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Membership {
-    /// The project's.
+    /// The project of the session.
     Own,
-    /// Nobody's: it has no label.
+    /// No project: the note has no label.
     Unlabelled,
-    /// Another project's.
+    /// Another project.
     Other,
 }
 
@@ -37,7 +37,7 @@ impl<'a> ProjectNotes<'a> {
         }
     }
 
-    /// Whose note it is. A derived note without a label belongs to the projects of its sources.
+    /// The membership of a note. A derived note without a label belongs to the projects of its sources.
     pub(super) fn membership(&self, ix: Ix) -> Membership {
         match self.labelled(ix) {
             Membership::Unlabelled => {
@@ -67,7 +67,7 @@ impl<'a> ProjectNotes<'a> {
         }
     }
 
-    /// Whether the session gets a note.
+    /// Whether a note may be added to the session.
     pub(super) fn admits(&self, ix: Ix) -> bool {
         if self.session.own_notes.iter().any(|prefix| self.view.key(ix).starts_with(prefix.as_str())) {
             return false;
@@ -82,7 +82,7 @@ impl<'a> ProjectNotes<'a> {
         }
     }
 
-    /// The live notes that the session does not get.
+    /// The live notes that must not be added to the session.
     pub(super) fn hidden(&self) -> FxHashSet<NodeId> {
         let is_hidden = |ix: &Ix| self.view.is_live(*ix) && !self.admits(*ix);
         (0..self.view.slots()).filter(is_hidden).filter_map(|ix| self.view.id(ix)).collect()

@@ -62,7 +62,7 @@ fn a_briefing_sorts_the_notes_of_a_project() {
             of(BriefingPart::Recent, &["page"]),
         ]
     );
-    // In a folder of no project, the notes of no project matter.
+    // In a folder without a project, the notes without a project are shown.
     assert_eq!(
         parts(&memory, SessionScope::default()),
         [of(BriefingPart::Decisions, &["lunch"]), of(BriefingPart::Standing, &["fish"]),]

@@ -1,4 +1,4 @@
-//! What successors take over, and what an undo gives back.
+//! Tests of the data that successors take over and of its undo.
 
 use super::*;
 use crate::link::{self, Link};
@@ -53,7 +53,7 @@ fn a_successor_takes_the_place_in_the_session() {
     replace(&memory, "b", "better");
     let order = |memory: &TestMemory| ["a", "better", "c"].map(|key| beside(memory, key));
     assert_eq!(order(&memory), [vec!["better"], vec!["a", "c"], vec!["better", "d"]]);
-    // A neighbour that repeats it closes the line.
+    // If a neighbour in the session replaces the note, the gap in the sequence closes.
     replace(&memory, "c", "better");
     assert_eq!(beside(&memory, "better"), ["a", "d"]);
     let seq = memory.store.last_seq();
@@ -129,7 +129,7 @@ fn a_visit_counts_for_a_successor_with_the_same_text() {
     let memory = TestMemory::new();
     let text = "The journal is cut at a checkpoint.";
     memory.note("old", text);
-    // Other keywords make another note of the same text.
+    // The same text with other keywords is another note.
     let twin = Draft { key: Some("twin".into()), keywords: Some(vec!["log".into()]), ..draft(text) };
     let twin = memory.insert(twin).unwrap().id;
     let other = memory.note("other", "Something else.");

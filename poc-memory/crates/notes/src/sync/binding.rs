@@ -1,5 +1,5 @@
-//! What a store records about its remote: its location, how far it was read, and what both stores had in common
-//! after the last sync.
+//! The data that a store records about its remote: its location, how far its log was read, and what both
+//! stores had in common after the last sync.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
@@ -49,7 +49,7 @@ impl RemoteLocation {
         Ok(RemoteLocation::Profile(word.to_owned()))
     }
 
-    /// The default trust of pulled notes: profiles contain what their user wrote, a folder may come from
+    /// The default trust of pulled notes. A profile contains what its user wrote, but a folder may come from
     /// anybody.
     pub fn usual_trust(&self) -> Trust {
         match self {
@@ -71,7 +71,7 @@ impl fmt::Display for RemoteLocation {
 /// The remote that a store is synchronised with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
-    /// Where it is.
+    /// The location of the remote.
     pub place: RemoteLocation,
     /// Upper limit of the trust of pulled notes.
     pub trust: Trust,
@@ -84,13 +84,13 @@ pub struct Binding {
 /// A completed sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastSync {
-    /// When.
+    /// When the sync ended.
     pub at: Timestamp,
-    /// Notes taken from the remote.
+    /// Number of notes pulled from the remote.
     pub pulled: u64,
-    /// Notes deleted because the remote no longer has them.
+    /// Number of notes deleted because the remote no longer has them.
     pub deleted: u64,
-    /// Notes given to the remote.
+    /// Number of notes pushed to the remote.
     pub pushed: u64,
 }
 
@@ -145,8 +145,8 @@ impl StoreId {
     }
 }
 
-/// A position in a remote's log. Marks are valid for a remote whose log contains this very record. If it does
-/// not, it is another remote or has lost later transactions, and the marks are invalid.
+/// A position in the log of a remote. The marks are valid for a remote whose log contains exactly this
+/// record. Otherwise it is another remote or has lost transactions, and the marks are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RemotePosition {
     remote: StoreId,
@@ -172,7 +172,7 @@ impl RemotePosition {
         let Some(point) = local.record::<RemotePosition>(&of_tenant(POINT, tenant))? else {
             return Ok(false);
         };
-        // A checksum that a compaction has dropped cannot be compared. The id of the store must do.
+        // A checksum that a compaction dropped cannot be compared, so only the id of the store is compared.
         let is_dropped = remote.history_base().is_some_and(|base| point.seq <= base.seq);
         let is_same = is_dropped || remote.checksum(point.seq)? == Some(point.checksum);
         Ok(is_same && StoreId::of(remote)? == Some(point.remote))
@@ -188,7 +188,7 @@ impl RemotePosition {
 pub(super) struct Mark {
     /// The hash of its text.
     pub(super) hash: [u8; 32],
-    /// Its id in the remote; `None` if it is not recorded because both ids are the same.
+    /// Its id in the remote; `None` if both ids are the same.
     pub(super) there: Option<NodeId>,
 }
 

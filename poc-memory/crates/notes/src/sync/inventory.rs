@@ -13,7 +13,7 @@ pub(super) struct Item {
     pub(super) hash: [u8; 32],
     pub(super) state: State,
     pub(super) expires: Option<Timestamp>,
-    /// Whether its origin is local: it was neither pulled nor pushed.
+    /// Whether its origin is local, that is, it was neither pulled nor pushed.
     pub(super) is_own: bool,
 }
 

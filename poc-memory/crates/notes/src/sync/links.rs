@@ -1,9 +1,9 @@
-//! Synchronises explicit edges and those between the chunks of a message: an edge between two notes that both
-//! stores have belongs in both.
+//! Synchronises explicit edges and the edges between the chunks of a message. If both stores have both notes
+//! of an edge, both get the edge.
 //!
-//! An edge that both had and one has no longer is deleted from the other; an edge that only one has and both
-//! never had is copied. Edges derived from texts are computed again where a note arrives, and learned edges
-//! stay in their store.
+//! An edge that both stores had and that is gone from one is deleted from the other. An edge that only one
+//! has and that was never in both is copied. Edges derived from texts are recomputed in the target store, and
+//! learned edges are not copied.
 
 use super::Sync;
 use super::binding::{self, LinkId};
@@ -25,14 +25,14 @@ const KINDS: [EdgeKind; 5] = [
     EdgeKind::DerivedFrom,
 ];
 
-/// What a sync did to edges.
+/// Numbers of edges that a sync changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReport {
-    /// Pulled from the remote.
+    /// Number of edges pulled from the remote.
     pub pulled: u64,
-    /// Deleted in either store.
+    /// Number of edges deleted in either store.
     pub deleted: u64,
-    /// Pushed to the remote.
+    /// Number of edges pushed to the remote.
     pub pushed: u64,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
         binding::unmark_link(tx, tenant, *link)
     })?;
 
-    // Keep the edges of a note that was deleted since its edges were read: they were not removed on purpose.
+    // Edges of a note that was deleted since they were read are kept, because nobody removed them on purpose.
     let kept = |id: NodeId| sync.local.store.node(id).map(|node| node.is_some());
     let mut dropped = Vec::new();
     for link in picked(&other, &|link| marks.contains(link) && !own.contains(link)) {

@@ -6,10 +6,10 @@
 //! 3. Push: copies texts that are only in the local store, and marks each when it is durable in the remote.
 //! 4. Edges between notes that both stores have ([`links`]).
 //!
-//! Every step is a series of bounded transactions in one store at a time and only depends on the current state
-//! of both stores, so the next sync completes an interrupted one. A mark is written after the copy is durable:
-//! a note without a mark may have been pushed, a note with a mark certainly was. Only notes with a mark are
-//! ever deleted.
+//! Every step is a series of bounded transactions in one store at a time and depends only on the current
+//! state of both stores, so the next sync completes an interrupted one. A mark is written after the copy is
+//! durable: a note without a mark may have been pushed, and a note with a mark was pushed. Only notes with a
+//! mark are ever deleted.
 
 mod binding;
 mod inventory;
@@ -297,7 +297,7 @@ impl Sync<'_> {
         })?;
 
         self.write_local(&plan.deletes, |tx, (id, hash)| {
-            // Keep the note if it was edited meanwhile.
+            // A note that was edited meanwhile is kept.
             if let Some(node) = tx.node(*id)?.filter(|node| node.content_hash == *hash) {
                 let message = message::of(tx, *id, node.source.as_deref())?;
                 derivation::source_deleted(tx, *id, self.local.now())?;

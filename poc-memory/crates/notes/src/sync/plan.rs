@@ -1,9 +1,9 @@
 //! Plans a sync, based on what both stores have and what they had in common.
 //!
-//! A note is identified by its text, that is, by the content hash. A text that only the remote has is pulled. A
-//! text that both had and the remote no longer has is deleted locally. A text that only the local store has and
-//! both never had is pushed. Ids only help to recognise edits: an edit in one store becomes a new version of
-//! the same note in the other.
+//! A note is identified by its text, that is, by its content hash. A text that only the remote has is pulled.
+//! A text that both had and that is gone from the remote is deleted locally. A text that only the local store
+//! has and that was never in both is pushed. Ids only serve to recognise edits: an edit in one store becomes
+//! a new version of the same note in the other.
 
 use super::binding::Mark;
 use super::inventory::{Inventory, Item};
@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 /// Number of candidate ids that are searched for a copy of a note.
 const MAX_IDS: usize = 8;
 
-/// What a sync has to do.
+/// The changes that a sync will make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Notes that are in both stores but have no mark, because a push was interrupted or an edit was reverted:
@@ -37,11 +37,11 @@ pub(super) struct NoteCopy {
     pub(super) id: NodeId,
     /// Its content hash.
     pub(super) hash: [u8; 32],
-    /// What it becomes in the target store.
+    /// The node that it becomes in the target store.
     pub(super) target: CopyTarget,
 }
 
-/// What a copied note becomes in the target store.
+/// The node that a copied note becomes in the target store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CopyTarget {
     /// A new note, with this id unless it is taken.
@@ -66,7 +66,7 @@ impl Plan {
             let copy = copy_of(item.id, said.unwrap_or(Mark { hash: item.hash, there: None }), remote);
             if said.is_some() || copy.is_some() {
                 synced.insert(item.id);
-                // A note that was edited and then reverted has a local origin since.
+                // A note that was edited and then reverted has a local origin.
                 let is_to_mark = said.is_none() || item.is_own;
                 if let Some(copy) = copy.or(remote.with_hash(&item.hash)).filter(|_| is_to_mark) {
                     plan.recognised.push((item.id, item.hash, copy.id));
@@ -136,8 +136,8 @@ fn copy_of(id: NodeId, Mark { hash, there }: Mark, remote: &Inventory) -> Option
         return remote.with_id(there).filter(|other| other.hash == hash);
     }
     let said = Item { id, hash, ..*remote.with_hash(&hash)? };
-    // An unused candidate id does not end the search: the note that had it when the copy was made may be
-    // deleted by now.
+    // The search continues after an unused candidate id, because the note that had this id when the copy was
+    // made may have been deleted.
     let pushed = candidate_ids(&said)
         .take(MAX_IDS)
         .filter_map(|id| remote.with_id(id))
@@ -164,8 +164,8 @@ fn next_id(item: &Item) -> NodeId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(item.id.as_bytes()).update(&item.hash);
     let mut bytes = *item.id.as_bytes();
-    // The leading timestamp is kept, so that the id sorts correctly, and so are the version and variant bits
-    // of the UUID.
+    // The leading timestamp is kept so that the id sorts correctly, as are the version and variant bits of
+    // the UUID.
     let (_, random) = bytes.split_at_mut(6);
     for (place, (byte, fresh)) in random.iter_mut().zip(hasher.finalize().as_bytes()).enumerate() {
         let kept = match place {

@@ -1,4 +1,4 @@
-//! What a sync did, or would do.
+//! The result of a sync, or the plan of a dry run.
 
 use super::LinkReport;
 use poc_graph::NodeId;
@@ -25,18 +25,19 @@ pub struct KeyRename {
     pub renamed: String,
 }
 
-/// What a sync did, or would do.
+/// The result of a sync, or the plan of a dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncReport {
-    /// Notes pulled from the remote.
+    /// Number of notes pulled from the remote.
     pub pulled: u64,
-    /// Notes deleted because the remote no longer has them, including those whose text was replaced.
+    /// Number of notes deleted because the remote no longer has them, including those whose text was
+    /// replaced.
     pub deleted: u64,
-    /// Notes pushed to the remote.
+    /// Number of notes pushed to the remote.
     pub pushed: u64,
-    /// Notes retired because the remote retired them.
+    /// Number of notes retired because the remote retired them.
     pub retired: u64,
-    /// Edges.
+    /// Numbers of synchronised edges.
     pub links: LinkReport,
     /// Notes whose key was taken in the other store.
     pub renamed: Vec<KeyRename>,

@@ -42,36 +42,37 @@ impl VaultBinding {
     }
 }
 
-/// What was read from a file of a vault, and the note that it became.
+/// The record of a file of a vault: what was read from it, and the note that it became.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct VaultFile {
     /// The note.
     pub(super) node: NodeId,
-    /// The name that the file is to give to the note.
+    /// The name that the note should get from the file.
     pub(super) desired_name: String,
-    /// The name that it gives: another one if a note outside of the vault has the first.
+    /// The name that the note got from the file; differs from `desired_name` if a note outside the vault has
+    /// that name.
     pub(super) name: String,
-    /// What the file says.
+    /// The digest of the file.
     pub(super) digest: FileDigest,
-    /// Whether the note was made from the file, or from an earlier import of it. Otherwise it existed with the same
-    /// text, and changes of the file do not change it.
+    /// Whether the note was created from the file or from an earlier import of it. Otherwise it already
+    /// existed with the same text, and changes of the file do not change it.
     pub(super) is_own: bool,
     /// Whether the properties of the note come from this file: the first of the files with the text.
     pub(super) is_source: bool,
-    /// When the file was deleted and the note retired with it.
+    /// When the file was found deleted and the note was retired; `None` while the file exists.
     pub(super) gone: Option<Timestamp>,
-    /// What write-back has done with the file.
+    /// The state of write-back for the file.
     pub(super) write_back: WriteBackState,
 }
 
-/// What write-back has done with a file.
+/// The state of write-back for a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct WriteBackState {
     /// The links that it has written.
     pub(super) written: Vec<(NodeId, String)>,
     /// Notes whose links a person has removed from the file after they had been written.
     pub(super) declined: Vec<NodeId>,
-    /// The note that replaced the note of the file, while the file has the text from before.
+    /// The note that superseded the note of the file, as long as the file has the old text.
     pub(super) replaced: Option<NodeId>,
 }
 

@@ -1,4 +1,4 @@
-//! What a file of a vault says, as far as a sync has to know it without reading the file again.
+//! The digest of a file of a vault: the data that a sync needs without reading the file again.
 
 use super::sketch;
 use super::written_properties::{self, WrittenProperties};
@@ -10,32 +10,33 @@ use poc_graph::{Category, content_hash, normal_key, one_line, title_of};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The contents of a file, as far as a sync compares them.
+/// The parts of a file that a sync compares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FileDigest {
     /// BLAKE3 of the bytes.
     pub(super) bytes: [u8; 32],
-    /// The hash of title, text and keywords, as a note has it. Files with the same one are names of one note.
+    /// The hash of title, text and keywords, as of a note. Files with the same hash are names of one note.
     pub(super) content: [u8; 32],
-    /// The key that the front matter gives.
+    /// The key in the front matter, if there is one.
     pub(super) own_key: Option<String>,
-    /// The key that the path gives.
+    /// The key derived from the path.
     pub(super) path_key: String,
     /// Other names that links may use.
     pub(super) names: Vec<String>,
     /// The links of the file.
     pub(super) links: Vec<NoteLink>,
-    /// The session.
+    /// The session of the note, if it has one.
     pub(super) session: Option<String>,
-    /// The properties.
+    /// The properties in the front matter.
     pub(super) given: GivenProperties,
-    /// What write-back has added to the front matter.
+    /// The properties that write-back has added to the front matter.
     pub(super) written: WrittenProperties,
-    /// A sketch of the text.
+    /// The sketch of the text, for similarity.
     pub(super) sketch: Vec<u32>,
 }
 
-/// The properties that a file gives to its note. What it gives no longer is reset, unless somebody else changed it.
+/// The properties that a file sets on its note. Properties that are removed from the file are reset, unless
+/// somebody else changed them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct GivenProperties {
     pub(super) keywords: Vec<String>,

@@ -14,10 +14,10 @@ use poc_graph::{Edge, EdgeKind, NodeId, View, cancellation, normal_key};
 use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The edges that the files ask for, by source: kind and target, with the reason.
+/// The edges that the links of the files require, by source: kind and target, with the reason.
 pub(super) type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
 
-/// What the name in a link leads to: a note, several candidates, or nothing.
+/// The target of a link: a note, several candidates, or nothing.
 enum LinkTarget {
     Note(NodeId),
     Several(BTreeSet<String>),
@@ -40,7 +40,7 @@ struct LinkNames<'a> {
 }
 
 impl VaultSync<'_> {
-    /// Brings the edges in step with the links of all files.
+    /// Creates and removes edges so that they match the links of all files.
     pub(super) fn link(&mut self) -> Result<()> {
         let memory = self.memory;
         let vault = self.vault.clone();
@@ -113,7 +113,7 @@ impl VaultSync<'_> {
     }
 }
 
-/// The edges that the files make, and the links that lead to no single note.
+/// The edges that the links require, and the links that are ambiguous or unresolved.
 fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
     let view = sync.memory.store.view();
     let live: Vec<(&String, &VaultFile, NodeId)> = sync
@@ -198,7 +198,7 @@ impl<'a> LinkNames<'a> {
         names
     }
 
-    /// The note that a link of a file means: tried as written, then without its heading.
+    /// The note that a link refers to. The link is tried as written, then without its heading.
     fn resolve(&self, file: &str, link: &NoteLink) -> Result<LinkTarget> {
         let target = link.target.as_str();
         let whole = self.resolve_name(file, target, link.is_path)?;
@@ -209,8 +209,9 @@ impl<'a> LinkNames<'a> {
         Ok(whole)
     }
 
-    /// The note with a name: the file with the path; the only file whose path ends so, or the one in the same folder; the
-    /// only file with the alias; any other note with the key, a former key, or as the last part of its key.
+    /// The note with a name. Tries in this order: the file with this path; the only file whose path ends with
+    /// the name, or the one in the same folder; the only file with this alias; any other note with this key,
+    /// former key, or last part of a key.
     fn resolve_name(&self, file: &str, target: &str, is_path: bool) -> Result<LinkTarget> {
         let is_relative = is_path || target.starts_with("./") || target.starts_with("../");
         if is_relative && let Some(path) = joined(file, target) {

@@ -1,9 +1,9 @@
 //! Vaults: folders of Markdown that are bound to the memory.
 //!
-//! A sync compares what exists: the files of the folder, and the records of what was read from them before. It first
-//! decides which note each file is ([`plan`]), then gives notes their names and retires those without files
-//! ([`moves`]), then stores texts ([`contents`]), and at last the links of all files ([`links`]). Each part is a series
-//! of transactions that leave the records in agreement with the notes, so the next sync completes an interrupted one.
+//! A sync compares the files of the folder with the records of what was read from them before. It first
+//! decides which note each file belongs to ([`plan`]), then assigns names and retires notes without files
+//! ([`moves`]), then stores texts ([`contents`]), and finally updates the links of all files ([`links`]).
+//! After each transaction the records agree with the notes, so the next sync completes an interrupted one.
 
 mod binding;
 mod digest;

@@ -1,4 +1,4 @@
-//! Gives notes the names of their files, and retires those whose files are gone.
+//! Assigns to notes the names of their files, and retires notes whose files are gone.
 
 use super::binding::{VaultFile, put_file};
 use super::names::{self, NameChange, NameOwners};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Maximum number of notes of one transaction.
 const CHUNK: usize = 1000;
 
-/// What the second step of an exchange of names did.
+/// The result of the second step of an exchange of names.
 #[derive(Default)]
 struct AssignedNames {
     /// The names that files got, by path.
@@ -85,7 +85,7 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// Gives notes the names of their files, and brings retired ones back whose files exist again.
+    /// Assigns to notes the names of their files, and revives retired notes whose files exist again.
     pub(super) fn rename(&mut self) -> Result<()> {
         let changes = self.name_changes();
         if changes.is_empty() {
@@ -177,7 +177,7 @@ impl VaultSync<'_> {
     /// The record of a file that was recognised, before it is read.
     fn moved_record(&self, path: &str, name: &str, node: NodeId, is_own: bool) -> Option<VaultFile> {
         let mut digest = self.files.get(path)?.clone();
-        // The next sync reads the file if this one ends before it has.
+        // If this sync is interrupted before it reads the file, the next one will read it.
         digest.bytes = [0; 32];
         let desired_name = self.desired_names.get(path)?.clone();
         let name = name.to_owned();
@@ -185,7 +185,8 @@ impl VaultSync<'_> {
         Some(VaultFile { node, desired_name, name, digest, is_own, is_source: false, gone: None, write_back })
     }
 
-    /// The record of a file before this sync, from where it was; `None` if it is new.
+    /// The record of a file before this sync, found by its former path if it was moved; `None` if the file is
+    /// new.
     pub(super) fn before_sync(&self, path: &str) -> Option<&VaultFile> {
         let before = self.plan.moved.get(path).and_then(|from| self.start.get(from));
         before.or_else(|| self.start.get(path))
@@ -250,13 +251,13 @@ impl VaultSync<'_> {
             let is_kept = |name: &String| {
                 change.kept.contains(name) || change.gained.iter().any(|(_, gained)| gained == name)
             };
-            // A note that is back has the names that it had when it was retired.
+            // A revived note still has the names that it had when it was retired.
             let gone = group.node.and_then(|node| gone.get(&node)).into_iter().flatten();
             let names = before.iter().map(|(_, record)| &record.name).chain(gone.copied());
             change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
-            // Two copies may give the same name; the record of a copy that is gone is deleted all the same.
+            // Two copies may have the same name; the record of a copy that is gone must be deleted anyway.
             let has_lost = group.node.is_some_and(|node| without_file.contains(&node));
-            // An exchange of names was interrupted.
+            // A temporary key shows that an exchange of names was interrupted.
             let key = group.node.and_then(|node| view.find(node)).map(|ix| view.key(ix));
             let is_moving = key.is_some_and(names::is_moving);
             if change.is_revived
@@ -268,7 +269,7 @@ impl VaultSync<'_> {
                 changes.push(change);
             }
         }
-        // Notes that were there before their files, and that no file names any more.
+        // Notes that existed before their files and have no file any more.
         for (node, before) in by_node {
             if !self.plan.retired.contains(&node) && !self.plan.merged.contains_key(&node) {
                 let lost = before.iter().map(|(_, record)| record.name.clone()).collect();

@@ -1,8 +1,8 @@
-//! The names that files give to their notes.
+//! The names that notes get from their files.
 //!
-//! In a vault, the name of a file takes precedence over the former key of another note: `[[a]]` means the file `a.md`, if
-//! there is one. Notes outside of the vault keep their names; the name of a file that is taken gets the name of the vault
-//! as a prefix.
+//! In a vault, the name of a file takes precedence over the former key of another note: `[[a]]` means the
+//! file `a.md` if there is one. Notes outside the vault keep their names; if one of them has the name of a
+//! file, the note of the file gets the name with the vault as a prefix.
 
 use super::plan::{Digests, FileGroup};
 use super::report::FileProblem;
@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Prefix of temporary keys while notes exchange names.
 const MOVING: &str = "vault-moving/";
 
-/// The name that each file is to give to its note, by path: the key of its front matter, its path, or its path with the
-/// extension. Each name belongs to one text; the first file counts.
+/// The name that each note should get from its file, by path: the key in the front matter, the path, or the
+/// path with the extension. Each name belongs to one text; the first file with it counts.
 pub(super) fn desired_names(
     files: &Digests,
     groups: &[FileGroup],
@@ -65,7 +65,7 @@ pub(super) struct NameChange {
     pub(super) node: Option<NodeId>,
     /// Whether the note was created from the files.
     pub(super) is_own: bool,
-    /// Whether it was retired and is to be in use again.
+    /// Whether it was retired and is to be revived.
     pub(super) is_revived: bool,
     /// Names of files that it had.
     pub(super) lost: Vec<String>,
@@ -87,7 +87,7 @@ pub(super) fn is_moving(key: &str) -> bool {
     key.starts_with(MOVING)
 }
 
-/// What is known about the owners of names.
+/// The owners of names, for conflicts.
 pub(super) struct NameOwners<'a> {
     /// The name of the vault.
     pub(super) vault: &'a str,
@@ -116,7 +116,7 @@ pub(super) fn release(tx: &mut Transaction<'_>, change: &NameChange) -> Result<O
         let key = std::mem::replace(&mut node.key, format!("{MOVING}{id}"));
         former = (is_move && !is_moving).then_some(key);
     }
-    // The former name of a moved file stays one of the note. That of a deleted copy does not.
+    // A note keeps the former name of a moved file, but not the name of a deleted copy.
     node.aliases.retain(|alias| !change.lost.contains(alias) || is_move);
     if node != before {
         tx.put_node(&node)?;

@@ -1,8 +1,9 @@
-//! Decides which note each file is. Pure: it sees digests and records, and changes nothing.
+//! Decides which note each file belongs to. The functions are pure: they read digests and records and change
+//! nothing.
 //!
-//! Files with the same title, text and keywords are names of one note. A note keeps its identity while any of these can
-//! be recognised: first the text, so that a file that was moved is the same note; then the path, so that an edited file
-//! is; then a similar text, so that a file that was moved and edited is.
+//! Files with the same title, text and keywords are names of one note. A note keeps its identity as long as
+//! its file can be recognised: first by the same text (the file was moved), then by the same path (the file
+//! was edited), then by a similar text (the file was moved and edited).
 
 use super::binding::{VaultFile, VaultFiles};
 use super::digest::FileDigest;
@@ -10,9 +11,9 @@ use super::sketch;
 use poc_graph::NodeId;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Minimum similarity of a file that was moved and edited.
+/// Minimum similarity (Jaccard, 0 to 1) of the text of a file that was moved and edited.
 const SIMILAR: f64 = 0.5;
-/// The same for a file that kept its name in another folder.
+/// The same for a file that kept its file name in another folder.
 const SIMILAR_WITH_NAME: f64 = 0.25;
 
 /// Files with one text, and their note.
@@ -22,20 +23,20 @@ pub(super) struct FileGroup {
     pub(super) paths: Vec<String>,
     /// The note; `None` if it is new.
     pub(super) node: Option<NodeId>,
-    /// Whether the note is the files' own.
+    /// Whether the note was created from these files.
     pub(super) is_own: bool,
-    /// Whether the note was retired and is to be in use again.
+    /// Whether the note was retired and is to be revived.
     pub(super) is_revived: bool,
 }
 
-/// What a sync has to do.
+/// The changes that a sync will make.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct SyncPlan {
-    /// Every file, by text.
+    /// All files, grouped by text.
     pub(super) groups: Vec<FileGroup>,
     /// Notes whose files are gone.
     pub(super) retired: BTreeSet<NodeId>,
-    /// Notes whose files now have the text of another group, with its position.
+    /// Notes whose files now have the text of another group, with the index of that group.
     pub(super) merged: BTreeMap<NodeId, usize>,
     /// The former path of each file that was moved.
     pub(super) moved: BTreeMap<String, String>,
@@ -44,8 +45,8 @@ pub(super) struct SyncPlan {
 /// The digests of the files that exist, by path.
 pub(super) type Digests = BTreeMap<String, FileDigest>;
 
-/// Decides. `current` gives the note to which a recorded note leads now: itself or its successor if it is in use, itself
-/// if it was retired and can be revived, `None` if it is gone.
+/// Plans a sync. `current` maps a recorded note to the note that now stands for it: itself or its successor
+/// if that is live, itself if it was retired and can be revived, `None` if it is gone.
 pub(super) fn plan(
     files: &Digests,
     records: &VaultFiles,
@@ -116,7 +117,7 @@ pub(super) fn plan(
     plan
 }
 
-/// Groups and the notes that they got so far.
+/// The groups with the notes assigned to them so far.
 struct Matching<'a> {
     groups: Vec<FileGroup>,
     taken: HashSet<NodeId>,
@@ -125,7 +126,7 @@ struct Matching<'a> {
 }
 
 impl Matching<'_> {
-    /// Gives a note to a group.
+    /// Assigns a note to a group.
     fn give(&mut self, group: usize, node: NodeId, is_own: bool) -> bool {
         if !self.taken.insert(node) {
             return false;
@@ -137,7 +138,7 @@ impl Matching<'_> {
         true
     }
 
-    /// Gives a note to a group whose text differs from that of the note, or whose files exist again.
+    /// Assigns a note to a group whose text differs from that of the note, or whose files exist again.
     fn give_again(&mut self, group: usize, node: NodeId) -> bool {
         let is_revived = (self.current)(node, false).is_none();
         let given = self.give(group, node, true);
@@ -153,7 +154,7 @@ impl Matching<'_> {
             .collect()
     }
 
-    /// By the same text: first notes in use, then retired ones.
+    /// Matches by the same text: first live notes, then retired ones.
     fn by_content(&mut self, contents: &[[u8; 32]]) {
         for is_gone in [false, true] {
             let mut owners: HashMap<[u8; 32], Vec<(&String, &VaultFile)>> = HashMap::new();
@@ -163,16 +164,16 @@ impl Matching<'_> {
             for at in self.open() {
                 let Some(found) = contents.get(at).and_then(|content| owners.get(content)) else { continue };
                 let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
-                // A file that stayed where it was keeps its note before one that is new.
+                // A file at its old path takes precedence over a new file.
                 let mut found = found.clone();
                 found.sort_by_key(|(path, _)| !paths.contains(path));
                 for (_, record) in found {
                     let is_given = match is_gone {
-                        // Only if nothing but the deletion of its file has expired it.
+                        // Only if the note expired because of the deletion of its file.
                         true => (self.current)(record.node, true)
                             .filter(|node| *node == record.node && record.is_own)
                             .is_some_and(|node| self.give_again(at, node)),
-                        // The note stays the file's, even if somebody has retired or deleted it.
+                        // The file keeps its note even if somebody has retired or deleted the note.
                         false => {
                             let node = (self.current)(record.node, false).unwrap_or(record.node);
                             self.give(at, node, record.is_own)
@@ -186,7 +187,7 @@ impl Matching<'_> {
         }
     }
 
-    /// By the same path. A note that is not the files' own stays as it is.
+    /// Matches by the same path. A note that was not created from the files is not changed.
     fn by_path(&mut self) {
         for is_gone in [false, true] {
             for at in self.open() {
@@ -206,7 +207,7 @@ impl Matching<'_> {
         }
     }
 
-    /// The notes whose files are gone, each with its former path: what a new file may have been before.
+    /// The notes whose files are gone, each with its former path. A new file may be one of them.
     fn lost(&self, files: &Digests) -> Vec<(&String, &VaultFile, NodeId)> {
         let gone = self
             .records
@@ -217,7 +218,7 @@ impl Matching<'_> {
         with_note.filter(|(_, _, node)| !self.taken.contains(node)).collect()
     }
 
-    /// By the key that the front matter gives.
+    /// Matches by the key in the front matter.
     fn by_key(&mut self, files: &Digests) {
         let mut keys: HashMap<String, NodeId> = HashMap::new();
         for (_, record, node) in self.lost(files) {
@@ -234,7 +235,7 @@ impl Matching<'_> {
         }
     }
 
-    /// By a similar text, the most similar first.
+    /// Matches by similar texts, the most similar first.
     fn by_similarity(&mut self, files: &Digests) {
         let mut pairs: Vec<(f64, usize, &String, NodeId)> = Vec::new();
         let lost = self.lost(files);

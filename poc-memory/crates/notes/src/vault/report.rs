@@ -1,48 +1,48 @@
-//! What a sync did.
+//! The result of a sync.
 
 use poc_graph::error::Error;
 use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a sync of a vault did.
+/// The result of a sync of a vault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VaultReport {
-    /// Files with a note.
+    /// Number of files that have a note.
     pub files: u64,
-    /// New notes.
+    /// Number of new notes.
     pub added: u64,
-    /// Notes with a new version.
+    /// Number of notes that got a new version.
     pub updated: u64,
-    /// Files that have another path, and their notes another name.
+    /// Files that were moved and whose notes got another name.
     pub renamed: Vec<RenamedFile>,
-    /// Notes that were retired because their files were deleted.
+    /// Number of notes that were retired because their files were deleted.
     pub retired: u64,
-    /// Notes that are in use again because their files are back.
+    /// Number of notes that were revived because their files exist again.
     pub revived: u64,
-    /// Notes that were replaced, because their files now have the text of another file.
+    /// Number of notes that were superseded because their files now have the text of another file.
     pub merged: u64,
-    /// New links.
+    /// Number of new edges for links.
     pub links_added: u64,
-    /// Links that no file has any more.
+    /// Number of removed edges whose links no file has any more.
     pub links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
     pub refused: Vec<FileProblem>,
-    /// Properties that were left out because of their value, and keys that are taken.
+    /// Properties that were left out because of their value, and keys that another note already has.
     pub warnings: Vec<FileProblem>,
-    /// Links to names that several notes have.
+    /// Links that are ambiguous because several notes have the name.
     pub ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist yet.
     pub unresolved: Vec<UnresolvedVaultLink>,
     /// Files into which links or replacements were written.
     pub written: Vec<String>,
-    /// Files without text, which have no note.
+    /// Number of files without text, which have no note.
     pub empty: u64,
-    /// Files whose `expires` has passed, which have no note.
+    /// Number of files whose `expires` is in the past, which have no note.
     pub expired: u64,
-    /// Symbolic links out of the folder, which were not followed.
+    /// Number of symbolic links that lead out of the folder, which were not followed.
     pub outside: u64,
-    /// Files that changed while they were read. The next sync reads them.
+    /// Number of files that changed while they were read. The next sync reads them again.
     pub busy: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct UnresolvedVaultLink {
     pub link: String,
 }
 
-/// What is remembered of the last sync.
+/// The summary of the last sync that is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct SyncSummary {
     pub(super) at: Timestamp,

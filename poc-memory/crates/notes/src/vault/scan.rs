@@ -1,7 +1,7 @@
-//! Which files a vault has.
+//! Scans the files of a vault.
 //!
-//! Hidden files and folders, folders of templates and what ignore files name are left out. Symbolic links to folders are
-//! not followed, and links to files only within the vault.
+//! Hidden files and folders, folders of templates, and paths that match ignore files are left out. Symbolic
+//! links to folders are not followed, and links to files are followed only within the vault.
 
 use crate::import::references::NOTE_EXTENSIONS;
 use ignore::{DirEntry, WalkBuilder};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The ignore file of this program, in the form of `.gitignore`.
 const IGNORE_FILE: &str = ".poc-memory-ignore";
 
-/// Names of folders of templates, in lower case, directly in a vault.
+/// Lower-case names of folders of templates, which count only at the top of a vault.
 const TEMPLATES: [&str; 3] = ["templates", "_templates", "template"];
 
 /// Where plugins of Obsidian record their folder of templates: the file, and the field.
@@ -30,7 +30,7 @@ const TEMPLATE_SETTINGS: [(&str, &str); 2] = [
 pub(super) struct FileStat {
     pub(super) size: u64,
     pub(super) modified: i64,
-    /// When the system last changed its entry, which programs cannot set back.
+    /// The inode change time (ctime), which programs cannot set.
     changed: i64,
     inode: u64,
 }
@@ -56,9 +56,9 @@ impl FileStat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FolderState {
-    /// It is there.
+    /// The folder exists.
     Present,
-    /// It is not there: it was deleted or moved, or its disk is not mounted.
+    /// The folder is missing: it was deleted or moved, or its disk is not mounted.
     Missing,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct VaultScan {
     pub(super) files: BTreeMap<String, FileStat>,
     /// The folders that were entered.
     pub(super) folders: Vec<PathBuf>,
-    /// Symbolic links out of the folder or nowhere.
+    /// Number of symbolic links that lead out of the folder or are broken.
     pub(super) outside: u64,
-    /// What could not be read, and why.
+    /// Paths that could not be read, with the errors.
     pub(super) unreadable: Vec<(String, Error)>,
 }
 
@@ -111,7 +111,7 @@ impl VaultScan {
         Ok(scan)
     }
 
-    /// Whether a file that was not found may exist all the same: a folder above it could not be read.
+    /// Whether a file that was not found may still exist, because a folder above it could not be read.
     pub(super) fn is_unknown(&self, path: &str) -> bool {
         let is_above = |folder: &str| {
             folder.is_empty()

@@ -1,4 +1,4 @@
-//! What the last sync of a vault found: which files it need not read again, and what it reported.
+//! The stored result of the last sync of a vault: which files need not be read again, and what was reported.
 //!
 //! The record is a file below the data directory. Without it, the next sync reads every file.
 
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// A file is read again if it changed less than this long before it was read, in nanoseconds: a second change within one
-/// tick of the clock of the file system would leave its times as they are.
+/// A file that changed less than this many nanoseconds before it was read is read again: a second change
+/// within one tick of the file system's clock would not change its times.
 const UNCERTAIN: i64 = 1_000_000_000;
 
-/// What the last sync found.
+/// The stored result of the last sync.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ScanRecord {
     /// The files as they were read.
@@ -36,7 +36,8 @@ impl ScanRecord {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Keeps the files that will be recognised as unchanged, given when the scan began by the clock of the file system.
+    /// Records the files that the next sync can recognise as unchanged. `began` is the start of the scan by
+    /// the clock of the file system.
     pub(super) fn set_files(&mut self, files: impl Iterator<Item = (String, FileStat)>, began: i64) {
         self.files = files.filter(|(_, stat)| stat.last_change().saturating_add(UNCERTAIN) < began).collect();
     }

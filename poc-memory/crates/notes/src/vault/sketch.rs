@@ -1,8 +1,8 @@
-//! A sketch of a text, by which a file that was moved and edited at once is recognised.
+//! A sketch of a text, which serves to recognise a file that was both moved and edited.
 //!
-//! The sketch is the set of the smallest hashes of all pairs of consecutive words. Of two texts, the fraction of common
-//! hashes among the smallest of both estimates the Jaccard similarity of their pairs (A. Broder, "On the resemblance and
-//! containment of documents", 1997). For a short text, it is exact.
+//! The sketch is the set of the smallest hashes of all pairs of consecutive words. Of two texts, the fraction
+//! of common hashes among the smallest of both estimates the Jaccard similarity of their pairs (A. Broder,
+//! "On the resemblance and containment of documents", 1997). For a short text, it is exact.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -19,7 +19,7 @@ pub(super) fn of(text: &str) -> Vec<u32> {
     for pair in pairs {
         let mut hasher = rustc_hash::FxHasher::default();
         pair.hash(&mut hasher);
-        // The upper half of the product is the well mixed one.
+        // The upper half of the product is better mixed (multiplicative hashing with the golden ratio).
         let hash = hasher.finish().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         hashes.insert(u32::try_from(hash).unwrap_or_default());
     }

@@ -1,4 +1,4 @@
-//! What is known about the vaults without reading their files.
+//! The state of the vaults, determined without reading their files.
 
 use super::binding::{self, VaultBinding};
 use super::report::{AmbiguousLink, FileProblem, UnresolvedVaultLink};
@@ -17,19 +17,19 @@ pub struct VaultStatus {
     pub name: String,
     /// The folder.
     pub folder: String,
-    /// Whether the folder is there.
+    /// Whether the folder exists.
     pub state: FolderState,
     /// Whether links and replacements are written into the files.
     pub write_back: bool,
-    /// Files with a note.
+    /// Number of files that have a note.
     pub files: u64,
-    /// Files that are new, changed or gone since the last sync.
+    /// Number of files that are new, changed or deleted since the last sync.
     pub behind: u64,
     /// When it was last synchronised.
     pub synchronised: Option<Timestamp>,
     /// Files that the last sync could not read.
     pub refused: Vec<FileProblem>,
-    /// Links to names that several notes have.
+    /// Links that are ambiguous because several notes have the name.
     pub ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist.
     pub unresolved: Vec<UnresolvedVaultLink>,

@@ -17,16 +17,16 @@ use poc_store::Transaction;
 /// A group of files that is ready to be stored.
 struct ReadyGroup {
     group: FileGroup,
-    /// The files that were read, by path; the first is the one that gives the properties.
+    /// The files that were read, by path; the first one determines the properties.
     read: Vec<(String, ReadFile)>,
-    /// What the file that gave the properties before said.
+    /// The digest of the file that determined the properties at the last sync.
     before: Option<FileDigest>,
     /// `None` if the note was there before the files and stays as it is.
     prepared: Option<PreparedNote>,
 }
 
 impl VaultSync<'_> {
-    /// Stores what is new or has changed, in chunks of one transaction each.
+    /// Stores new and changed texts in chunks, one transaction each.
     pub(super) fn store(&mut self) -> Result<()> {
         let changed: Vec<FileGroup> =
             self.plan.groups.iter().filter(|group| self.is_changed(group)).cloned().collect();
@@ -41,7 +41,7 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// Whether a file of a group says anything that is not recorded.
+    /// Whether a file of a group differs from its record.
     fn is_changed(&self, group: &FileGroup) -> bool {
         let is_recorded = |(place, path): (usize, &String)| {
             let (Some(record), Some(digest)) = (self.records.get(path), self.files.get(path)) else {
@@ -127,7 +127,8 @@ impl VaultSync<'_> {
         self.report.refused.push(FileProblem { file, error });
     }
 
-    /// Reads the files of a group that have changed, and the first. `None` if one is not as it was when the sync began.
+    /// Reads the first file of a group and those that have changed. `None` if one of them has changed since
+    /// the sync began.
     #[allow(clippy::type_complexity, reason = "the two parts of a `ReadyGroup`")]
     fn read_group(&self, group: &FileGroup) -> Option<(Vec<(String, ReadFile)>, Option<FileDigest>)> {
         let provenance = self.vault.provenance();
@@ -153,7 +154,7 @@ impl VaultSync<'_> {
     fn draft(&self, path: &str, file: &ReadFile, known: Option<&Node>, before: Option<&FileDigest>) -> Draft {
         let mut draft = file.note.draft.clone();
         match known {
-            // Changes by others stay while the content of the file is the same.
+            // Changes by others are kept as long as the content of the file is the same.
             Some(node) if before.is_some_and(|before| before.content == file.digest.content) => {
                 draft = Draft { title: None, body: None, keywords: None, ..draft };
                 draft.key = Some(node.key.clone());
@@ -162,7 +163,7 @@ impl VaultSync<'_> {
             Some(node) => {
                 draft.key = Some(node.key.clone());
                 draft.update = true;
-                // Keywords of agents and people stay.
+                // Keywords that agents and people added are kept.
                 let given = before.map(|before| before.given.keywords.as_slice()).unwrap_or_default();
                 let added = node.keywords.iter().filter(|word| !given.contains(word)).cloned();
                 draft.keywords.get_or_insert_default().extend(added);
@@ -305,7 +306,7 @@ impl VaultSync<'_> {
             lost.iter().for_each(|path| drop(self.records.remove(path)));
             match merged.value {
                 Ok(()) => self.report.merged += 1,
-                // It is not in use any more.
+                // One of the notes is no longer live.
                 Err(error) => {
                     tracing::debug!("a note of `{}` was not replaced: {}", vault.name, error.line())
                 }
@@ -315,7 +316,7 @@ impl VaultSync<'_> {
     }
 }
 
-/// What storing a group did.
+/// The result of storing a group.
 #[derive(Default)]
 struct StoredGroup {
     is_new: bool,
@@ -347,7 +348,7 @@ fn merge(
     tx.put_node(&node)
 }
 
-/// Resets properties that the file gave before and gives no longer, unless somebody else changed them since. Returns
+/// Resets properties that were removed from the file, unless somebody else has changed them since. Returns
 /// whether any was reset.
 fn reset(
     tx: &mut Transaction<'_>,

@@ -20,14 +20,15 @@ use std::path::Path;
 /// Syncs run one at a time: two of one vault would store the same files.
 static RUNNING: Mutex<()> = Mutex::new(());
 
-/// An empty file is a deleted note once it was not changed for this long, in nanoseconds. Until then, an editor may be
-/// about to write it.
+/// An empty file counts as a deleted note once it has not changed for this many nanoseconds. Until then, an
+/// editor may be about to write it.
 const EMPTY_GRACE: i64 = 10_000_000_000;
 
 /// How to synchronise.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SyncOptions {
-    /// Whether the notes of a folder without files are retired. Otherwise they stay: the disk may not be mounted.
+    /// Whether the notes of a folder without files are retired. Otherwise they are kept, because the disk may
+    /// not be mounted.
     pub allow_empty: bool,
 }
 
@@ -38,16 +39,16 @@ pub(super) struct VaultSync<'a> {
     pub(super) began: Timestamp,
     /// The records of the files.
     pub(super) records: VaultFiles,
-    /// The same before this sync.
+    /// The records of the files before this sync.
     pub(super) start: VaultFiles,
     /// The files that exist.
     pub(super) files: Digests,
     pub(super) plan: SyncPlan,
-    /// The name that each file is to give, by path.
+    /// The name that each note should get from its file, by path.
     pub(super) desired_names: BTreeMap<String, String>,
-    /// The names that files gave in this sync, by path.
+    /// The names that notes got in this sync, by path.
     pub(super) names: HashMap<String, String>,
-    /// What the files that give the properties of notes said before.
+    /// The former digests of the files that determine the properties of notes, by note.
     pub(super) before: HashMap<NodeId, FileDigest>,
     /// The notes of all vaults before this sync.
     pub(super) others: HashSet<NodeId>,
@@ -58,9 +59,9 @@ pub(super) struct VaultSync<'a> {
 /// Synchronises the memory with a bound folder. Calls `progress` with the number of stored notes and the total.
 ///
 /// # Errors
-/// `unavailable` if the folder is not there, `conflict` if it is empty and was not before: then nothing is changed. Errors
-/// of single files are in the report. `unavailable` also when the sync is cancelled: it stops between two transactions or
-/// files, and the next sync does the rest.
+/// `unavailable` if the folder is missing, `conflict` if it is empty and was not before; nothing is changed
+/// then. Errors of single files are in the report. Also `unavailable` when the sync is cancelled: it stops
+/// between two transactions or files, and the next sync does the rest.
 pub fn sync(
     memory: &Memory,
     vault: &VaultBinding,
@@ -68,7 +69,7 @@ pub fn sync(
     progress: &dyn Fn(u64, u64),
 ) -> Result<VaultReport> {
     let _running = RUNNING.lock();
-    // It may have been removed while this sync waited.
+    // The vault may have been removed while this sync waited.
     let vault = binding::named(memory, &vault.name)?;
     let mut record = ScanRecord::of(memory, &vault);
     let began = file_time(memory)?;
@@ -147,7 +148,7 @@ struct FilesRead {
     stats: Vec<(String, FileStat)>,
 }
 
-/// Reads the files that have changed. A file that cannot be read counts as it was read last.
+/// Reads the files that have changed. For a file that cannot be read, the last record is used.
 fn read_files(
     memory: &Memory,
     vault: &VaultBinding,
@@ -160,7 +161,7 @@ fn read_files(
     for (path, stat) in &scan.files {
         cancellation::check()?;
         let record = records.get(path).filter(|record| record.gone.is_none());
-        // The record of a file that was not stored completely has no bytes.
+        // An all-zero hash marks a file whose note was not stored completely.
         let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
         if let Some(record) = record
             && is_complete
@@ -212,7 +213,7 @@ fn read_files(
             }
         }
     }
-    // What is in a folder that could not be read stays.
+    // Files in a folder that could not be read count as unchanged.
     let unknown = records.iter().filter(|(path, record)| {
         record.gone.is_none() && !scan.files.contains_key(*path) && scan.is_unknown(path)
     });
@@ -251,7 +252,7 @@ fn has_changed(records: &VaultFiles, files: &Digests) -> bool {
 }
 
 impl VaultSync<'_> {
-    /// Brings the notes in step with the files.
+    /// Changes the notes so that they match the files.
     fn apply(&mut self) -> Result<()> {
         let memory = self.memory;
         let vaults = binding::bindings(memory)?;
@@ -279,7 +280,7 @@ impl VaultSync<'_> {
     /// Takes over notes that an earlier import of the folder made.
     fn adopt(&mut self) -> Result<()> {
         let cause = self.cause("vault sync");
-        // Nothing is written: a transaction reads notes and frames as one state.
+        // Writes nothing; the transaction only ensures that notes and frames are read in one state.
         let adopted = self.memory.store.transact(cause, |tx| {
             let mut groups = self.plan.groups.clone();
             let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
@@ -302,7 +303,7 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// The note that stands for a recorded note now: itself, or the note in use that replaced it.
+    /// The note that now stands for a recorded note: itself, or the live note that replaced it.
     pub(super) fn current(&self, node: NodeId) -> NodeId {
         in_use(self.memory, node, false).unwrap_or(node)
     }
@@ -326,12 +327,12 @@ impl VaultSync<'_> {
     }
 }
 
-/// The note that a recorded note leads to: itself if it is in use, else the note in use that replaced it. With
-/// `revivable` also a note that has expired. `None` if there is none.
+/// The note that a recorded note leads to: itself if it is live, else the live note that replaced it. With
+/// `revivable`, an expired note counts, too. `None` if there is none.
 fn in_use(memory: &Memory, node: NodeId, revivable: bool) -> Option<NodeId> {
     let view = memory.store.view();
     let mut at = node;
-    // A chain of replacements is short; a circle is not possible, but would end here.
+    // Chains of replacements are short. The bound also ends a cycle, which should not occur.
     for _ in 0..64 {
         let ix = view.find(at)?;
         if view.is_live(ix) {

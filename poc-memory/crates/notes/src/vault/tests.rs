@@ -1,4 +1,4 @@
-//! Vaults: what a sync does with single changes, and a law about random ones.
+//! Tests of vaults: syncs of single changes, and a property of random ones.
 
 mod law;
 
@@ -180,7 +180,7 @@ fn a_deleted_file_retires_its_note_and_no_other() {
     assert_eq!((back.id, back.state.is_live(), back.expires), (id, true, None));
     assert_eq!(world.links("split"), ["journal"]);
 
-    // What is undone stays undone.
+    // An undone change is not made again by the next sync.
     world.delete("journal.md");
     world.sync();
     let changes = world.memory.store.history(id).unwrap();
@@ -291,12 +291,12 @@ fn links_of_every_kind_are_edges() {
         ("2026-11-20T00:00:00.000Z".into(), "episodic".into())
     );
 
-    // A link to a file that is not there yet is made when it comes.
+    // A link to a missing file becomes an edge when the file is created.
     world.put("x/later.md", "Now.\n");
     assert_eq!(world.sync().unresolved, []);
     assert_eq!(world.links("home"), ["db/the log", "db/tree", "x/later"]);
 
-    // A name of two files says so, unless one lies beside the link.
+    // A name of two files is reported as ambiguous, unless one of them is in the same folder as the link.
     world.put("y/later.md", "Also now.\n");
     world.put("y/near.md", "My [[later]].\n");
     let report = world.sync();
@@ -357,7 +357,7 @@ fn a_bad_file_is_named_and_keeps_its_note() {
     assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0]);
     assert_eq!(world.note("a").title, "x");
 
-    // Emptied: for a moment by an editor, or for good.
+    // An empty file may be a temporary state of an editor or a deletion.
     world.put("b.md", "");
     assert_eq!(counts(&world.sync()), [0; 6]);
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
@@ -388,7 +388,7 @@ fn a_folder_is_bound_once() {
     let names: Vec<String> = bindings(&world.memory).unwrap().into_iter().map(|vault| vault.name).collect();
     assert_eq!(names, ["notes", "vault"]);
 
-    // A second vault with the same names of files makes notes of its own.
+    // A second vault with the same file names creates its own notes.
     put(&bound, "a.md", "Another first.\n");
     world.sync();
     let report = sync(&world.memory, &other, &SyncOptions::default(), &|_, _| {}).unwrap();
@@ -415,7 +415,7 @@ fn an_imported_folder_is_taken_over() {
     assert_eq!((world.note("a").id, world.note("sub/b").id), ids);
     world.put("a.md", "The first without.\n");
     assert_eq!(world.sync().links_removed, 1);
-    // Notes that were no files stay as they are.
+    // Notes that do not come from files are not changed.
     world.memory.note("mine", "My own words.");
     world.put("words.md", "My own words.\n");
     world.sync();
@@ -464,7 +464,7 @@ fn what_others_add_to_a_note_stays() {
         ("two agent-word".into(), None, "semantic")
     );
 
-    // A key that somebody else gave stays the key.
+    // A key that somebody else set is kept.
     let rename = |tx: &mut poc_store::Transaction<'_>| crate::rename::apply(tx, note.id, Some("better"), &[]);
     world.memory.store.transact(world.memory.cause("manual", "rename"), rename).unwrap();
     world.mv("a.md", "moved.md");
@@ -560,7 +560,7 @@ fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
     let edge = world.memory.store.edge(before.0.id, EdgeKind::Link, world.note("soup").id).unwrap().unwrap();
     assert_eq!(edge.provenance, "agent:linker");
 
-    // A moved target is named anew; a removed link goes.
+    // The link to a moved target gets its new name; a removed link is deleted.
     world.mv("soup.md", "kitchen/lentils.md");
     world.sync();
     assert_eq!(written_lines(&world, "journal.md"), ["memory-links: [\"[[kitchen/lentils]]\"]"]);
@@ -575,7 +575,7 @@ fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
     world.sync();
     assert_eq!(fs::read_to_string(world.folder.join("db/split.md")).unwrap(), split);
 
-    // What a person removes from the property is not written again, and stays in the memory.
+    // A link that a person removes from the property is not written again, but stays in the memory.
     let text = fs::read_to_string(world.folder.join("journal.md")).unwrap();
     world.put("journal.md", &text.replace("memory-links: [\"[[kitchen/lentils]]\"]\n", ""));
     world.sync();
@@ -601,7 +601,7 @@ fn a_replacement_is_written_into_the_file_and_the_text_stays() {
     world.sync();
     let note = world.note("better");
     assert_eq!((note.body.as_str(), note.author.as_deref()), ("A better text.", Some("Ann")));
-    // A new text of the file is the newest.
+    // A new text of the file becomes the text of the replacing note.
     world.put("a.md", "The newest text.\n");
     world.sync();
     assert_eq!(world.note("better").body, "The newest text.");

@@ -5,7 +5,8 @@ use super::scan_record;
 use crate::Memory;
 use poc_graph::error::Result;
 
-/// Unbinds a folder, and returns how many of its files have a note. The notes stay as imported notes.
+/// Unbinds a folder, and returns the number of its files that have a note. The notes remain as imported
+/// notes.
 pub fn remove(memory: &Memory, vault: &VaultBinding) -> Result<u64> {
     let files = binding::files(&memory.store, vault)?;
     memory.store.transact(memory.cause("manual", "vault remove"), |tx| {

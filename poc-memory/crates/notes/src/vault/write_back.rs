@@ -24,7 +24,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 impl VaultSync<'_> {
-    /// Writes what the files lack. `edges` are those that the files make themselves.
+    /// Writes the missing links and replacements into the files. `edges` are those that the files' own links
+    /// require.
     pub(super) fn write_back(&mut self, edges: &WantedEdges) -> Result<()> {
         let view = self.memory.store.view();
         let paths: HashMap<NodeId, String> = self
@@ -115,7 +116,8 @@ impl VaultSync<'_> {
         let (vault, node) = (self.vault.clone(), self.current(record.node));
         self.memory.store.transact(self.cause("vault write-back"), |tx| {
             put_file(tx, &vault, path, Some(&record))?;
-            // The note takes nothing from the rewritten file, so the frame keeps what an import set before.
+            // The rewritten file does not change the note, so the frame keeps the properties of the last
+            // import.
             let before = MarkdownFrame::all(tx, node)?.into_iter().find(|frame| frame.path == path);
             if let (Some(frame), Some(node)) = (&frame, tx.node(node)?) {
                 let imported = before.map_or_else(|| Properties::of(&node), |before| before.imported);
@@ -127,7 +129,7 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// Replaces a file. `None` if it is not as the sync read it.
+    /// Replaces a file; `None` if it has changed since the sync read it.
     fn write_file(
         &self,
         path: &str,
@@ -183,7 +185,7 @@ impl VaultSync<'_> {
     }
 }
 
-/// The folder with the copies of a vault's files as they were before they were written last.
+/// The folder with copies of the vault's files from before the last write-back.
 fn backup_folder(vaults: &Path, name: &str) -> PathBuf {
     vaults.join("before-write-back").join(name)
 }

@@ -1,6 +1,6 @@
 //! The properties that write-back adds to the front matter of a file.
 //!
-//! They are lines of their own: without them, the file is what the person wrote, byte for byte.
+//! They are on their own lines, so removing them restores the person's file byte for byte.
 
 use crate::front_matter::{self, BOM};
 use serde::{Deserialize, Serialize};
@@ -13,12 +13,12 @@ pub(super) const REPLACED_BY: &str = "memory-replaced-by";
 /// Marks front matter that was not there before.
 const MARK: &str = "# Added by poc-memory";
 
-/// What is written into a file.
+/// The properties that write-back adds to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WrittenProperties {
-    /// Names of notes, without brackets.
+    /// Names of the linked notes, without brackets.
     pub(super) links: Vec<String>,
-    /// The name of a note.
+    /// The name of the note that replaced the note of the file.
     pub(super) replaced_by: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl WrittenProperties {
     }
 }
 
-/// The file with these properties in place of those that were written before.
+/// The text of the file with these properties instead of those that were written before.
 pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
     let own = remove(file);
     let lines = properties.lines();
@@ -62,7 +62,7 @@ pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
     }
 }
 
-/// The file as the person wrote it.
+/// The text of the file as the person wrote it.
 pub(super) fn remove(file: &str) -> String {
     let Some(range) = front_matter::front_range(file) else { return file.to_owned() };
     let front = file.get(range.clone()).unwrap_or_default();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a person wrote is never changed, however often properties are written.
+        /// Writing properties, however often, never changes what a person wrote.
         #[test]
         fn a_file_without_the_properties_is_what_the_person_wrote(
             front in proptest::option::of("([a-z]{1,5}:( [a-z\\[\\], é#]{0,9})?\n|  - [a-z]{1,4}\n){0,4}"),

@@ -1,5 +1,5 @@
-//! English words that say nothing about the subject of a note: what people say in any conversation, opinions, times
-//! relative to the speaker, and words for notes themselves. A key made of them could belong to any note.
+//! English words that do not describe the subject of a note: common words of conversations, opinions,
+//! relative times, and words for notes themselves. A key made of them could belong to any note.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -27,7 +27,7 @@ whole wish without wonder wonderful word words worth wow write wrote yay yeah ye
 
 static FILLER: LazyLock<HashSet<&str>> = LazyLock::new(|| WORDS.split_ascii_whitespace().collect());
 
-/// Whether a word in lower case says nothing about a subject.
+/// Whether a lower-case word does not describe a subject.
 pub(super) fn is_filler(word: &str) -> bool {
     let word: String = word.chars().filter(|c| !matches!(c, '\'' | '’')).collect();
     FILLER.contains(word.as_str())

@@ -1,5 +1,6 @@
-//! What a note says apart from boilerplate: sentences and form fields that other notes repeat, and labels such as
-//! `Attendees:` and `Ann:`. What two notes have in common only there is no reason to relate them.
+//! Separates the content of a note from boilerplate: sentences and form fields that other notes repeat, and
+//! labels such as `Attendees:` and `Ann:`. Words that two notes share only in boilerplate are no reason to
+//! relate them.
 
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -48,7 +49,7 @@ pub(super) fn distinct<'a>(own: Vec<Segment<'a>>, others: &[&[Segment<'_>]]) -> 
     own.into_iter().filter(is_own).collect()
 }
 
-/// A label of up to three words without digits, and what follows it.
+/// Splits a sentence into a label of up to three words without digits, and the text after it.
 fn labelled(sentence: &str) -> Option<(&str, &str)> {
     let (label, text) = sentence.split_once(':')?;
     let label = label.trim_matches(|c: char| !c.is_alphanumeric());

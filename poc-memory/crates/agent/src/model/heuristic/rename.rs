@@ -15,21 +15,21 @@ use poc_rank::lookalike::is_identifier;
 use poc_search::query::{is_generated, is_id};
 use std::collections::BTreeSet;
 
-/// Keys with at least this many characters count as generated, as in the filter `generated-key`.
+/// Minimum number of characters of a key that counts as generated, as in the filter `generated-key`.
 const LONG: usize = 60;
 /// Minimum characters of the last part of a long key: a key that is long because of its folders cannot be shortened.
 const LONG_NAME: usize = 40;
 /// Minimum number of words of a new key.
 const MIN_WORDS: usize = 3;
-/// Minimum number of words beside a date, a number or other words that stay.
+/// Minimum number of new words when a date, a number or other words of the key are kept.
 const MIN_MORE_WORDS: usize = 2;
 /// Maximum number of words of a new key. Of several numbers, only the first counts.
 const MAX_WORDS: usize = 5;
-/// A note with more numbers in its title has no short name.
+/// Maximum number of numbers in the title; a note with more has no short name.
 const MAX_NUMBERS: usize = 3;
-/// A word in at least this share of the notes does not tell them apart.
+/// A word in at least this share of the notes is too common to distinguish them.
 const COMMON_SHARE: f64 = 0.2;
-/// A word in fewer notes is not common, however small the memory is.
+/// Minimum number of notes with a common word, so that no word is common in a small memory.
 const COMMON_NOTES: usize = 8;
 
 /// A note and its new key.
@@ -159,7 +159,7 @@ pub(super) fn front(key: &str) -> Option<String> {
         if parts(after).any(|part| !is_id(part) && is_word(part)) {
             return None;
         }
-        // `note-` says nothing, `recipe-` does.
+        // A prefix such as `recipe-` describes the note and is kept; `note-` does not.
         if !before.is_empty() && !is_generated(before.trim_end_matches(is_separator), LONG) {
             kept += before.len();
         }

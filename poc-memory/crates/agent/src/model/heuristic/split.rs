@@ -6,7 +6,7 @@ use poc_graph::time::calendar_names::is_day_or_month;
 use poc_graph::{ChunkRef, NodeType};
 use std::collections::BTreeSet;
 
-/// First words of headings whose sections have to be read in order.
+/// First words of headings whose sections must be read in order, such as steps.
 const IN_ORDER: [&str; 14] = [
     "day", "week", "month", "year", "part", "chapter", "step", "scene", "session", "phase", "act", "round",
     "stage", "then",
@@ -74,7 +74,7 @@ pub(super) fn split(body: &str, (min, max): (usize, usize)) -> Option<(String, V
             Some((depth, heading)) if depth == level => {
                 sections.push(Section { heading, line, lines: Vec::new() });
             }
-            // A higher heading between the sections: they do not divide the whole text.
+            // A higher heading between the sections means that the sections do not divide the whole text.
             Some((depth, _)) if depth < level && !sections.is_empty() => return None,
             _ => sections.last_mut().map_or(&mut front, |section| &mut section.lines).push(line),
         }

@@ -104,7 +104,7 @@ fn a_note_contained_in_a_longer_one_is_superseded() {
         scene.supersedes(),
         ["`n2` contains all its sentences and more, with the same numbers and names (cosine 0.97) | N1 | N2"]
     );
-    // The same reply does not link these nodes.
+    // A reply that supersedes one of the nodes does not link them.
     assert_eq!(scene.answer(&ALL)["link-add"], json!([]));
 }
 
@@ -194,7 +194,8 @@ fn everything_in_front_of_the_generated_part_of_a_key_stays() {
     let long = "the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
     check(long, Some(""));
     check(&format!("notes/{long}"), Some("notes/"));
-    // Words behind an id, chosen keys, dates alone, and keys that are long because of their folders.
+    // These keys stay: keys with words behind an id, chosen keys, plain dates, and keys that are long because
+    // of their folders.
     for key in
         ["b0ab338c-retry-policy", "journal-replay", "people/lin", "journal/2026-03-14", "2026-11-07", ""]
     {

@@ -1,4 +1,4 @@
-//! Proposes overviews: notes that quote what several episodes have in common.
+//! Proposes overviews: notes that quote the common content of several episodes.
 
 use super::Nodes;
 use super::own_text::{Segment, distinct, segments};
@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum number of words in a title.
 const WORDS_NAMED: usize = 3;
-/// Replaces the sentences that do not fit.
+/// Stands for the sentences that do not fit.
 const REST: &str = "\n- …";
 /// Maximum characters of a quoted sentence.
 const QUOTED: usize = 300;
@@ -96,8 +96,9 @@ fn sentence_terms<'r>(
     distinct(own, others).into_iter().map(of).collect()
 }
 
-/// Sets of episodes that share two rare words, each with all the words its episodes share. In each episode both words
-/// are in one sentence, and one of them is a name: three sessions about different things may have two words in common.
+/// Sets of episodes that share two rare words, each with all the words its episodes share. In each episode
+/// both words must be in one sentence, and one of them must be a name, because sessions about different
+/// subjects may share two words by chance.
 fn candidates<'a>(
     settings: &poc_config::HeuristicConfig,
     cosines: &poc_config::CosinesConfig,

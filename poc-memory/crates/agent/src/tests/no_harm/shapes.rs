@@ -24,7 +24,7 @@ impl Picker {
     }
 }
 
-/// Turns of two people about things that come up again, each time with another detail.
+/// Turns of two people about recurring subjects, each time with another detail.
 fn conversation() -> Generated {
     const THINGS: [&str; 24] = [
         "bicycle",
@@ -136,7 +136,7 @@ fn two_steps() -> Generated {
     (notes, questions)
 }
 
-/// What customers ask, each intent in several words.
+/// Questions of customers, each intent in several wordings.
 fn paraphrases() -> Generated {
     const INTENTS: [[[&str; 4]; 2]; 8] = [
         [

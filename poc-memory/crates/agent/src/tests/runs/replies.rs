@@ -120,7 +120,7 @@ fn new_notes_are_trusted_no_more_than_the_notes_read() {
     let edges = world.memory.store.edges(node.id).unwrap();
     assert_eq!(edges.iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom).count(), 2);
 
-    // Nor more than the notes the template reads.
+    // A new note is not trusted more than the notes that the template reads either.
     let mut definition = agent("\"insert\"", "");
     definition.prompt.text.push_str("{{ node(key=\"from-outside\") }}");
     let only = RunOptions { target: Some("btree-merge".into()), ..RunOptions::default() };

@@ -1,4 +1,4 @@
-//! Backups in one file, also from a stranger.
+//! Tests of backups in one file, including files from an untrusted source.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn an_archive_with_changes_that_the_memory_lacks_is_not_replaced() {
         assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
     };
     check(back_up(&earlier));
-    // Nor by one that went on with other changes.
+    // An archive of a copy with other changes is not replaced either.
     for number in 100..120 {
         earlier
             .transact(Cause::new(Timestamp(1), "manual", "test"), |tx| tx.put_node(&node(number)))
@@ -129,7 +129,7 @@ fn a_link_to_an_archive_stays_a_link() {
     assert_eq!(names(&disk), ["real.tar"]);
 }
 
-/// An archive with the files of the real one, and one more that is made by hand.
+/// An archive with the files of a real one and one hand-made file.
 fn with_one_more(real: &Path, name: &[u8], kind: tar::EntryType) -> Vec<u8> {
     let mut bytes = fs::read(real).unwrap();
     // The end of an archive is two blocks of zeros.
@@ -209,7 +209,7 @@ fn an_interrupted_archive_leaves_the_earlier_one() {
         assert_eq!(names(profile.home.path()), ["home", "memory.tar"]);
     }
     assert_eq!(profile.check_archive()[0].problems, [""; 0]);
-    // What a killed process leaves behind is deleted by the next backup.
+    // The next backup deletes the leftovers of a killed process.
     profile.put(40..50);
     let partial = profile.home.path().join(".memory.tar.backup-partial");
     fs::create_dir_all(partial.join("generations/partial-x")).unwrap();

@@ -41,7 +41,7 @@ fn write(folder: &Path, files: &BTreeMap<String, String>) {
     }
 }
 
-/// A line of front matter, also of properties and types that are unknown, or with values that no note can have.
+/// A line of front matter, including unknown properties and types, and values that no note can have.
 fn property() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("tags: [Tea, '#milk']".to_owned()),
@@ -183,7 +183,7 @@ fn changes_are_written_into_the_front_matter() {
     With lemon.
 
     ");
-    // What was exported is what an import reads.
+    // An import of the export gives the same notes.
     let copy = TestMemory::new();
     let report = take(&copy, &out);
     assert_eq!((report.inserted, report.failed.len()), (4, 0));

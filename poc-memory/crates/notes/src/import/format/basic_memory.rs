@@ -63,10 +63,10 @@ pub(super) fn read_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) 
                     link.reason = relation.reason;
                 }
             }
-            // Relations lead to titles and to file names.
+            // Relations name their targets by title or by file name.
             foreign.names.extend(foreign.draft.title.clone());
             foreign.names.extend(file.key());
-            // Its types, such as `note`, say nothing here.
+            // Types of basic-memory, such as `note`, are not types of this memory.
             if foreign.draft.node_type.as_deref().is_some_and(|name| import.known_type(name).is_err()) {
                 foreign.draft.node_type = import.options.node_type.clone();
             }

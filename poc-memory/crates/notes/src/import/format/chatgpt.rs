@@ -67,7 +67,7 @@ fn read(value: &Value, skipped: &mut SkippedCounts) -> Result<(Conversation, Vec
         answerer: "ChatGPT".into(),
         ..Conversation::default()
     };
-    // Without `current_node`, the last node is the end.
+    // Without `current_node`, the conversation ends at the last node.
     let last = || mapping.keys().next_back().map(String::as_str);
     let mut path: Vec<&Value> = Vec::new();
     let mut seen = FxHashSet::default();
@@ -84,7 +84,7 @@ fn read(value: &Value, skipped: &mut SkippedCounts) -> Result<(Conversation, Vec
     Ok((conversation, path.into_iter().filter_map(|node| parse_message(node, skipped)).collect()))
 }
 
-/// What a node of the tree says; `None` if it says nothing to the person.
+/// The message of a node of the tree; `None` if it has no text for the person.
 fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<IdentifiedMessage> {
     let message = node.get("message").filter(|message| !message.is_null())?;
     let content = message.get("content")?;

@@ -1,10 +1,10 @@
 //! Transcripts of Claude Code: `~/.claude/projects/FOLDER/SESSION.jsonl`, and
 //! `SESSION/subagents/agent-ID.jsonl` for subagents.
 //!
-//! Each line is a JSON object; those of the conversation form a tree by `parentUuid`. A turn begins with what a person
-//! typed, and all lines below it belong to it until the next prompt. The turns on the way from the last line to the
-//! root are the conversation, the others were abandoned. After a compaction, the tree begins anew, and
-//! `logicalParentUuid` says where it continues.
+//! Each line is a JSON object; those of the conversation form a tree by `parentUuid`. A turn begins with a
+//! prompt that a person typed and includes all lines below it until the next prompt. The turns on the path
+//! from the last line to the root form the conversation; the others were abandoned. After a compaction, the
+//! tree begins anew, and `logicalParentUuid` says where it continues.
 
 use crate::import::conversation::{Conversation, Message, Turn};
 use crate::import::skipped::SkippedCounts;
@@ -70,7 +70,7 @@ struct Line<'a> {
 /// The line before a line.
 #[derive(Default)]
 enum Parent {
-    /// The line does not say.
+    /// The line has no parent field.
     #[default]
     Unknown,
     /// It is a root.
@@ -116,7 +116,8 @@ pub(in crate::import) struct Lines {
 }
 
 impl Lines {
-    /// `conversation` is what is known about the session. `continues` means that these are not its first lines.
+    /// `conversation` has what is known about the session so far. `continues` means that the lines are not
+    /// the first ones of the transcript.
     pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> Lines {
         Lines {
             continues,
@@ -167,7 +168,7 @@ impl Lines {
     }
 
     fn begin(&mut self, place: LinePosition, line: &Line<'_>, needs_answer: bool) -> usize {
-        // A prompt without a line before it begins the conversation again.
+        // A prompt without a parent starts the conversation anew.
         let is_root = matches!(line.parent_uuid, Parent::None) && line.logical_parent_uuid.is_none();
         let parent = self.parent(line).filter(|_| !is_root);
         let refers_back = match &line.parent_uuid {
@@ -282,7 +283,7 @@ impl TranscriptLines for Lines {
     fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()> {
         let Kind { kind } = transcript::parse(line)?;
         let line: Line<'_> = match transcript::parse(line) {
-            // Lines of other kinds are the program's own business and change from release to release.
+            // Lines of other kinds are internal to the program and change from release to release.
             Err(_) if !matches!(kind, "user" | "assistant") => return Ok(()),
             line => line?,
         };
@@ -316,7 +317,7 @@ impl TranscriptLines for Lines {
         let mut is_active = vec![false; turns.len()];
         let mut next = leaf;
         while let Some(at) = next {
-            // A turn precedes those that follow it, so this ends.
+            // The loop ends, because the parent of a turn always precedes it.
             match is_active.get_mut(at) {
                 Some(active) if !*active => *active = true,
                 _ => break,
@@ -346,7 +347,7 @@ impl TranscriptLines for Lines {
     }
 }
 
-/// What a person typed as a command, for example `/review the parser`; `None` if the text is not a command.
+/// The command that a person typed, for example `/review the parser`; `None` if the text is not a command.
 fn command(text: &str) -> Option<String> {
     if !text.starts_with("<command-name>") && !text.starts_with("<command-message>") {
         return None;

@@ -1,6 +1,6 @@
 //! Rollouts of Codex: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-TIME-THREAD.jsonl`.
 //!
-//! Each line is `{timestamp, type, payload}`. The conversation are the payloads of `response_item` lines; the
+//! Each line is `{timestamp, type, payload}`. The payloads of `response_item` lines form the conversation;
 //! `event_msg` lines repeat them. All prompts with the same `turn_id` belong to one turn.
 
 use super::claude_code::text_bytes;
@@ -45,7 +45,8 @@ pub(in crate::import) struct Lines {
 }
 
 impl Lines {
-    /// `conversation` is what is known about the session. `continues` means that these are not its first lines.
+    /// `conversation` has what is known about the session so far. `continues` means that the lines are not
+    /// the first ones of the transcript.
     pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> Lines {
         Lines {
             continues,
@@ -148,7 +149,7 @@ impl Lines {
         }
     }
 
-    /// The person went back: the last turns are abandoned.
+    /// Drops the last `count` turns, which the person abandoned by going back.
     fn roll_back(&mut self, count: u64) {
         for _ in 0..count {
             match self.turns.pop() {
@@ -159,7 +160,7 @@ impl Lines {
                 None => self.needs_all |= self.continues,
             }
         }
-        // The position of a transcript is that of its last turn, which must be known.
+        // The position of a transcript is the start of its last turn, so that turn must be known.
         self.needs_all |= self.continues && self.turns.is_empty() && count > 0;
     }
 }

@@ -34,7 +34,7 @@ impl Format for Csv {
         let sample = file.sample()?;
         let header = sample.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let count = |delimiter: &u8| header.iter().filter(|byte| *byte == delimiter).count();
-        // Of two that are equally frequent, the last counts.
+        // `max_by_key` returns the last of several maxima, so a comma wins a tie.
         let delimiter = [b'\t', b';', b','].into_iter().max_by_key(count).unwrap_or(b',');
         let mut rows =
             csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file.open()?);
@@ -46,7 +46,7 @@ impl Format for Csv {
         }
         let columns: Vec<Option<&str>> = names.iter().map(|name| foreign::field_of(name)).collect();
         let has_text = columns.iter().flatten().any(|field| matches!(*field, "title" | "body"));
-        // The last row would contain everything after a quote that is not closed, and hide the rows in it.
+        // An unclosed quote would make the rest of the file one cell and hide the rows in it.
         if let Some(line) = unclosed_quote(file, delimiter)? {
             let error = Error::invalid("a quote in this row is not closed")
                 .hint("close it, or write a quote inside of a cell twice; nothing of the table was imported");
@@ -75,13 +75,13 @@ impl Format for Csv {
 
 /// The line, from 1, of the quote that opens a cell which is never closed, if there is one.
 fn unclosed_quote(file: &SourceFile<'_>, delimiter: u8) -> Result<Option<u64>> {
-    /// Where in a cell a byte is.
+    /// The position of a byte within a cell.
     #[derive(PartialEq)]
     enum Place {
         Start,
         Unquoted,
         Quoted,
-        /// After a quote in a quoted cell: its end, or the first of two quotes that mean one.
+        /// After a quote in a quoted cell: either the end of the cell or the first half of an escaped quote.
         AfterQuote,
     }
     let mut place = Place::Start;
@@ -138,7 +138,7 @@ fn note(
     Ok(ParsedNote::Foreign(Box::new(note)))
 }
 
-/// A cell as the value of a field. Numbers in a table are texts.
+/// A cell as the JSON value of a field. CSV has no types, so numbers are parsed from text.
 fn value(field: &str, cell: &str) -> Value {
     match field {
         "weight" | "emotion" => cell.parse::<f64>().map_or_else(|_| cell.into(), Value::from),

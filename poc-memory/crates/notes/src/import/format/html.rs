@@ -49,7 +49,7 @@ fn title(page: &str) -> Option<String> {
     let start = lower.find("<title")?;
     let start = start + lower.get(start..)?.find('>')? + 1;
     let end = start + lower.get(start..)?.find("</title>")?;
-    // Entities are those of the text.
+    // The converter also decodes the entities in a title.
     let title = htmd::convert(page.get(start..end)?).ok()?;
     Some(title.trim().to_owned()).filter(|title| !title.is_empty())
 }

@@ -9,11 +9,11 @@ use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde_json::Value;
 use std::io::BufRead as _;
 
-/// What to do with a value and its place.
+/// The callback for a value and its location.
 type Each<'f, 'i> = dyn FnMut(&mut Import<'i>, SourceLocation, Value) -> Result<()> + 'f;
 
-/// Calls `each` with the elements of an array, the lines of JSON Lines, or the only value. `kind` says what they are,
-/// for their places. Only one value at a time is in memory.
+/// Calls `each` with the elements of an array, the lines of JSON Lines, or the only value. `kind` names the
+/// kind of value in locations. Only one value at a time is in memory.
 pub(super) fn each_value<'i>(
     file: &SourceFile<'_>,
     kind: &'static str,

@@ -30,7 +30,7 @@ impl Format for JsonLines {
     fn recognises(&self, sample: &Sample) -> bool {
         match sample.extension.as_str() {
             "jsonl" | "ndjson" => true,
-            // Any program writes files that end in `.json`: those of notes have lines or a list of them.
+            // Many programs write `.json` files; those with notes are JSON Lines or an array of objects.
             "json" => match sample.first() {
                 Some('[') => sample.text().is_some_and(|text| {
                     let names = json::names(text);
@@ -61,7 +61,7 @@ impl Format for JsonLines {
         loop {
             number += 1;
             let mut line = Vec::new();
-            // A device that fails once would fail at every line.
+            // A read error ends the import of the file, because it would recur at every line.
             let unreadable = |error| file.unreadable(&error);
             if input.by_ref().take(longest).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
                 return Ok(());

@@ -141,7 +141,7 @@ fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> O
         skipped.add("tool calls", text_bytes(Some(call)));
     }
     let text = texts.join("\n\n");
-    // Letta tells its agents of events in JSON.
+    // Letta reports events to its agents as JSON messages, which no person typed.
     if !answer && text.starts_with('{') && text.contains("\"type\"") && !text.contains("\"user_message\"") {
         skipped.add("messages of the program", text.len());
         return None;

@@ -64,10 +64,10 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     add_references(&mut note, parts.body);
     if let Some(key) = key {
         add_date(&mut note, &key);
-        // Links name the file, whatever key the front matter gives.
+        // Links use the name of the file even if the front matter has another key.
         note.names.push(key);
     }
-    // A text in the front matter is not what the frame surrounds.
+    // The frame only fits if the text comes from the body of the file and not from its front matter.
     if is_file && note.draft.body.as_deref() == Some(parts.body) {
         note.frame = Some(MarkdownFrame::of(text, file.name.clone(), import.provenance().to_owned()));
     }
@@ -85,7 +85,8 @@ pub(super) fn add_references(note: &mut ForeignNote, body: &str) {
     note.draft.keywords.get_or_insert_default().extend(tags);
 }
 
-/// A note whose name begins with a date is of that day; if the name is nothing else, it records an occasion.
+/// Sets the creation time of a note whose name begins with a date. If the name is only a date, the note is
+/// episodic, because it records an event.
 fn add_date(note: &mut ForeignNote, key: &str) {
     let name = key.rsplit('/').next().unwrap_or_default();
     let (day, rest) = name.split_at_checked(DAY.len()).unwrap_or_default();

@@ -33,10 +33,10 @@ pub(super) trait Format: Sync {
     /// Its name, for `--format`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a few words.
+    /// Its description in a few words.
     fn about(&self) -> &'static str;
 
-    /// What its files are in a folder with files of other formats.
+    /// How its files are treated in a folder with files of other formats.
     fn class(&self) -> Class;
 
     /// Whether a file with this beginning has the format.
@@ -49,18 +49,19 @@ pub(super) trait Format: Sync {
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()>;
 }
 
-/// What the files of a format are in a folder with files of other formats.
+/// How the files of a format are treated in a folder with files of other formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// The data of another program: always imported.
+    /// The data of another program. Always imported.
     Records,
-    /// Markdown: always imported.
+    /// Markdown. Always imported.
     Markdown,
-    /// Other documents: imported unless the folder has Markdown or records, beside which they are attachments.
+    /// Other documents. Imported unless the folder also has Markdown or records; then they count as
+    /// attachments.
     Document,
 }
 
-/// Every format. Of two that recognise a file, the first counts.
+/// All formats. If several recognise a file, the first one reads it.
 pub(super) const FORMATS: &[&dyn Format] = &[
     &transcripts::CLAUDE_CODE,
     &transcripts::CODEX,

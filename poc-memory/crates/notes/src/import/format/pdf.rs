@@ -29,7 +29,7 @@ impl Format for Pdf {
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
         let bytes = file.bytes(import.longest_document())?;
-        // The library panics at some damaged documents.
+        // The library panics on some damaged documents.
         let text = catch_unwind(AssertUnwindSafe(|| pdf_extract::extract_text_from_mem(&bytes)));
         let text = match text {
             Ok(Ok(text)) => text,
@@ -50,7 +50,7 @@ fn damaged(reason: &str) -> Error {
         .hint("open it in a viewer and print it into a new file")
 }
 
-/// The text with the lines of a paragraph joined: pages end lines at their width.
+/// The text with the lines of each paragraph joined, because a PDF breaks lines at the width of the page.
 fn joined(text: &str) -> String {
     let mut paragraphs: Vec<String> = Vec::new();
     let mut open = false;

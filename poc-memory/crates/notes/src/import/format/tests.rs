@@ -1,5 +1,5 @@
-//! Each format: what is written in it is what is imported, a second import changes nothing, and bad parts are named
-//! while the others are imported.
+//! Tests of each format: the import has the content of the file, a second import changes nothing, and invalid
+//! parts are reported while the others are imported.
 
 use crate::import::{ImportOptions, ImportReport, ImportSource, import};
 use crate::testing::TestMemory;
@@ -172,7 +172,7 @@ proptest! {
             .chain(texts.iter().enumerate().map(entity))
             .map(|line| line.to_string())
             .collect();
-        // The first line says what it is.
+        // The first line identifies the format.
         let lines = if texts.len() > 1 { lines } else { lines.into_iter().rev().collect() };
         twice(&memory, &put(&memory, "memory.jsonl", lines.join("\n")), "mcp-memory");
         for (number, text) in texts.iter().enumerate() {
@@ -352,7 +352,8 @@ fn the_text_of_a_pdf_is_read() {
     assert!(bad.contains("`cut.pdf`: the document cannot be read: "), "{bad}");
 }
 
-/// Files with one bad part each: the part is named, and what would be right; everything else is imported.
+/// Files with one invalid part each: the error names the part and the expected form, and everything else is
+/// imported.
 #[test]
 fn bad_parts_are_named() {
     let memory = TestMemory::new();

@@ -19,7 +19,7 @@ const THREAD: &str = "01a20971-f513-77b3-b414-80d797d9a41f";
 struct Talk {
     prompt: String,
     answers: Vec<String>,
-    /// What else happens in the turn.
+    /// Other events in the turn.
     noise: Noise,
     /// Whether the person goes back afterwards and asks something else.
     abandoned: bool,
@@ -302,7 +302,7 @@ fn check(memory: &TestMemory, assistant: Assistant, talks: &[Talk], turns: &[Str
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// What was said is what is stored, in order, and a second import changes nothing.
+    /// The stored turns equal the conversation, in order, and a second import changes nothing.
     #[test]
     fn a_transcript_becomes_its_turns(assistant in assistant(), talks in talks()) {
         let memory = TestMemory::new();
@@ -320,7 +320,8 @@ proptest! {
         prop_assert_eq!(memory.store.view().seq, seq, "nothing was written");
     }
 
-    /// A transcript that is taken in while it grows, cut anywhere, ends as one that is imported at once.
+    /// Captures of a growing transcript, cut at any position, give the same notes as one import of the whole
+    /// file.
     #[test]
     fn captures_equal_one_import(
         assistant in assistant(),
@@ -480,7 +481,8 @@ fn what_is_no_transcript_is_refused() {
     assert_eq!(folder.message, "it is neither a file nor a folder");
 }
 
-/// Transcripts that the assistants wrote: nothing fails, and captures of their files equal an import of the folder.
+/// With real transcripts of the assistants, nothing fails, and captures of the files equal an import of the
+/// folder.
 #[test]
 #[ignore = "needs POC_MEMORY_TEST_TRANSCRIPTS: a folder with transcripts of Claude Code and Codex"]
 fn real_transcripts_are_taken_in() {

@@ -4,7 +4,7 @@ use super::*;
 use poc_graph::Origin;
 use std::collections::BTreeMap;
 
-/// Two stores for which a sync has to do everything.
+/// Two stores for which a sync needs every kind of step.
 fn much() -> Both {
     let both = Both::new();
     let many = |side: &Memory, from: usize, count: usize| {

@@ -1,4 +1,4 @@
-//! Single cases.
+//! Tests of single cases.
 
 use super::*;
 use crate::visit;
@@ -116,7 +116,7 @@ fn a_local_edit_becomes_a_new_remote_version() {
     assert_eq!((node.body.as_str(), node.version), ("High water is at eight.", 2));
     assert_eq!(named(&both.local, "tide").origin, Origin::Pushed);
     assert_eq!(counts(&both.sync()), (0, 0, 0));
-    // From now on it is a note of the remote.
+    // From now on the note counts as one of the remote.
     delete(&both.remote, "tide");
     assert_eq!(counts(&both.sync()), (0, 1, 0));
 }

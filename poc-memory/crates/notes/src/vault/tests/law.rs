@@ -1,4 +1,5 @@
-//! After any history of edits, renames, moves and deletions, the memory is what a first sync of the folder makes.
+//! Property: after any history of edits, renames, moves and deletions, the memory equals the result of a
+//! first sync of the folder.
 
 use super::*;
 use poc_graph::rng::SeededRng;
@@ -83,7 +84,7 @@ impl RandomVault {
         loop {
             self.number += 1;
             let folder = FOLDERS[self.rng.below(0, FOLDERS.len())];
-            // Few names, so that names come back and base names are ambiguous.
+            // There are only a few names, so that names recur and base names are ambiguous.
             let path = format!("{folder}{}-{}.md", self.word(), self.rng.below(0, 40));
             if !self.files.contains_key(&path) {
                 return path;
@@ -190,7 +191,7 @@ impl RandomVault {
             }
             18..42 => {
                 let text = format!("{}{}\n", self.files[&path], self.sentence());
-                // Of a file that was moved and edited, the text decides.
+                // For a file that was moved and edited, the text decides.
                 if self.moved.contains(&path) {
                     self.tracked.remove(&path);
                 }
@@ -243,7 +244,7 @@ impl RandomVault {
                 }
             }
             95..97 => {
-                // A folder gets another name and comes back with the next change of this kind.
+                // A folder is renamed, and renamed back by the next change of this kind.
                 let (from, to) = if self.files.keys().any(|path| path.starts_with("people/")) {
                     ("people/", "persons/")
                 } else {
@@ -320,7 +321,7 @@ fn state(memory: &TestMemory) -> VaultState {
     (notes, edges)
 }
 
-/// What a first sync of the folder makes, if it knows the former names.
+/// The result of a first sync of the folder that knows the former names.
 fn fresh(world: &World, names: &BTreeMap<Contents, BTreeSet<String>>) -> VaultState {
     let memory = TestMemory::apart(8, world.memory.config.as_ref().clone());
     let vault = add(&memory, &world.folder, None, false).unwrap();
@@ -400,7 +401,7 @@ fn run(seed: u64, files: usize, edits: usize, rounds: u64) {
     check(&world, &mut vault, seed, 0);
     let per_round = edits as u64 / rounds;
     for round in 1..=rounds {
-        // Every other round without a daemon: all changes at once.
+        // Every other round simulates a stopped daemon: all changes are synchronised at once.
         let batch = if round % 2 == 0 { per_round } else { vault.rng.below(1, 6) };
         for step in 0..per_round {
             vault.step();
@@ -446,7 +447,7 @@ fn the_memory_is_what_a_first_sync_makes_of_a_large_vault() {
     run(11, 2000, 10_000, 10);
 }
 
-/// What people wrote stays as it is, whatever is written into the files and whoever edits them in between.
+/// Write-back never changes what people wrote, however files are edited in between.
 #[test]
 fn write_back_changes_nothing_that_a_person_wrote() {
     for seed in 21..24 {
@@ -477,7 +478,7 @@ fn write_back_changes_nothing_that_a_person_wrote() {
                 let found = fs::read_to_string(world.folder.join(path)).unwrap();
                 assert_eq!(written_properties::remove(&found), *text, "seed {seed}, round {round}: {path}");
             }
-            // The person goes on with the files as they are now.
+            // The person continues with the files as they are now.
             for (path, text) in vault.files.iter_mut() {
                 *text = fs::read_to_string(world.folder.join(path)).unwrap();
             }

@@ -1,5 +1,6 @@
-//! New keys over a fixed sample of notes as programs and people write them. For each note the keys are listed that a
-//! reader would accept; every other proposal is wrong, and so is every proposal for a note without such keys.
+//! New keys for a fixed sample of notes as programs and people write them. Each note lists the keys that a
+//! reader would accept. Every other proposal is wrong, and so is every proposal for a note without acceptable
+//! keys.
 
 use super::scene::{Scene, scene};
 use crate::definition::ActionKind;
@@ -333,7 +334,7 @@ fn at_most_one_new_key_in_ten_is_wrong() {
         .map(|(note, key)| format!("{} -> {key}", note.key))
         .collect();
     assert!(wrong.len() * 10 <= proposed.len(), "{wrong:#?} of {}", proposed.len());
-    // Doing nothing would be right as well, but useless.
+    // Proposing nothing would be correct but useless, so a minimum number of proposals is required.
     let nameable = all.iter().filter(|note| !note.good.is_empty()).count();
     let right = proposed.len() - wrong.len();
     println!("{right} of {nameable} notes with a subject named, {} wrong, {} notes", wrong.len(), all.len());
