@@ -9,7 +9,7 @@ use crate::support::{Deadline, WAIT_LIMIT, World, slow_agent};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use poc_memory::client::Client;
-use poc_memory::ops::{Access, Actor, OPS};
+use poc_memory::ops::{Access, OPS, Principal};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -28,7 +28,7 @@ fn frames_of_a_model_are_refused_what_only_a_person_may_do() {
     world.start_daemon();
     world.json(&["insert", "--key", "note", "--title", "A note of a person"]);
     let mut client = client(&world);
-    client.act_for(Actor::Model);
+    client.act_for(Principal::Model);
     for op in OPS {
         let error = client.call(op.name, json!({"colour": "red"}), &|_| {}).unwrap_err();
         let may = op.for_models && matches!(op.access, Access::Read | Access::Write);

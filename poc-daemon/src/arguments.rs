@@ -9,7 +9,7 @@
 /// 78 invalid configuration.
 #[derive(Debug, clap::Parser)]
 #[command(name = "poc-daemon", version)]
-pub(crate) struct Arguments {
+pub(crate) struct CommandLine {
     /// The profile to serve: each profile has its own store and socket
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,

@@ -28,7 +28,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let writing = shared.pools.background.run({
             let shared = shared.clone();
             move || {
-                let indexes = shared.memory.vector_sets.all();
+                let indexes = shared.memory.vectors_by_tenant.all();
                 indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
                 // Samples alone do not justify a transaction, so they are stored here and when the daemon
                 // ends.
@@ -48,7 +48,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 fn poll(memory: &Memory) -> Poll {
     let store = &memory.store;
     let unsaved = store.unsaved();
-    let is_unfinished = memory.vector_sets.all().iter().any(|index| index.is_unfinished());
+    let is_unfinished = memory.vectors_by_tenant.all().iter().any(|index| index.is_unfinished());
     Poll {
         generation: store.view().seq as i64,
         // An index that is still being built cannot be saved yet.

@@ -1,8 +1,8 @@
 //! The daemon's side of the interface that ops use to reach their process.
 
-use crate::problems::{self, Problems};
+use crate::problems::{self, HealthReport};
 use crate::serve::rest::{self, MCP_PATH};
-use crate::sessions::{SessionGrant, SessionScope};
+use crate::sessions::{SessionAccess, SessionGrant};
 use crate::shared::Shared;
 use crate::watch;
 use poc_agent::model::ModelRegistry;
@@ -48,7 +48,7 @@ impl Host for Shared {
 
 impl Daemon for Shared {
     fn status(&self) -> DaemonStatus {
-        let Problems { agents, mut problems, waiting } = problems::find(self);
+        let HealthReport { agents, mut problems, waiting } = problems::find(self);
         let catalog = self.catalog.load();
         let backlog = problems::backlog(self).unwrap_or_else(|error| {
             problems.push(error.line());
@@ -96,7 +96,7 @@ impl Daemon for Shared {
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }
-        let scope = if read_only { SessionScope::ReadOnly } else { SessionScope::Person };
+        let scope = if read_only { SessionAccess::ReadOnly } else { SessionAccess::Person };
         let grant = SessionGrant { scope, tenant: tenant.clone() };
         let (code, expires) = self.sessions.code(grant, self.memory.now())?;
         Ok(PageLink { url: format!("http://{address}{}{code}", rest::SIGN_IN_PATH), expires })

@@ -54,7 +54,7 @@ pub const PROGRAM: &str = "poc-daemon";
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
     survive_file_size_limit();
-    match arguments::Arguments::try_parse_from(arguments) {
+    match arguments::CommandLine::try_parse_from(arguments) {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
             Some(usage) => {

@@ -1,7 +1,7 @@
 //! The lifecycle of the daemon: it opens the memory, serves it, and on a signal finishes running work and
 //! closes it.
 
-use crate::arguments::Arguments;
+use crate::arguments::CommandLine;
 use crate::console::print_error;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
@@ -23,7 +23,7 @@ use std::time::Duration;
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the daemon and returns its exit code.
-pub(crate) fn main(arguments: &Arguments) -> ExitCode {
+pub(crate) fn main(arguments: &CommandLine) -> ExitCode {
     match start(arguments) {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
@@ -33,7 +33,7 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn start(arguments: &Arguments) -> Result<()> {
+fn start(arguments: &CommandLine) -> Result<()> {
     let paths = Paths::from_environment(arguments.profile.as_deref())?;
     paths.must_exist()?;
     let config = Config::load(&paths.config_file())?;

@@ -1,6 +1,6 @@
 //! Logging: to standard error, and to the file that `poc-memory daemon log` reads.
 
-use crate::arguments::Arguments;
+use crate::arguments::CommandLine;
 use crate::log_file::LogFile;
 use poc_config::DaemonConfig;
 use poc_config::paths::Paths;
@@ -17,7 +17,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 ///
 /// # Errors
 /// `internal` when logging was started before.
-pub(crate) fn start(arguments: &Arguments, paths: &Paths, config: &DaemonConfig) -> Result<()> {
+pub(crate) fn start(arguments: &CommandLine, paths: &Paths, config: &DaemonConfig) -> Result<()> {
     let path = paths.daemon_log();
     let (file, problem) = match LogFile::open(&path, config) {
         Ok(file) => (Some(file), None),

@@ -17,9 +17,9 @@ const MODE: u32 = 0o600;
 
 /// A log in several files. Clones write to the same one.
 #[derive(Clone)]
-pub(crate) struct LogFile(Arc<Mutex<Parts>>);
+pub(crate) struct LogFile(Arc<Mutex<RotatingFile>>);
 
-struct Parts {
+struct RotatingFile {
     path: PathBuf,
     file: File,
     bytes: u64,
@@ -37,7 +37,13 @@ impl LogFile {
         let file = open(path)?;
         let bytes = file.metadata()?.len();
         let (max_bytes, files) = (config.log_max_bytes as u64, config.log_files);
-        Ok(LogFile(Arc::new(Mutex::new(Parts { path: path.to_owned(), file, bytes, max_bytes, files }))))
+        Ok(LogFile(Arc::new(Mutex::new(RotatingFile {
+            path: path.to_owned(),
+            file,
+            bytes,
+            max_bytes,
+            files,
+        }))))
     }
 }
 
@@ -58,7 +64,7 @@ fn part(path: &Path, number: usize) -> PathBuf {
     name.into()
 }
 
-impl Parts {
+impl RotatingFile {
     /// Begins a new file. If that fails, the log continues in the current one.
     fn rotate(&mut self) {
         // The oldest is overwritten.

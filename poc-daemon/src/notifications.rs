@@ -1,7 +1,7 @@
 //! Notifies a person of problems: runs the command and posts to the address of `[notify]`.
 //!
 //! A message is sent when there is a problem that was not reported yet, and when the last problem is solved.
-//! The same problem is reported again at most once per `every`. Problems are compared without their numbers
+//! The same problem is reported again at most once per `every`. HealthReport are compared without their numbers
 //! and times, which change constantly, but names keep their digits.
 
 use crate::problems;
@@ -31,7 +31,7 @@ const MAX_PROBLEMS: usize = 50;
 
 /// A message to a person.
 #[derive(Debug, PartialEq, Serialize)]
-struct Message<'a> {
+struct Notification<'a> {
     /// The problems and waiting decisions; empty when everything is solved.
     problems: &'a [String],
     store: String,
@@ -168,7 +168,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// Sends a message to the command and to the webhook, as far as the settings name them. Returns what failed.
 fn send(shared: &Shared, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
     let store = shared.memory.paths.store().display().to_string();
-    let message = Message { problems, store, at: shared.memory.now() };
+    let message = Notification { problems, store, at: shared.memory.now() };
     let text = match serde_json::to_string(&message) {
         Ok(text) => text,
         Err(error) => return vec![Error::internal(format!("a message cannot be encoded: {error}"))],

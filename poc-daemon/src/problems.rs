@@ -1,7 +1,7 @@
 //! Collects problems of the daemon and decisions that wait for a person, as `daemon status` lists them.
 
 use crate::shared::Shared;
-use poc_agent::pause_cause::PauseCause;
+use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
 use poc_agent::{ledger, tenant_rotation};
 use poc_graph::error::Result;
@@ -14,21 +14,23 @@ const LOW_SPACE_BYTES: u64 = 512 << 20;
 
 /// The state of everything that a person may have to act on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Problems {
+pub(crate) struct HealthReport {
     /// Number of agents by state.
     pub(crate) agents: BTreeMap<String, usize>,
-    /// Problems, one line each.
+    /// HealthReport, one line each.
     pub(crate) problems: Vec<String>,
     /// Decisions that wait for a person, one line each.
     pub(crate) waiting: Vec<String>,
 }
 
 /// Checks the store, the disk, the agents and their providers.
-pub(crate) fn find(shared: &Shared) -> Problems {
+pub(crate) fn find(shared: &Shared) -> HealthReport {
     let (memory, catalog) = (&shared.memory_now(), shared.catalog.load());
     memory.store.check_log_files();
-    let mut found =
-        Problems { problems: freshness::read_only(memory).into_iter().collect(), ..Problems::default() };
+    let mut found = HealthReport {
+        problems: freshness::read_only(memory).into_iter().collect(),
+        ..HealthReport::default()
+    };
     found.problems.extend(low_space(shared));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
@@ -52,8 +54,8 @@ pub(crate) fn find(shared: &Shared) -> Problems {
             let line = format!("agent `{name}`: {}", paused.line(name));
             match paused {
                 // A pause that a person asked for is not a problem.
-                PauseCause::ByPerson(_) => found.waiting.push(line),
-                PauseCause::Failing { .. } => found.problems.push(line),
+                PauseReason::ByPerson(_) => found.waiting.push(line),
+                PauseReason::Failing { .. } => found.problems.push(line),
             }
         }
         found.problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));

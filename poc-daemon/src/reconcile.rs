@@ -58,7 +58,7 @@ pub(crate) enum CatalogEvent {
     /// The definition of an agent changed.
     Changed(String),
     /// The file of an agent is valid again, with the same definition as before.
-    Repaired(String),
+    Valid(String),
     /// The file of an agent is broken. The flag says whether its last valid version stays in use.
     Broken(String, bool, Vec<FileDiagnostic>),
     /// The file of an agent is gone.
@@ -75,7 +75,7 @@ impl CatalogEvent {
         match self {
             CatalogEvent::Added(_) => Some("added"),
             CatalogEvent::Changed(_) => Some("changed"),
-            CatalogEvent::Repaired(_) => Some("repaired"),
+            CatalogEvent::Valid(_) => Some("repaired"),
             CatalogEvent::Broken(..) => Some("broken"),
             CatalogEvent::Retired(_) => Some("retired"),
             CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
@@ -148,7 +148,7 @@ fn diff(before: &Catalog, after: &Catalog) -> Vec<CatalogEvent> {
             }
             None => Some(CatalogEvent::Added(name)),
             Some(before) if fingerprint(before) != fingerprint(entry) => Some(CatalogEvent::Changed(name)),
-            Some(before) => (before.state != EntryState::Ok).then_some(CatalogEvent::Repaired(name)),
+            Some(before) => (before.state != EntryState::Ok).then_some(CatalogEvent::Valid(name)),
         });
     }
     let retired = before.agents.keys().filter(|name| !after.agents.contains_key(*name));

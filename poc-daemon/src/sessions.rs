@@ -30,7 +30,7 @@ const MAX_SESSIONS: usize = 64;
 /// The permissions of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum SessionScope {
+pub(crate) enum SessionAccess {
     /// Reading, which changes nothing in the memory.
     ReadOnly,
     /// Everything that the token with full access allows.
@@ -42,7 +42,7 @@ pub(crate) enum SessionScope {
 /// The permissions and the tenant of a signed-in browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionGrant {
-    pub(crate) scope: SessionScope,
+    pub(crate) scope: SessionAccess,
     /// The tenant whose notes it sees.
     pub(crate) tenant: Tuple,
 }
@@ -50,7 +50,7 @@ pub(crate) struct SessionGrant {
 /// A session that a request belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
-    pub(crate) scope: SessionScope,
+    pub(crate) scope: SessionAccess,
     /// The tenant whose notes it sees.
     pub(crate) tenant: Tuple,
     /// Requests that write carry it in a header, which no foreign page can read or set.
@@ -60,16 +60,16 @@ pub(crate) struct Session {
 /// The codes and sessions of a daemon.
 pub(crate) struct Sessions {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<SessionTable>,
 }
 
 #[derive(Default)]
-struct State {
-    codes: BTreeMap<String, Code>,
+struct SessionTable {
+    codes: BTreeMap<String, SignInCode>,
     stored: StoredSessions,
 }
 
-struct Code {
+struct SignInCode {
     grant: SessionGrant,
     expires: Timestamp,
 }
@@ -86,7 +86,7 @@ struct StoredSessions {
 
 #[derive(Serialize, Deserialize)]
 struct StoredSession {
-    scope: SessionScope,
+    scope: SessionAccess,
     #[serde(default)]
     tenant: Tuple,
     /// The value of `Host` that the browser used. The session is valid only for this host.
@@ -118,7 +118,7 @@ impl Sessions {
     }
 
     fn new(path: PathBuf, stored: StoredSessions) -> Sessions {
-        Sessions { path, state: Mutex::new(State { codes: BTreeMap::new(), stored }) }
+        Sessions { path, state: Mutex::new(SessionTable { codes: BTreeMap::new(), stored }) }
     }
 
     /// The last address of the page, if a browser is still signed in.
@@ -147,7 +147,7 @@ impl Sessions {
         {
             codes.remove(&first);
         }
-        codes.insert(hash(&code), Code { grant, expires });
+        codes.insert(hash(&code), SignInCode { grant, expires });
         Ok((code, expires))
     }
 
@@ -267,29 +267,29 @@ mod tests {
         (folder, sessions)
     }
 
-    fn grant(scope: SessionScope) -> SessionGrant {
+    fn grant(scope: SessionAccess) -> SessionGrant {
         SessionGrant { scope, tenant: Tuple::new([("user", "ann")]).unwrap() }
     }
 
     #[test]
     fn a_code_works_once_and_for_a_minute() {
         let (_folder, sessions) = sessions();
-        let (code, expires) = sessions.code(grant(SessionScope::Person), NOW).unwrap();
+        let (code, expires) = sessions.code(grant(SessionAccess::Person), NOW).unwrap();
         assert_eq!(expires, NOW.plus(Span::MINUTE));
         assert_eq!(sessions.redeem("", NOW), None);
         assert_eq!(sessions.redeem(&code[1..], NOW), None);
-        assert_eq!(sessions.redeem(&code, NOW), Some(grant(SessionScope::Person)));
+        assert_eq!(sessions.redeem(&code, NOW), Some(grant(SessionAccess::Person)));
         assert_eq!(sessions.redeem(&code, NOW), None);
-        let (late, expires) = sessions.code(grant(SessionScope::ReadOnly), NOW).unwrap();
+        let (late, expires) = sessions.code(grant(SessionAccess::ReadOnly), NOW).unwrap();
         assert_eq!(sessions.redeem(&late, expires), None);
     }
 
     #[test]
     fn a_session_is_bound_to_its_host_and_ends() {
         let (folder, sessions) = sessions();
-        let secret = sessions.open(grant(SessionScope::Full), "LocalHost:9977", NOW, Span::HOUR).unwrap();
+        let secret = sessions.open(grant(SessionAccess::Full), "LocalHost:9977", NOW, Span::HOUR).unwrap();
         let find = |host, now| sessions.find(&secret, host, now).map(|session| session.scope);
-        assert_eq!(find("localhost:9977", NOW), Some(SessionScope::Full));
+        assert_eq!(find("localhost:9977", NOW), Some(SessionAccess::Full));
         assert_eq!(find(HOST, NOW), None);
         assert_eq!(find("localhost:9978", NOW), None);
         assert_eq!(find("localhost:9977", NOW.plus(Span::HOUR)), None);
@@ -303,7 +303,7 @@ mod tests {
     fn sessions_survive_a_restart_and_the_file_has_no_secret() {
         let (folder, sessions) = sessions();
         sessions.set_address(HOST.parse().unwrap());
-        let secret = sessions.open(grant(SessionScope::Person), HOST, NOW, Span::HOUR).unwrap();
+        let secret = sessions.open(grant(SessionAccess::Person), HOST, NOW, Span::HOUR).unwrap();
         let found = sessions.find(&secret, HOST, NOW).unwrap();
         let path = folder.path().join("sessions.json");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -323,11 +323,11 @@ mod tests {
         let (_folder, sessions) = sessions();
         let at = |second: usize| NOW.plus(Span(second as i64));
         let codes: Vec<String> =
-            (0..=MAX_CODES).map(|n| sessions.code(grant(SessionScope::Person), at(n)).unwrap().0).collect();
+            (0..=MAX_CODES).map(|n| sessions.code(grant(SessionAccess::Person), at(n)).unwrap().0).collect();
         assert_eq!(sessions.redeem(&codes[0], NOW), None);
-        assert_eq!(sessions.redeem(&codes[1], NOW), Some(grant(SessionScope::Person)));
+        assert_eq!(sessions.redeem(&codes[1], NOW), Some(grant(SessionAccess::Person)));
         let secrets: Vec<String> = (0..=MAX_SESSIONS)
-            .map(|n| sessions.open(grant(SessionScope::Person), HOST, at(n), Span::HOUR).unwrap())
+            .map(|n| sessions.open(grant(SessionAccess::Person), HOST, at(n), Span::HOUR).unwrap())
             .collect();
         assert_eq!(sessions.find(&secrets[0], HOST, NOW), None);
         assert!(sessions.find(&secrets[1], HOST, NOW).is_some());

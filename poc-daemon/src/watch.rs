@@ -68,7 +68,7 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
     let change = |event| match event {
         CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
         CatalogEvent::Changed(agent) => Some(CatalogChange::Changed(agent)),
-        CatalogEvent::Repaired(agent) => Some(CatalogChange::Repaired(agent)),
+        CatalogEvent::Valid(agent) => Some(CatalogChange::Valid(agent)),
         CatalogEvent::Retired(agent) => Some(CatalogChange::Retired(agent)),
         // The catalog already lists these.
         CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
@@ -190,7 +190,7 @@ const MAX_NAMED: usize = 8;
 /// The keys of the settings that take effect only at the next start.
 fn waiting(memory: &Memory, live: &Config, new: &Config) -> Vec<String> {
     // A store keeps its embedder even if the settings name another one.
-    let given = memory.wanted_embedder.as_deref().unwrap_or(&memory.config.embedder);
+    let given = memory.configured_embedder.as_deref().unwrap_or(&memory.config.embedder);
     let live = Config { embedder: given.clone(), pipelines: new.pipelines.clone(), ..live.clone() };
     if new.fingerprint() == memory.fingerprint { Vec::new() } else { live.differences(new) }
 }
@@ -199,7 +199,7 @@ fn log(event: &CatalogEvent) {
     match event {
         CatalogEvent::Added(agent) => tracing::info!(agent, "agent added"),
         CatalogEvent::Changed(agent) => tracing::info!(agent, "agent changed"),
-        CatalogEvent::Repaired(agent) => tracing::info!(agent, "agent is valid again"),
+        CatalogEvent::Valid(agent) => tracing::info!(agent, "agent is valid again"),
         CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
         CatalogEvent::Problem(problem) => tracing::warn!("{problem}"),
         CatalogEvent::Solved(problem) => tracing::info!("solved: {problem}"),

@@ -1,6 +1,6 @@
 //! The client side of the daemon's socket.
 
-use crate::ops::{Actor, Progress};
+use crate::ops::{Principal, Progress};
 use crate::wire::{self, CONNECTION, Frame, Hello};
 use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
@@ -19,7 +19,7 @@ pub struct Client {
     stream: UnixStream,
     limit: usize,
     last: u64,
-    actor: Actor,
+    actor: Principal,
 }
 
 impl Client {
@@ -41,7 +41,7 @@ impl Client {
             }
         };
         stream.set_read_timeout(Some(timeout.std())).map_err(wire::broken)?;
-        let client = Client { stream, limit, last: CONNECTION, actor: Actor::Person };
+        let client = Client { stream, limit, last: CONNECTION, actor: Principal::Person };
         client.handshake(timeout)
     }
 
@@ -67,7 +67,7 @@ impl Client {
     }
 
     /// Sets on whose behalf requests are sent; the default is a person.
-    pub fn act_for(&mut self, actor: Actor) {
+    pub fn act_for(&mut self, actor: Principal) {
         self.actor = actor;
     }
 

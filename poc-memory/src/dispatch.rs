@@ -6,7 +6,7 @@ mod opening;
 pub use opening::{LogInit, init_log, open_memory, shared_log};
 
 use crate::client::Client;
-use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
+use crate::ops::{Ctx, Daemon, Host, OpDef, Principal, Progress};
 use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// The same connection on behalf of another actor.
-    pub fn acting_for(mut self, actor: Actor) -> Connection {
+    pub fn acting_for(mut self, actor: Principal) -> Connection {
         match &mut self {
             Connection::Daemon(client) => client.act_for(actor),
             Connection::InProcess(process) => process.actor = actor,
@@ -97,7 +97,7 @@ fn no_daemon() -> Error {
 /// The memory, opened in this process.
 pub struct InProcess {
     memory: Memory,
-    actor: Actor,
+    actor: Principal,
     catalog: OnceLock<Arc<Catalog>>,
     models: ModelRegistry,
 }
@@ -111,7 +111,7 @@ impl InProcess {
         }
         Ok(InProcess {
             memory,
-            actor: Actor::Person,
+            actor: Principal::Person,
             catalog: OnceLock::new(),
             models: poc_models::registry(),
         })

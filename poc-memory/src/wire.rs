@@ -14,7 +14,7 @@ mod tests;
 
 pub use frame::{Frame, Hello};
 
-use crate::ops::{Actor, Progress};
+use crate::ops::{Principal, Progress};
 use poc_graph::error::{Error, Result};
 use poc_graph::json::UniqueFields;
 use serde::{Deserialize, Deserializer, Serialize as _};
@@ -44,7 +44,7 @@ struct Fields {
     op: Option<String>,
     #[serde(default, deserialize_with = "present")]
     args: Option<Value>,
-    actor: Option<Actor>,
+    actor: Option<Principal>,
     #[serde(default, deserialize_with = "present")]
     ok: Option<Value>,
     err: Option<Error>,

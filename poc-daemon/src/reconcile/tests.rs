@@ -156,7 +156,7 @@ fn an_error_counts_at_the_second_scan() {
     assert_eq!(world.states(), "linker LastGood, other Ok");
     assert_eq!(world.scan_after(30_000), "");
     world.write("linker", "all");
-    assert_eq!(world.scan_after(1000), "Repaired(\"linker\")");
+    assert_eq!(world.scan_after(1000), "Valid(\"linker\")");
 }
 
 #[test]

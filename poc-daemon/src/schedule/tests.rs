@@ -7,7 +7,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::rng::SystemRng;
 use poc_graph::time::{Clock, ManualClock, Span, Timestamp};
-use poc_memory::ops::{self, Actor, Ctx};
+use poc_memory::ops::{self, Ctx, Principal};
 use poc_notes::Memory;
 use serde_json::{Value, json};
 use slow_agent::{agent, count, runs};
@@ -103,7 +103,7 @@ impl World {
         let ctx = Ctx {
             memory: &shared.memory,
             host: shared,
-            actor: Actor::Person,
+            actor: Principal::Person,
             may_write: true,
             progress: &|_| {},
         };

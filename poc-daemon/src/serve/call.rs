@@ -4,7 +4,7 @@ use crate::pools::Pool;
 use crate::shared::Shared;
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::{Error, Result};
-use poc_memory::ops::{Actor, Ctx, OpDef, Progress};
+use poc_memory::ops::{Ctx, OpDef, Principal, Progress};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::time::Instant;
 pub(super) struct CallOrigin {
     /// `socket`, `rest`, `page` or `mcp`.
     pub(super) surface: &'static str,
-    pub(super) actor: Actor,
+    pub(super) actor: Principal,
     pub(super) may_write: bool,
 }
 

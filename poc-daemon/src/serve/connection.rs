@@ -6,7 +6,7 @@ use super::idle_connections::{IdleConnections, until_closed};
 use crate::shared::Shared;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
-use poc_memory::ops::{self, Actor};
+use poc_memory::ops::{self, Principal};
 use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -45,7 +45,7 @@ pub(super) async fn serve(
             let mut requests = Requests::new(shared.clone(), answers.clone());
             let end = listen(&mut requests, &mut from, limit, in_flight, idle).await;
             let has_client = match &end {
-                Ok(end) => *end == End::Stopping,
+                Ok(end) => *end == DisconnectReason::Stopping,
                 // After a malformed frame, the client can still read the error.
                 Err(error) => error.code != Code::Unavailable,
             };
@@ -55,7 +55,7 @@ pub(super) async fn serve(
         Err(error) => Err(error),
     };
     let open = match result {
-        Ok(end) => end == End::Stopping,
+        Ok(end) => end == DisconnectReason::Stopping,
         Err(error) => {
             tracing::debug!("a connection is closed: {error}");
             let _ = answers.send(Frame::Err { id: CONNECTION, err: error }).await;
@@ -68,7 +68,7 @@ pub(super) async fn serve(
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+enum DisconnectReason {
     /// The client closed its side.
     Closed,
     /// The daemon is stopping.
@@ -121,7 +121,7 @@ async fn listen(
     limit: usize,
     in_flight: usize,
     idle: &Arc<IdleConnections>,
-) -> Result<End> {
+) -> Result<DisconnectReason> {
     let shared = requests.shared.clone();
     let idle_timeout = shared.memory.config.daemon.idle_timeout;
     loop {
@@ -135,7 +135,7 @@ async fn listen(
             let waiting = requests.running.is_empty().then(|| idle.add());
             let timeout = tokio::time::sleep(idle_timeout.std());
             tokio::select! {
-                () = shared.stopped() => return Ok(End::Stopping),
+                () = shared.stopped() => return Ok(DisconnectReason::Stopping),
                 frame = reading.as_mut() => break frame,
                 () = requests.one_ended(), if waiting.is_none() => {}
                 () = timeout, if waiting.is_some() => {
@@ -154,7 +154,7 @@ async fn listen(
                 return Err(Error::invalid("the frame is not a request")
                     .hint("send a frame with `id` (1 or more), `op` and `args`"));
             }
-            Ok(None) => return Ok(End::Closed),
+            Ok(None) => return Ok(DisconnectReason::Closed),
             Err(error) => return Err(error),
         }
         while requests.running.try_join_next().is_some() {}
@@ -173,7 +173,7 @@ async fn answer(
     id: u64,
     op: String,
     args: Value,
-    actor: Actor,
+    actor: Principal,
     cancellation: CancellationToken,
     answers: mpsc::Sender<Frame>,
 ) {

@@ -10,7 +10,7 @@ use poc_graph::error::Code;
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, SystemClock};
 use poc_memory::client::Client;
-use poc_memory::ops::Actor;
+use poc_memory::ops::Principal;
 use poc_memory::wire::{self, CONNECTION, Frame, Hello, PROTOCOL};
 use poc_notes::Memory;
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn closing_error(stream: &mut UnixStream) -> (Code, String) {
 }
 
 fn request(id: u64, op: &str, args: Value) -> Frame {
-    Frame::Request { id, op: op.into(), args, actor: Actor::Person }
+    Frame::Request { id, op: op.into(), args, actor: Principal::Person }
 }
 
 #[test]

@@ -13,12 +13,12 @@ use std::fmt::Write as _;
 pub(super) const COLUMNS: usize = 80;
 
 /// A section of the help that is about the program as a whole.
-pub(super) struct Section {
+pub(super) struct HelpSection {
     pub(super) heading: &'static str,
     pub(super) lines: &'static str,
 }
 
-const EXAMPLES: Section = Section {
+const EXAMPLES: HelpSection = HelpSection {
     heading: "Examples",
     lines: "  poc-memory demo                         try it on sample notes
   poc-memory import ~/notes               import a folder of Markdown
@@ -27,7 +27,7 @@ const EXAMPLES: Section = Section {
   poc-memory agent run linker --dry-run   show what an agent would do",
 };
 
-const ENVIRONMENT: Section = Section {
+const ENVIRONMENT: HelpSection = HelpSection {
     heading: "Environment",
     lines: "  POC_MEMORY_HOME            one folder for everything, not those of XDG
   POC_MEMORY__SECTION__KEY   overrides `key` under `[section]` of config.toml
@@ -36,7 +36,7 @@ const ENVIRONMENT: Section = Section {
 };
 
 /// The exit codes of every command.
-pub(super) const EXIT_CODES: Section = Section {
+pub(super) const EXIT_CODES: HelpSection = HelpSection {
     heading: "Exit codes",
     lines: "   0  success
    1  failure
@@ -48,11 +48,11 @@ pub(super) const EXIT_CODES: Section = Section {
 };
 
 /// The sections below the options.
-pub(super) const SECTIONS: [Section; 3] = [EXAMPLES, ENVIRONMENT, EXIT_CODES];
+pub(super) const SECTIONS: [HelpSection; 3] = [EXAMPLES, ENVIRONMENT, EXIT_CODES];
 
 /// [`SECTIONS`] as one text.
 pub(super) fn after() -> String {
-    let text = |Section { heading, lines }: &Section| format!("{heading}:\n{lines}");
+    let text = |HelpSection { heading, lines }: &HelpSection| format!("{heading}:\n{lines}");
     SECTIONS.iter().map(text).collect::<Vec<_>>().join("\n\n")
 }
 
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_line_below_a_heading_is_indented() {
-        for Section { heading, lines } in SECTIONS {
+        for HelpSection { heading, lines } in SECTIONS {
             assert!(lines.lines().all(|line| line.starts_with("  ")), "{heading}:\n{lines}");
         }
     }

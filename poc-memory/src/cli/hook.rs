@@ -11,7 +11,7 @@ use super::daemon;
 use super::local::LocalCommand;
 use super::session::Session;
 use crate::client::Client;
-use crate::ops::{Actor, Hook, HookEvent, HookOutput};
+use crate::ops::{Hook, HookEvent, HookOutput, Principal};
 use assistant::AssistantInput;
 use clap::ValueEnum as _;
 use poc_config::paths::Paths;
@@ -153,7 +153,7 @@ fn ask(event: HookEvent, paths: &Paths, session: &mut String) -> Result<HookOutp
             None => return silent("no daemon ran; one was started and is not ready yet"),
         },
     };
-    client.act_for(Actor::Model);
+    client.act_for(Principal::Model);
     let answer = client.call("hook", json::encode(&request)?, &|_| {})?;
     json::decode_answer("hook", &answer)
 }

@@ -2,7 +2,7 @@
 
 use super::command;
 use super::globals::Globals;
-use super::help::{self, Section};
+use super::help::{self, HelpSection};
 use super::local::LocalCommand;
 use super::session::Session;
 use clap::Command;
@@ -107,7 +107,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
 }
 
 /// A section without filled paragraphs, because it has tables and commands.
-fn section(Section { heading, lines }: &Section) -> Roff {
+fn section(HelpSection { heading, lines }: &HelpSection) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);
     for line in lines.lines() {

@@ -6,7 +6,7 @@ use super::local::LocalCommand;
 use super::session::Session;
 use crate::dispatch::{self, Connection};
 use crate::mcp::{Caller, Server};
-use crate::ops::{Access, Actor, OpDef, tenancy};
+use crate::ops::{Access, OpDef, Principal, tenancy};
 use clap::ValueEnum;
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
@@ -101,7 +101,7 @@ impl Caller for CommandCaller {
         }
         // The tenant of the command line only applies to ops that take one.
         let request = if op.per_tenant { self.session.with_global_arguments(request)? } else { request };
-        connection.acting_for(Actor::Model).call(op, request, &|_| {})
+        connection.acting_for(Principal::Model).call(op, request, &|_| {})
     }
 
     fn offers(&self, access: Access) -> bool {
@@ -121,7 +121,7 @@ impl Caller for CommandCaller {
 #[derive(Debug, clap::Args)]
 pub(super) struct McpConfig {
     /// The assistant
-    client: Client,
+    client: McpClient,
     /// Use a running daemon over HTTP, which several machines can share, instead of starting a process
     #[arg(long)]
     http: bool,
@@ -129,14 +129,14 @@ pub(super) struct McpConfig {
 
 /// An assistant whose settings format is known.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Client {
+enum McpClient {
     ClaudeCode,
     ClaudeDesktop,
     Cursor,
     Codex,
 }
 
-impl Client {
+impl McpClient {
     /// The settings for MCP over HTTP. They refer to the token's file or to an environment variable instead
     /// of the token itself, because settings are often shared.
     fn over_http(self, session: &Session) -> Result<McpConfigOutput> {
@@ -162,22 +162,22 @@ impl Client {
         };
         let file = session.paths.model_token().display().to_string();
         let (place, text) = match self {
-            Client::ClaudeCode => (
+            McpClient::ClaudeCode => (
                 "shell",
                 format!(
                     "claude mcp add --transport http poc-memory {url} --header \"Authorization: Bearer $(cat '{file}')\""
                 ),
             ),
-            Client::Cursor => {
+            McpClient::Cursor => {
                 let headers = json!({ "Authorization": format!("Bearer ${{env:{TOKEN}}}") });
                 let servers = json!({ "mcpServers": { "poc-memory": { "url": url, "headers": headers } } });
                 (".cursor/mcp.json", format!("{servers:#}"))
             }
-            Client::Codex => (
+            McpClient::Codex => (
                 "~/.codex/config.toml",
                 format!("[mcp_servers.poc-memory]\nurl = {url:?}\nbearer_token_env_var = \"{TOKEN}\""),
             ),
-            Client::ClaudeDesktop => {
+            McpClient::ClaudeDesktop => {
                 return Err(Error::invalid(
                     "the settings of Claude Desktop do not support an HTTP server with a token",
                 )
@@ -221,7 +221,7 @@ impl LocalCommand for McpConfig {
         }
         let servers = json!({ "mcpServers": { "poc-memory": &server } });
         let (place, text) = match self.client {
-            Client::ClaudeCode => {
+            McpClient::ClaudeCode => {
                 let words: Vec<String> =
                     std::iter::once(&program).chain(&arguments).map(|word| quoted(word)).collect();
                 // The option comes after the name, because before it, it would take the name as another
@@ -232,9 +232,9 @@ impl LocalCommand for McpConfig {
                     .collect();
                 ("shell", format!("claude mcp add poc-memory {environment}-- {}", words.join(" ")))
             }
-            Client::ClaudeDesktop => ("claude_desktop_config.json", format!("{servers:#}")),
-            Client::Cursor => (".cursor/mcp.json", format!("{servers:#}")),
-            Client::Codex => {
+            McpClient::ClaudeDesktop => ("claude_desktop_config.json", format!("{servers:#}")),
+            McpClient::Cursor => (".cursor/mcp.json", format!("{servers:#}")),
+            McpClient::Codex => {
                 let servers = BTreeMap::from([("mcp_servers", BTreeMap::from([("poc-memory", &server)]))]);
                 let text = toml::to_string(&servers).map_err(|error| {
                     Error::internal(format!("the settings cannot be written as TOML: {error}"))

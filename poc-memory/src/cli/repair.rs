@@ -20,9 +20,9 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
-    /// Source of the repair; `poc-memory repair` without options lists the sources
+    /// RepairFrom of the repair; `poc-memory repair` without options lists the sources
     #[arg(long, value_enum, conflicts_with = "undo")]
-    from: Option<Source>,
+    from: Option<RepairFrom>,
     /// Bring back what the last repair replaced
     #[arg(long)]
     undo: bool,
@@ -34,7 +34,7 @@ pub(super) struct RepairStore {
 /// The source of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-enum Source {
+enum RepairFrom {
     /// The records, and every change of the log that can be read
     Records,
     /// Every change of the log that can be read, without those that cannot
@@ -43,26 +43,26 @@ enum Source {
     Log,
 }
 
-impl Source {
-    const ALL: [(Source, RepairSource); 3] = [
-        (Source::Records, RepairSource::Records),
-        (Source::SoundLog, RepairSource::SoundLog),
-        (Source::Log, RepairSource::Log),
+impl RepairFrom {
+    const ALL: [(RepairFrom, RepairSource); 3] = [
+        (RepairFrom::Records, RepairSource::Records),
+        (RepairFrom::SoundLog, RepairSource::SoundLog),
+        (RepairFrom::Log, RepairSource::Log),
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Source::Records => "records",
-            Source::SoundLog => "sound-log",
-            Source::Log => "log",
+            RepairFrom::Records => "records",
+            RepairFrom::SoundLog => "sound-log",
+            RepairFrom::Log => "log",
         }
     }
 
     fn description(self) -> &'static str {
         match self {
-            Source::Records => "the records, and every change of the log that can be read",
-            Source::SoundLog => "every change of the log that can be read, without those that cannot",
-            Source::Log => "the log up to the damage",
+            RepairFrom::Records => "the records, and every change of the log that can be read",
+            RepairFrom::SoundLog => "every change of the log that can be read, without those that cannot",
+            RepairFrom::Log => "the log up to the damage",
         }
     }
 }
@@ -70,7 +70,7 @@ impl Source {
 /// The changes and notes that one source keeps and loses.
 #[derive(Debug, Serialize)]
 pub(super) struct RepairChoice {
-    from: Source,
+    from: RepairFrom,
     /// Number of notes of all tenants that are kept.
     notes: u64,
     links: u64,
@@ -139,7 +139,7 @@ impl LocalCommand for RepairStore {
             return Ok(shown(&repair, choices));
         };
         choices.retain(|choice| choice.from == from);
-        let source = Source::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
+        let source = RepairFrom::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
         let (Some(choice), Some(source)) = (choices.pop(), source) else {
             return Err(Error::invalid(format!("the store cannot be repaired from `{}`", from.name()))
                 .hint("`poc-memory repair` shows what can be chosen")
@@ -205,7 +205,7 @@ fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {
     let max = |count: fn(&RepairOption) -> u64| options.iter().map(count).max().unwrap_or(0);
     let (notes, links) = (max(|option| option.notes), max(|option| option.links));
     let choice = |option: &RepairOption| {
-        let (from, _) = Source::ALL.into_iter().find(|(_, source)| *source == option.source)?;
+        let (from, _) = RepairFrom::ALL.into_iter().find(|(_, source)| *source == option.source)?;
         Some(RepairChoice {
             from,
             notes: option.notes,

@@ -25,7 +25,7 @@ pub(super) struct Restore {
     path: PathBuf,
     /// Restore the state after this transaction, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
     #[arg(long, value_name = "SEQ|TIME", value_parser = point)]
-    to: Option<Point>,
+    to: Option<RestoreTarget>,
     /// Restore into this folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
     #[arg(long, value_name = "FOLDER", value_parser = ops::path)]
     into: Option<PathBuf>,
@@ -36,20 +36,20 @@ pub(super) struct Restore {
 
 /// A state as it is written on the command line.
 #[derive(Clone, Copy, Debug)]
-enum Point {
+enum RestoreTarget {
     Seq(u64),
     Time(Moment),
 }
 
 /// A sequence number or a time.
-fn point(word: &str) -> Result<Point, String> {
+fn point(word: &str) -> Result<RestoreTarget, String> {
     if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
         return match word.parse() {
-            Ok(seq) if seq > 0 => Ok(Point::Seq(seq)),
+            Ok(seq) if seq > 0 => Ok(RestoreTarget::Seq(seq)),
             _ => Err(format!("there is no transaction {word}; they are counted from 1")),
         };
     }
-    Moment::parse(word).map(Point::Time).map_err(|error| error.line())
+    Moment::parse(word).map(RestoreTarget::Time).map_err(|error| error.line())
 }
 
 /// The answer of `restore`.
@@ -85,8 +85,8 @@ impl LocalCommand for Restore {
         };
         let point = match self.to {
             None => RestorePoint::Newest,
-            Some(Point::Seq(seq)) => RestorePoint::Seq(seq),
-            Some(Point::Time(moment)) => RestorePoint::At(moment.resolve(SystemClock.now())),
+            Some(RestoreTarget::Seq(seq)) => RestorePoint::Seq(seq),
+            Some(RestoreTarget::Time(moment)) => RestorePoint::At(moment.resolve(SystemClock.now())),
         };
         let bar = progress::Bar::new(&session.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);

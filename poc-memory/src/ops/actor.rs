@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The caller, which is recorded with everything it writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Actor {
+pub enum Principal {
     /// A person, or a person's program.
     #[default]
     Person,
@@ -14,20 +14,20 @@ pub enum Actor {
     Model,
 }
 
-impl Actor {
+impl Principal {
     /// The name in provenance and in the log.
     pub fn name(self) -> &'static str {
         match self {
-            Actor::Person => "manual",
-            Actor::Model => "mcp",
+            Principal::Person => "manual",
+            Principal::Model => "mcp",
         }
     }
 
     /// The trust of the notes that it writes.
     pub fn trust(self) -> Trust {
         match self {
-            Actor::Person => Trust::User,
-            Actor::Model => Trust::Agent,
+            Principal::Person => Trust::User,
+            Principal::Model => Trust::Agent,
         }
     }
 }

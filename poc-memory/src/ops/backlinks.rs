@@ -1,6 +1,6 @@
 //! `backlinks`
 
-use super::hit::HitNote;
+use super::hit::NoteRow;
 use super::text::{day, degradations, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
@@ -44,7 +44,7 @@ pub(crate) struct BacklinksOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Backlink {
     #[serde(flatten)]
-    note: HitNote,
+    note: NoteRow,
     /// The kinds of its edges to the note, and `mention` if its text mentions the note.
     by: Vec<String>,
     /// The reasons of its edges, if they have any.
@@ -94,7 +94,7 @@ impl Op for Backlinks {
         for (id, Connection { by, reasons }) in connections {
             cancellation::check()?;
             let Some(ix) = view.find(id).filter(|ix| view.is_visible(*ix, visibility)) else { continue };
-            let note = HitNote::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, Some(&node.title))?;
+            let note = NoteRow::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, Some(&node.title))?;
             backlinks.push(Backlink { note, by, reasons });
         }
         backlinks.sort_by_key(|backlink| (Reverse(backlink.note.date), backlink.note.id));

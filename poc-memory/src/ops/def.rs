@@ -3,7 +3,7 @@
 use super::json_schema::schema;
 use super::request::{self, FormerText};
 use super::screen::{Screen, StyledText};
-use super::{Actor, Ctx, min_seq, schema_defaults, tenancy};
+use super::{Ctx, Principal, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::{Tuple, json};
@@ -125,7 +125,7 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
-    /// Arguments that only a person may set, at the command line or signed in to the page. A program with a
+    /// OpArguments that only a person may set, at the command line or signed in to the page. A program with a
     /// token may call the op but not set them.
     const PERSON_ARGUMENTS: &'static [&'static str] = &[];
     /// Whether the model of an agent may call it, if that model is a command. By default only ops that read:
@@ -182,7 +182,7 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
 }
 
 /// The decoded arguments of a request.
-pub(super) struct Arguments {
+pub(super) struct OpArguments {
     tenant: Tuple,
     min_seq: Option<u64>,
     request: Box<dyn OpRequest>,
@@ -218,9 +218,9 @@ pub trait OpOutput {
     fn version(&self) -> Option<u32>;
 }
 
-struct Decoded<O: Op>(O::Output);
+struct TypedOutput<O: Op>(O::Output);
 
-impl<O: Op> OpOutput for Decoded<O> {
+impl<O: Op> OpOutput for TypedOutput<O> {
     fn show(&self) -> String {
         O::show(&self.0)
     }
@@ -348,10 +348,10 @@ impl OpDef {
         if !ctx.may_write && self.access != Access::Read {
             return Err(read_only_caller(self.name));
         }
-        if ctx.actor == Actor::Model {
+        if ctx.actor == Principal::Model {
             self.check_model(&ctx.memory.config.mcp)?;
         }
-        let Arguments { tenant, min_seq, request } =
+        let OpArguments { tenant, min_seq, request } =
             self.read_arguments(request, &ctx.memory.config.tenant_schema)?;
         if let Some(seq) = min_seq {
             min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
@@ -377,11 +377,11 @@ impl OpDef {
     }
 
     /// Decodes the arguments of a request.
-    pub(super) fn read_arguments(&self, request: Value, tenants: &TenantSchema) -> Result<Arguments> {
+    pub(super) fn read_arguments(&self, request: Value, tenants: &TenantSchema) -> Result<OpArguments> {
         let mut request = request::require_object(request)?;
         let tenant = tenancy::take(self.name, self.per_tenant, &mut request, tenants)?;
         let min_seq = min_seq::take(&mut request)?;
-        Ok(Arguments { tenant, min_seq, request: self.read_request(request)? })
+        Ok(OpArguments { tenant, min_seq, request: self.read_request(request)? })
     }
 
     /// Decodes a request, whose field `text` may have its former name.
@@ -407,7 +407,7 @@ fn decode_request<O: Op>(request: &Value) -> Result<Box<dyn OpRequest>> {
 }
 
 fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
-    Ok(Box::new(Decoded::<O>(json::decode_answer(O::NAME, answer)?)))
+    Ok(Box::new(TypedOutput::<O>(json::decode_answer(O::NAME, answer)?)))
 }
 
 #[cfg(test)]

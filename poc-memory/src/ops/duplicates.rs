@@ -1,11 +1,11 @@
 //! `duplicates`
 
-use super::hit::{HitNote, is_zero};
+use super::hit::{NoteRow, is_zero};
 use super::text::{degradations, left_out, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
-use poc_notes::duplicates::{self, NotePair};
+use poc_notes::duplicates::{self, NearDuplicatePair};
 use poc_notes::freshness::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub(crate) struct Duplicates {
 /// Pairs of notes, the most similar first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct DuplicatesOutput {
-    pairs: Vec<DuplicatePair>,
+    pairs: Vec<NearDuplicateRow>,
     /// Number of further pairs, which are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
@@ -49,11 +49,11 @@ pub(crate) struct DuplicatesOutput {
 
 /// Two notes that may be duplicates.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct DuplicatePair {
+struct NearDuplicateRow {
     /// The older note.
-    older: HitNote,
+    older: NoteRow,
     /// The newer note.
-    newer: HitNote,
+    newer: NoteRow,
     /// Jaccard similarity of their words: the share of all words that both have, 0 to 1.
     words: f64,
     /// Whether the titles are equal, ignoring case.
@@ -117,12 +117,12 @@ impl Op for Duplicates {
     }
 }
 
-fn described(ctx: &Ctx<'_>, view: &View, pair: NotePair) -> Result<DuplicatePair> {
+fn described(ctx: &Ctx<'_>, view: &View, pair: NearDuplicatePair) -> Result<NearDuplicateRow> {
     let note = |id: NodeId| {
         let ix = view.find(id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
-        HitNote::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, None)
+        NoteRow::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, None)
     };
-    Ok(DuplicatePair {
+    Ok(NearDuplicateRow {
         older: note(pair.older)?,
         newer: note(pair.newer)?,
         words: pair.words,

@@ -2,7 +2,7 @@
 
 use super::compact::with_callbacks;
 use super::text::{plural, second};
-use super::{Actor, Ctx};
+use super::{Ctx, Principal};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::erase::{self, ErasedTexts};
@@ -37,7 +37,7 @@ pub(super) struct ErasureOutput {
 
 /// Refuses an erasure for a model: it drops history of the whole memory.
 pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
-    if ctx.actor == Actor::Person {
+    if ctx.actor == Principal::Person {
         if ctx.memory.store.shared_log().is_some() {
             return Err(Error::invalid("text cannot be erased from a shared log, which keeps its history")
                 .hint("delete without `erase`")

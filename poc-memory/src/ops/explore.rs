@@ -1,7 +1,7 @@
 //! `explore`
 
 use super::argument::{self, TextArgument};
-use super::hit::HitNote;
+use super::hit::NoteRow;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
@@ -66,7 +66,7 @@ pub(crate) struct ExploreOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct ExploreNode {
     #[serde(flatten)]
-    note: HitNote,
+    note: NoteRow,
     /// The best score of a path to the note. A starting note has its cosine; each step subtracts costs for a
     /// weak edge, a change of topic, the distance and redundancy with the path. The score may be negative.
     score: f64,
@@ -116,7 +116,7 @@ impl Op for Explore {
             let ix =
                 view.find(node.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
             Ok(ExploreNode {
-                note: HitNote::new(&view, ix, memory.store.node(node.id)?.as_ref(), None, Some(text))?,
+                note: NoteRow::new(&view, ix, memory.store.node(node.id)?.as_ref(), None, Some(text))?,
                 score: node.score,
                 cosine: node.cosine,
                 hop: node.hop,

@@ -3,7 +3,7 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Actor, Ctx, Op, Progress, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Principal, Progress, Route, ToolEffect, argument};
 use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
@@ -68,7 +68,7 @@ impl Forget {
     fn check_age(&self, ctx: &Ctx<'_>, before: Timestamp) -> Result<()> {
         let min_age = ctx.memory.config.forget.min_age;
         let latest = ctx.memory.now().minus(min_age);
-        let is_person = ctx.actor == Actor::Person;
+        let is_person = ctx.actor == Principal::Person;
         if self.recent && !is_person {
             return Err(Error::new(Code::Rejected, "only a person may delete recent messages")
                 .hint(format!("leave `recent` out, and give a time at least {min_age} ago"))
@@ -103,8 +103,8 @@ impl Op for Forget {
         }
         let cause = ctx.cause(Self::NAME);
         let author = match ctx.actor {
-            Actor::Person => None,
-            Actor::Model => Some(ctx.actor.name()),
+            Principal::Person => None,
+            Principal::Model => Some(ctx.actor.name()),
         };
         let forgotten = match (self.message_id, self.before) {
             (Some(id), None) => forget::message(ctx.memory, id, author, cause)?,

@@ -13,7 +13,7 @@ pub(in crate::ops) const DETAIL_INDENT: usize = 9;
 
 /// The note of a hit, with a snippet of its text.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(in crate::ops) struct HitNote {
+pub(in crate::ops) struct NoteRow {
     pub(in crate::ops) id: NodeId,
     pub(in crate::ops) key: String,
     pub(in crate::ops) title: String,
@@ -32,7 +32,7 @@ fn epoch() -> Timestamp {
     Timestamp(0)
 }
 
-impl HitNote {
+impl NoteRow {
     /// Describes a note of a view. `node` is its record; a note deleted since the view was taken has none, and
     /// then neither a title nor a snippet. `passage` is the passage that was found, if it is known, and
     /// `question` the text that was searched for, if any.
@@ -42,9 +42,9 @@ impl HitNote {
         node: Option<&Node>,
         passage: Option<&str>,
         question: Option<&str>,
-    ) -> Result<HitNote> {
+    ) -> Result<NoteRow> {
         let id = view.id(ix).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
-        Ok(HitNote {
+        Ok(NoteRow {
             id,
             key: view.key(ix).to_owned(),
             title: node.map(|node| node.title.clone()).unwrap_or_default(),

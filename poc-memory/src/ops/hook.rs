@@ -8,7 +8,7 @@ use super::{Access, Ctx, Op};
 use machine_turn::MachineTurn;
 use poc_graph::error::Result;
 use poc_notes::project::Project;
-use poc_notes::session_context::{self, ContextNote, SessionScope};
+use poc_notes::session_context::{self, ContextNote, SessionFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::HookSession;
@@ -148,7 +148,7 @@ impl Hook {
         let max = memory.config.hooks.start_chars;
         let project = self.project();
         let own_notes = sessions::keys(&self.session);
-        let scope = SessionScope { project: project.as_deref(), own_notes: &own_notes };
+        let scope = SessionFilter { project: project.as_deref(), own_notes: &own_notes };
         let mut briefing = session_context::briefing(memory, scope)?;
         let is_empty = briefing.parts.is_empty();
         for (_, notes) in &mut briefing.parts {
@@ -181,7 +181,7 @@ impl Hook {
         let session = HookSession::load(memory, &self.session);
         let project = self.project();
         let own_notes = sessions::keys(&self.session);
-        let scope = SessionScope { project: project.as_deref(), own_notes: &own_notes };
+        let scope = SessionFilter { project: project.as_deref(), own_notes: &own_notes };
         let is_known = |id, version| session.has(id, version);
         let relevant = session_context::relevant(memory, scope, prompt, &is_known)?;
         if relevant.notes.is_empty() {

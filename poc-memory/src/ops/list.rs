@@ -1,6 +1,6 @@
 //! `list`
 
-use super::hit::{HitNote, is_zero};
+use super::hit::{NoteRow, is_zero};
 use super::text::{day, degradations, left_out, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
@@ -43,7 +43,7 @@ pub(crate) struct List {
 /// The notes, the last changed first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ListOutput {
-    notes: Vec<HitNote>,
+    notes: Vec<NoteRow>,
     /// How many more notes there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
@@ -82,7 +82,7 @@ impl Op for List {
         found.truncate(limit);
         let note = |ix: Ix| {
             let node = view.id(ix).map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
-            HitNote::new(&view, ix, node.as_ref(), None, None)
+            NoteRow::new(&view, ix, node.as_ref(), None, None)
         };
         let freshness = freshness::of(ctx.memory, &view);
         Ok(ListOutput {
@@ -95,7 +95,7 @@ impl Op for List {
     }
 
     fn show(output: &ListOutput) -> String {
-        let row = |note: &HitNote| {
+        let row = |note: &NoteRow| {
             vec![day(note.date), note.key.clone(), note.node_type.clone(), one_line(&note.title)]
         };
         let mut text = table(&output.notes.iter().map(row).collect::<Vec<_>>());

@@ -33,7 +33,7 @@ pub(crate) struct EmbedMigrateOutput {
 
 /// Fails if the embedder in the settings has changed since the daemon started.
 fn check_embedder_unchanged(memory: &Memory) -> Result<()> {
-    let meant = memory.wanted_embedder.as_deref().unwrap_or(&memory.config.embedder);
+    let meant = memory.configured_embedder.as_deref().unwrap_or(&memory.config.embedder);
     if Config::load(&memory.paths.config_file())?.embedder == *meant {
         return Ok(());
     }

@@ -73,7 +73,7 @@ mod visit;
 mod weight;
 mod write;
 
-pub use actor::Actor;
+pub use actor::Principal;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub(crate) use argument::path;
 pub(crate) use backup::{Backup, BackupOutput, mebibytes};
@@ -106,7 +106,7 @@ pub struct Ctx<'a> {
     /// The surrounding process: the agents and, in the daemon, the daemon itself.
     pub host: &'a dyn Host,
     /// The caller on whose behalf the op runs.
-    pub actor: Actor,
+    pub actor: Principal,
     /// Whether the caller may write. If not, ops that write are refused, and ops that read leave no trace,
     /// not even a use count.
     pub may_write: bool,
@@ -118,7 +118,7 @@ impl Ctx<'_> {
     /// The visibility of notes for the caller: a person sees all notes, a model sees quarantined ones only on
     /// request.
     fn visibility(&self, quarantined: bool) -> Visibility {
-        Visibility { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
+        Visibility { now: self.memory.now(), quarantined: quarantined || self.actor == Principal::Person }
     }
 
     /// Refuses to change a node that the caller does not see: a model may not change quarantined nodes.

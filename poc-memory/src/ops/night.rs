@@ -177,7 +177,7 @@ impl Op for Night {
         let mut waiting: Vec<WaitingProposals> = Vec::new();
         for proposal in proposal::proposals(ctx.memory, None)? {
             let memory = ctx.memory.of(&proposal.tenant);
-            let stale = review::stale_since(&memory, &memory.store, &memory.store.view(), &proposal)?;
+            let stale = review::outdated_reason(&memory, &memory.store, &memory.store.view(), &proposal)?;
             let stale = usize::from(stale.is_some());
             match waiting.iter_mut().find(|waiting| waiting.run == proposal.run) {
                 Some(waiting) => {
@@ -286,7 +286,7 @@ impl AgentNight {
                     why: action.why.clone(),
                     undone: action.undone(),
                 }),
-                ActionState::Rejected | ActionState::Stale => {}
+                ActionState::Rejected | ActionState::Outdated => {}
             }
         }
         if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted | Status::Reverted) {

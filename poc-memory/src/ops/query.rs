@@ -1,9 +1,9 @@
 //! `query`
 
 use super::argument::TextArgument;
-use super::hit::{HitNote, bounded, is_zero};
+use super::hit::{NoteRow, bounded, is_zero};
 use super::request::FormerText;
-use super::retrieve::{self, RetrieveHit};
+use super::retrieve::{self, RetrieveRow};
 use super::screen::{Screen, StyledText};
 use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
@@ -53,7 +53,7 @@ pub(crate) struct QueryOutput {
     hit: Verdict,
     /// The matching note; absent for a miss.
     #[serde(flatten)]
-    note: Option<HitNote>,
+    note: Option<NoteRow>,
     /// Its text, at most 20,000 characters; only present if the match is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) struct QueryOutput {
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    fallback: Vec<RetrieveHit>,
+    fallback: Vec<RetrieveRow>,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
     lag: u64,
@@ -125,7 +125,7 @@ impl Op for Query {
         }
         let hit = |node: &Node| {
             // A note stored since the view was taken is not in it.
-            view.find(node.id).map(|ix| HitNote::new(&view, ix, Some(node), None, Some(text))).transpose()
+            view.find(node.id).map(|ix| NoteRow::new(&view, ix, Some(node), None, Some(text))).transpose()
         };
         let note = node.as_ref().map(hit).transpose()?.flatten();
         let GateResult { gate, reason: decided_by, signals, .. } = known;

@@ -1,7 +1,7 @@
 //! `recall`
 
 use super::argument::{self, TextArgument};
-use super::hit::{HitNote, bounded, is_zero};
+use super::hit::{NoteRow, bounded, is_zero};
 use super::request::FormerText;
 use super::text::{degradations, table};
 use super::{Access, Ctx, Op, Route, ToolEffect};
@@ -48,7 +48,7 @@ pub(crate) struct Recall {
 /// The recalled notes, best first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RecallOutput {
-    results: Vec<RecallHit>,
+    results: Vec<RecallRow>,
     /// Whether the memory learns from this recall. It is stored within a minute, and lost if the process is killed
     /// before.
     learned: bool,
@@ -64,9 +64,9 @@ pub(crate) struct RecallOutput {
 
 /// A recalled note.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct RecallHit {
+struct RecallRow {
     #[serde(flatten)]
-    note: HitNote,
+    note: NoteRow,
     /// Its text, at most 2,000 characters.
     text: String,
     /// Number of characters at the end of the text that were left out. `get` returns all.
@@ -147,8 +147,8 @@ impl Op for Recall {
                 body => body,
             });
             let (shown, text_left_out) = bounded(whole, MAX_TEXT_CHARS);
-            Ok(RecallHit {
-                note: HitNote::new(&view, ix, node.as_ref(), None, Some(text))?,
+            Ok(RecallRow {
+                note: NoteRow::new(&view, ix, node.as_ref(), None, Some(text))?,
                 text: shown.to_owned(),
                 text_left_out,
                 message: message::origin(&memory.store, hit.id, source.as_deref())?,
@@ -190,9 +190,9 @@ impl Op for Recall {
 
 /// The answer. A failure to learn is a warning, not an error.
 fn answer(
-    results: Vec<RecallHit>,
+    results: Vec<RecallRow>,
     learned: Option<Result<()>>,
-    freshness: freshness::Freshness,
+    freshness: freshness::AnswerStatus,
 ) -> RecallOutput {
     let failed = learned.as_ref().and_then(|learned| learned.as_ref().err());
     RecallOutput {
@@ -205,7 +205,7 @@ fn answer(
     }
 }
 
-fn row(hit: &RecallHit) -> Vec<String> {
+fn row(hit: &RecallRow) -> Vec<String> {
     let through = match hit.path.last() {
         None => String::new(),
         Some(step) => format!("{} hops, by {}", hit.breakdown.depth, step.kind),
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn recall_answers_even_if_learning_fails() {
         let as_of = AsOf { seq: 1, at: Timestamp(0) };
-        let freshness = || freshness::Freshness { as_of, lag: 0, degraded: Vec::new() };
+        let freshness = || freshness::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
         let full = Error::new(Code::ReadOnly, "the store takes no writes: no space left on device");
         let failed = answer(Vec::new(), Some(Err(full)), freshness());
         insta::assert_snapshot!(Recall::show(&failed), @r"

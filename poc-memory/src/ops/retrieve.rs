@@ -1,7 +1,7 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
-use super::hit::{DETAIL_INDENT, HitNote};
+use super::hit::{DETAIL_INDENT, NoteRow};
 use super::request::FormerText;
 use super::screen::{Emphasis, Screen, StyledText};
 use super::text::{degradations, one_line};
@@ -49,7 +49,7 @@ pub(crate) struct Retrieve {
 /// The notes found, best first.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RetrieveOutput {
-    results: Vec<RetrieveHit>,
+    results: Vec<RetrieveRow>,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
     lag: u64,
@@ -59,9 +59,9 @@ pub(crate) struct RetrieveOutput {
 
 /// A hit of `retrieve`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RetrieveHit {
+pub(crate) struct RetrieveRow {
     #[serde(flatten)]
-    note: HitNote,
+    note: NoteRow,
     /// The sum of the shares; higher is better. With rank fusion at most the sum of the weights / 61.
     score: f64,
     /// Probability that it answers the question, 0–1, if a cross-encoder judged it (`[rerank]`). Judged notes
@@ -175,7 +175,7 @@ pub(super) fn to_hits(
     hits: Vec<RetrievalHit>,
     text: &str,
     explain: bool,
-) -> Result<Vec<RetrieveHit>> {
+) -> Result<Vec<RetrieveRow>> {
     let (config, now) = (&ctx.memory.config.weight, ctx.memory.now());
     let retriever = ctx.memory.retriever(view);
     let lead = |hit: &RetrievalHit| {
@@ -206,8 +206,8 @@ pub(super) fn to_hits(
         // Part 0 is the title, which every hit shows.
         // A note that was changed after the ranking may lack the part; then the whole text is searched.
         let passage = near.filter(|(near, _)| near.part > 0).and_then(|(_, text)| text);
-        Ok(RetrieveHit {
-            note: HitNote::new(view, ix, node.as_ref(), passage, Some(text))?,
+        Ok(RetrieveRow {
+            note: NoteRow::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
             derived: hit.derived.map(derived).transpose()?.flatten(),
             linked: hit.linked_from.map(|from| linked(hit.id, from)).transpose()?.flatten(),
@@ -227,7 +227,7 @@ pub(super) fn to_hits(
 }
 
 /// Adds hits as text for a person.
-pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[RetrieveHit]) {
+pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[RetrieveRow]) {
     // Scores of rank fusion are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
@@ -264,7 +264,7 @@ pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[Retrie
 /// Maximum number of characters of a passage in the text for a person.
 const SHOWN: usize = 160;
 
-fn explanation(hit: &RetrieveHit, digits: usize) -> String {
+fn explanation(hit: &RetrieveRow, digits: usize) -> String {
     let shares: Vec<String> =
         hit.shares.iter().map(|(signal, share)| format!("{signal} {share:+.digits$}")).collect();
     let mut shares = format!("         {}\n", shares.join("  "));

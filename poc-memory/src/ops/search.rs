@@ -1,7 +1,7 @@
 //! `search`
 
 use super::argument::OptionalTextArgument;
-use super::hit::{DETAIL_INDENT, HitNote, is_zero};
+use super::hit::{DETAIL_INDENT, NoteRow, is_zero};
 use super::request::FormerText;
 use super::screen::{Emphasis, Screen, StyledText};
 use super::text::{degradations, one_line, plural};
@@ -12,7 +12,7 @@ use poc_graph::{Ix, View};
 use poc_notes::ReadSnapshot;
 use poc_notes::freshness::AsOf;
 use poc_rank::decay::weight_at;
-use poc_search::query::{Explanation, FIELDS, Kind, Pair, Pipeline, ScoredNode, vocabulary};
+use poc_search::query::{Explanation, FIELDS, InterferencePair, Kind, Pipeline, ScoredNode, vocabulary};
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,14 +122,14 @@ pub(crate) struct Search {
 /// The notes or pairs that the pipeline found.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SearchOutput {
-    results: Vec<SearchHit>,
+    results: Vec<SearchRow>,
     /// How many more notes the pipeline found. Without `limit:`, an answer has at most `top_k`, or 20 with a
     /// text and 1,000 without; `offset:` at the end of the pipeline returns the next ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
     /// Pairs of similar notes in different communities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pairs: Vec<SimilarPair>,
+    pairs: Vec<InterferencePairRow>,
     /// How many more pairs the pipeline found.
     #[serde(default, skip_serializing_if = "is_zero")]
     pairs_left_out: usize,
@@ -152,9 +152,9 @@ pub(crate) struct SearchOutput {
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct SearchHit {
+struct SearchRow {
     #[serde(flatten)]
-    note: HitNote,
+    note: NoteRow,
     /// The score that the last scoring stage gave the note; higher is better. Its range depends on the stage:
     /// a cosine is −1 to 1, a score of rank fusion is below 0.1.
     score: f64,
@@ -164,7 +164,7 @@ struct SearchHit {
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct SimilarPair {
+struct InterferencePairRow {
     a: String,
     b: String,
     /// Cosine of the most similar passages of both notes, 0 to 1.
@@ -254,7 +254,7 @@ impl Op for Search {
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let by_weight = output.sorted_by.as_deref() == Some("weight");
-        let row = |hit: &SearchHit| {
+        let row = |hit: &SearchRow| {
             let weight = if by_weight { format!("  weight {:.3}", hit.weight) } else { String::new() };
             let note = &hit.note;
             let score = format!("{:>7.digits$}{weight}", hit.score);
@@ -308,18 +308,18 @@ fn hit(
     snapshot: &ReadSnapshot<'_>,
     item: ScoredNode,
     text: Option<&str>,
-) -> Result<SearchHit> {
+) -> Result<SearchRow> {
     let (view, ix) = (snapshot.view(), item.ix);
     let id = view.id(ix).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
-    Ok(SearchHit {
-        note: HitNote::new(view, ix, snapshot.node(id)?.as_ref(), None, text)?,
+    Ok(SearchRow {
+        note: NoteRow::new(view, ix, snapshot.node(id)?.as_ref(), None, text)?,
         score: item.score,
         weight: weight_at(view, ix, &ctx.memory.config.weight, snapshot.now()),
         modified: view.modified(ix),
     })
 }
 
-fn alike(view: &View, pair: Pair) -> SimilarPair {
+fn alike(view: &View, pair: InterferencePair) -> InterferencePairRow {
     let key = |ix: Ix| view.key(ix).to_owned();
-    SimilarPair { a: key(pair.a), b: key(pair.b), similarity: pair.similarity }
+    InterferencePairRow { a: key(pair.a), b: key(pair.b), similarity: pair.similarity }
 }

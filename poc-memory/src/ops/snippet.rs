@@ -15,7 +15,7 @@ const CUT: char = '…';
 /// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near,
 /// otherwise between two words.
 pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
-    let words: Vec<Word<'_>> = text.split_whitespace().take(MAX_WORDS).map(Word::of).collect();
+    let words: Vec<WordMatch<'_>> = text.split_whitespace().take(MAX_WORDS).map(WordMatch::of).collect();
     let terms: Vec<String> =
         question.map(|question| terms(question).into_iter().collect()).unwrap_or_default();
     let start = best_start(&words, &terms);
@@ -40,14 +40,14 @@ pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
     line
 }
 
-struct Word<'a> {
+struct WordMatch<'a> {
     text: &'a str,
     chars: usize,
 }
 
-impl<'a> Word<'a> {
-    fn of(text: &'a str) -> Word<'a> {
-        Word { text, chars: text.chars().count() }
+impl<'a> WordMatch<'a> {
+    fn of(text: &'a str) -> WordMatch<'a> {
+        WordMatch { text, chars: text.chars().count() }
     }
 
     fn ends_sentence(&self) -> bool {
@@ -62,7 +62,7 @@ fn terms(question: &str) -> BTreeSet<String> {
 }
 
 /// The end of the longest window of whole words that begins at `start`, with room for two marks of a cut.
-fn end_of(words: &[Word<'_>], start: usize) -> usize {
+fn end_of(words: &[WordMatch<'_>], start: usize) -> usize {
     let mut left = MAX_CHARS - 2;
     let mut end = start;
     for word in words.iter().skip(start) {
@@ -80,7 +80,7 @@ fn end_of(words: &[Word<'_>], start: usize) -> usize {
 /// The index of the word where the snippet starts. The candidates are the first run of consecutive windows
 /// with the most distinct terms; the window in the middle of the run has the terms in its middle. A window
 /// that starts a sentence is preferred.
-fn best_start(words: &[Word<'_>], terms: &[String]) -> usize {
+fn best_start(words: &[WordMatch<'_>], terms: &[String]) -> usize {
     if terms.is_empty() || end_of(words, 0) == words.len() {
         return 0;
     }
@@ -121,7 +121,7 @@ fn best_start(words: &[Word<'_>], terms: &[String]) -> usize {
         return 0;
     }
     let middle = run.start + (run.end - run.start) / 2;
-    let begins = |start: &usize| *start == 0 || words.get(start - 1).is_some_and(Word::ends_sentence);
+    let begins = |start: &usize| *start == 0 || words.get(start - 1).is_some_and(WordMatch::ends_sentence);
     // Skip the first and the last quarter of the run, where the terms are at an end of the window.
     let margin = (run.end - run.start) / 4;
     let inner = run.start + margin..run.end - margin;

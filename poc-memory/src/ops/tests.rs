@@ -68,7 +68,7 @@ fn call(memory: &Memory, line: &str) -> Result<(&'static OpDef, Value)> {
     let op = find(line[0]).unwrap();
     let command = (op.augment)(clap::Command::new(op.name));
     let matches = command.try_get_matches_from(line).map_err(|error| Error::invalid(error.to_string()))?;
-    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx = Ctx { memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     Ok((op, op.run(&ctx, (op.parse)(&matches)?)?))
 }
 

@@ -1,7 +1,7 @@
 //! The messages of the protocol.
 
 use super::PROTOCOL;
-use crate::ops::{Actor, Progress};
+use crate::ops::{Principal, Progress};
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub enum Frame {
         args: Value,
         /// The actor on whose behalf the op runs; a person if absent.
         #[serde(skip_serializing_if = "is_person")]
-        actor: Actor,
+        actor: Principal,
     },
     /// The op succeeded.
     Ok {
@@ -80,6 +80,6 @@ impl Hello {
     }
 }
 
-fn is_person(actor: &Actor) -> bool {
-    *actor == Actor::Person
+fn is_person(actor: &Principal) -> bool {
+    *actor == Principal::Person
 }

@@ -42,7 +42,7 @@ fn any_frame() -> impl Strategy<Value = Frame> {
             id,
             op,
             args,
-            actor: if id % 2 == 0 { Actor::Person } else { Actor::Model },
+            actor: if id % 2 == 0 { Principal::Person } else { Principal::Model },
         }),
         (any::<u64>(), any_value()).prop_map(|(id, ok)| Frame::Ok { id, ok }),
         (any::<u64>(), ".{0,20}")

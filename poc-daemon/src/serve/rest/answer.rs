@@ -14,10 +14,10 @@ use std::fmt;
 /// An error response. Errors of HTTP itself have their own status; an error of an op has the status of
 /// its code.
 #[derive(Debug)]
-pub(super) struct HttpError(Box<Parts>);
+pub(super) struct HttpError(Box<HttpErrorParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct HttpErrorParts {
     status: StatusCode,
     header: Option<(HeaderName, HeaderValue)>,
     error: Error,
@@ -25,7 +25,11 @@ struct Parts {
 
 impl HttpError {
     fn new(status: StatusCode, code: Code, message: impl Into<String>, hint: &str) -> HttpError {
-        HttpError(Box::new(Parts { status, header: None, error: Error::new(code, message).hint(hint) }))
+        HttpError(Box::new(HttpErrorParts {
+            status,
+            header: None,
+            error: Error::new(code, message).hint(hint),
+        }))
     }
 
     fn with_header(mut self, name: HeaderName, value: HeaderValue) -> HttpError {
@@ -105,8 +109,11 @@ impl HttpError {
     /// The note does not have the version that a header of the request requires.
     pub(super) fn precondition_failed(error: Error) -> HttpError {
         let tag = error.at.as_ref().and_then(|at| at.version).filter(|version| *version > 0);
-        let refused =
-            HttpError(Box::new(Parts { status: StatusCode::PRECONDITION_FAILED, header: None, error }));
+        let refused = HttpError(Box::new(HttpErrorParts {
+            status: StatusCode::PRECONDITION_FAILED,
+            header: None,
+            error,
+        }));
         match tag.and_then(|version| HeaderValue::from_str(&entity_tag(version)).ok()) {
             Some(tag) => refused.with_header(ETAG, tag),
             None => refused,
@@ -135,13 +142,13 @@ impl From<Error> for HttpError {
     fn from(error: Error) -> Self {
         let status = StatusCode::from_u16(error.code.status());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        HttpError(Box::new(Parts { status, header: None, error }))
+        HttpError(Box::new(HttpErrorParts { status, header: None, error }))
     }
 }
 
 impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let Parts { status, header, error } = *self.0;
+        let HttpErrorParts { status, header, error } = *self.0;
         let mut response = (status, json(&error)).into_response();
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);

@@ -4,12 +4,12 @@ use super::answer::HttpError;
 use super::csrf::{CSRF_HEADER, check_csrf_token};
 use super::token::TokenRole;
 use super::{RestContext, session_cookie};
-use crate::sessions::{Session, SessionScope};
+use crate::sessions::{Session, SessionAccess};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use poc_graph::Tuple;
-use poc_memory::ops::{Access, Actor, OpDef};
+use poc_memory::ops::{Access, OpDef, Principal};
 use serde_json::Value;
 
 /// The sender of an accepted request.
@@ -17,7 +17,7 @@ use serde_json::Value;
 pub(super) struct Caller {
     /// `rest` or `page`.
     pub(super) surface: &'static str,
-    pub(super) actor: Actor,
+    pub(super) actor: Principal,
     pub(super) may_write: bool,
     /// Whether a person is signed in. A session that was started with a token does not count, because tokens
     /// belong to programs.
@@ -41,7 +41,7 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
         return Err(decision_of_a_person("this"));
     }
     let role = rest.tokens.check(headers, access)?;
-    let actor = if role == TokenRole::Model { Actor::Model } else { Actor::Person };
+    let actor = if role == TokenRole::Model { Principal::Model } else { Principal::Person };
     Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read, is_person: false, tenant: None })
 }
 
@@ -74,23 +74,23 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
         check_csrf_token(session, head.headers.get(CSRF_HEADER).map(|token| token.as_bytes()))?;
     }
     let allowed = match session.scope {
-        SessionScope::ReadOnly => access == Access::Read,
-        SessionScope::Full => access != Access::Person,
-        SessionScope::Person => true,
+        SessionAccess::ReadOnly => access == Access::Read,
+        SessionAccess::Full => access != Access::Person,
+        SessionAccess::Person => true,
     };
     if !allowed {
         return Err(HttpError::forbidden(
             match session.scope {
-                SessionScope::ReadOnly => "this session is for reading only",
+                SessionAccess::ReadOnly => "this session is for reading only",
                 _ => "this is a decision of a person, and this session was started with a token",
             },
             "sign in with `poc-memory page`",
         ));
     }
-    let may_write = session.scope != SessionScope::ReadOnly;
+    let may_write = session.scope != SessionAccess::ReadOnly;
     let tenant = Some(session.tenant.clone());
-    let is_person = session.scope == SessionScope::Person;
-    Ok(Caller { surface: "page", actor: Actor::Person, may_write, is_person, tenant })
+    let is_person = session.scope == SessionAccess::Person;
+    Ok(Caller { surface: "page", actor: Principal::Person, may_write, is_person, tenant })
 }
 
 /// The session that the cookie of a request belongs to.

@@ -23,7 +23,7 @@ use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::Result;
 use poc_graph::json::{self, UniqueFields};
 use poc_memory::mcp::{Caller, Server};
-use poc_memory::ops::{Access, Actor, OpDef};
+use poc_memory::ops::{Access, OpDef, Principal};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -172,7 +172,7 @@ struct LocalCaller {
 
 impl Caller for LocalCaller {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
-        let origin = CallOrigin { surface: "mcp", actor: Actor::Model, may_write: self.may_write };
+        let origin = CallOrigin { surface: "mcp", actor: Principal::Model, may_write: self.may_write };
         call::run(&self.shared, origin, op, request, &|_| {})
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum FieldKind {
     Text,
     Integer,
     Number,
@@ -21,7 +21,7 @@ enum Kind {
 pub(super) struct Fields(BTreeMap<String, Field>);
 
 struct Field {
-    kind: Kind,
+    kind: FieldKind,
     /// Whether the field is a list and may be given more than once.
     repeats: bool,
 }
@@ -50,7 +50,7 @@ impl Fields {
     /// Adds the former name of the text, under which requests may still give it.
     pub(super) fn with_former_text(mut self, former: Option<FormerText>) -> Fields {
         if let Some(FormerText { name, repeats }) = former {
-            self.0.insert(name.to_owned(), Field { kind: Kind::Text, repeats });
+            self.0.insert(name.to_owned(), Field { kind: FieldKind::Text, repeats });
         }
         self
     }
@@ -63,7 +63,7 @@ impl Fields {
     /// Converts a field and adds it to a request.
     pub(super) fn put(&self, request: &mut Map<String, Value>, name: &str, text: &str) -> Result<()> {
         let field = self.0.get(name);
-        let value = value(field.map_or(Kind::Text, |field| field.kind), text);
+        let value = value(field.map_or(FieldKind::Text, |field| field.kind), text);
         match (request.get_mut(name), field.is_some_and(|field| field.repeats)) {
             (Some(Value::Array(list)), true) => list.push(value),
             (None, true) => drop(request.insert(name.to_owned(), Value::Array(vec![value]))),
@@ -122,17 +122,20 @@ fn allows(schema: &Value, name: &str) -> bool {
     }
 }
 
-fn kind(schema: &Value) -> Kind {
-    let kinds = [("integer", Kind::Integer), ("number", Kind::Number), ("boolean", Kind::Boolean)];
-    kinds.into_iter().find(|(name, _)| allows(schema, name)).map_or(Kind::Text, |(_, kind)| kind)
+fn kind(schema: &Value) -> FieldKind {
+    let kinds =
+        [("integer", FieldKind::Integer), ("number", FieldKind::Number), ("boolean", FieldKind::Boolean)];
+    kinds.into_iter().find(|(name, _)| allows(schema, name)).map_or(FieldKind::Text, |(_, kind)| kind)
 }
 
-fn value(kind: Kind, text: &str) -> Value {
+fn value(kind: FieldKind, text: &str) -> Value {
     let number = match kind {
-        Kind::Text => None,
-        Kind::Boolean => text.parse().ok().map(Value::Bool),
-        Kind::Integer => integer(text),
-        Kind::Number => integer(text).or_else(|| Number::from_f64(text.parse().ok()?).map(Value::Number)),
+        FieldKind::Text => None,
+        FieldKind::Boolean => text.parse().ok().map(Value::Bool),
+        FieldKind::Integer => integer(text),
+        FieldKind::Number => {
+            integer(text).or_else(|| Number::from_f64(text.parse().ok()?).map(Value::Number))
+        }
     };
     number.unwrap_or_else(|| Value::String(text.to_owned()))
 }

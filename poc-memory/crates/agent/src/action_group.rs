@@ -41,7 +41,7 @@ pub(super) struct AppliedAction {
 }
 
 /// The outcome of one action.
-pub(super) type Outcome = std::result::Result<AppliedAction, Refusal>;
+pub(super) type ActionOutcome = std::result::Result<AppliedAction, Refusal>;
 
 impl ActionStep<'_> {
     fn whole(&self) -> usize {
@@ -54,7 +54,7 @@ impl ActionStep<'_> {
         executor: &ActionExecutor<'_>,
         tx: &mut Transaction<'_>,
         parts: &[NodeId],
-    ) -> Result<Outcome> {
+    ) -> Result<ActionOutcome> {
         let note = match &self.ready {
             Ok(note) => *note,
             Err(refusal) => return Ok(Err(refusal.clone())),
@@ -96,8 +96,8 @@ pub(super) fn execute(
     executor: &ActionExecutor<'_>,
     tx: &mut Transaction<'_>,
     steps: &[ActionStep<'_>],
-) -> Result<Vec<Outcome>> {
-    let mut outcomes: Vec<Option<Outcome>> = steps.iter().map(|_| None).collect();
+) -> Result<Vec<ActionOutcome>> {
+    let mut outcomes: Vec<Option<ActionOutcome>> = steps.iter().map(|_| None).collect();
     for first in steps {
         let group: Vec<(usize, &ActionStep<'_>)> =
             (0..).zip(steps).filter(|(_, step)| step.whole() == first.whole()).collect();
@@ -110,7 +110,7 @@ pub(super) fn execute(
             }
         }
     }
-    let all: Option<Vec<Outcome>> = outcomes.into_iter().collect();
+    let all: Option<Vec<ActionOutcome>> = outcomes.into_iter().collect();
     all.ok_or_else(|| Error::internal("an action has no outcome"))
 }
 
@@ -119,7 +119,7 @@ fn execute_group(
     executor: &ActionExecutor<'_>,
     tx: &mut Transaction<'_>,
     group: &[(usize, &ActionStep<'_>)],
-) -> Result<Vec<(usize, Outcome)>> {
+) -> Result<Vec<(usize, ActionOutcome)>> {
     let (parts, wholes): (Vec<_>, Vec<_>) = group.iter().partition(|(_, step)| step.part_of.is_some());
     let done = tx.attempt(|tx| {
         let mut outcomes = Vec::new();

@@ -194,7 +194,7 @@ pub(super) fn status(row: &Run) -> Status {
     };
     let waits = any(ActionState::Proposed);
     let turned_down = any(ActionState::Rejected);
-    let missed = row.left_out > 0 || any(ActionState::Stale) || row.actions.iter().any(fails);
+    let missed = row.left_out > 0 || any(ActionState::Outdated) || row.actions.iter().any(fails);
     match (row.applied().next().is_some(), missed) {
         (_, true) => Status::Partial,
         (true, false) if turned_down && !waits => Status::Partial,

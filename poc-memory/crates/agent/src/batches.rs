@@ -42,7 +42,7 @@ impl BatchReport {
                     let reason = action.rejected.clone().unwrap_or_default();
                     *self.refused.entry(reason).or_default() += 1;
                 }
-                ActionState::Rejected | ActionState::Stale | ActionState::Undone => {}
+                ActionState::Rejected | ActionState::Outdated | ActionState::Undone => {}
             }
         }
         self.refused_unlisted += u64::from(row.left_out);
@@ -112,7 +112,7 @@ pub struct SlotBatches {
 impl SlotBatches {
     /// The batches after the first run of a slot; `None` if it was not triggered by the schedule.
     pub fn after(first: &Run) -> Option<SlotBatches> {
-        let is_scheduled = matches!(first.trigger, TriggerKind::Schedule | TriggerKind::Rerun);
+        let is_scheduled = matches!(first.trigger, TriggerKind::Slot | TriggerKind::Rerun);
         let due = first.scheduled_at.filter(|_| is_scheduled)?;
         Some(SlotBatches { due, started: first.started, visited: HashMap::new(), left: None })
     }

@@ -2,7 +2,7 @@
 
 use super::ledger::{ActionRecord, ActionState, Run};
 use super::prompt::with_neutral_fence;
-use super::run::Transcript;
+use super::run::RunTranscript;
 use poc_graph::NodeId;
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +71,8 @@ pub fn prompts(first: &str, second: &str) -> String {
 }
 
 /// Diff of the replies of two runs, all turns of each.
-pub fn replies(first: &Transcript, second: &Transcript) -> String {
-    let replies = |transcript: &Transcript| {
+pub fn replies(first: &RunTranscript, second: &RunTranscript) -> String {
+    let replies = |transcript: &RunTranscript| {
         let turns: Vec<&str> = transcript.turns.iter().map(|turn| turn.reply.trim_end()).collect();
         turns.join("\n\n")
     };
@@ -111,7 +111,7 @@ fn describe(action: &ActionRecord) -> String {
         ActionState::Refused => action.rejected.as_deref().unwrap_or("refused"),
         ActionState::Proposed => "proposed",
         ActionState::Rejected => "rejected",
-        ActionState::Stale => "stale",
+        ActionState::Outdated => "stale",
         ActionState::Undone => "undone",
     };
     format!("{}: {state}", action.summary)

@@ -14,7 +14,7 @@ mod timing;
 use super::Catalog;
 use super::definition::Definition;
 use super::ledger::{AgentState, Pause, Reason, Trigger};
-use super::pause_cause::PauseCause;
+use super::pause_reason::PauseReason;
 use super::schedule;
 use chrono_tz::Tz;
 use poc_graph::time::{Span, Timestamp};
@@ -277,7 +277,7 @@ impl SlotCheck<'_> {
     fn paused_since(&self, start: Timestamp) -> Option<Timestamp> {
         let covers_start = |pause: &&Pause| pause.since <= start && pause.is_active(start);
         let SlotCheck { agent, history: RunHistory { state, .. }, tick } = self;
-        let now = || PauseCause::of(agent.pause_after, state, tick.now).map(|paused| paused.since());
+        let now = || PauseReason::of(agent.pause_after, state, tick.now).map(|paused| paused.since());
         state.pause().filter(covers_start).map(|pause| pause.since).or_else(now)
     }
 

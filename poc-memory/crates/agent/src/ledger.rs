@@ -57,7 +57,7 @@ pub enum ActionState {
     /// A person rejected it.
     Rejected,
     /// It was a proposal, and the notes it was about changed before approval.
-    Stale,
+    Outdated,
     /// It was applied and undone.
     Undone,
 }
@@ -205,7 +205,7 @@ impl Run {
         Run {
             id,
             agent: agent.to_owned(),
-            trigger: if scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
+            trigger: if scheduled_at.is_some() { TriggerKind::Slot } else { TriggerKind::Manual },
             scheduled_at,
             rerun_of: None,
             boot: String::new(),
@@ -235,7 +235,7 @@ impl Run {
 
     /// Its slot, if the schedule triggered it.
     pub fn slot(&self) -> Option<Timestamp> {
-        self.scheduled_at.filter(|_| self.trigger == TriggerKind::Schedule)
+        self.scheduled_at.filter(|_| self.trigger == TriggerKind::Slot)
     }
 
     /// Adds a call to the totals of the row. Implausible costs count as not reported.

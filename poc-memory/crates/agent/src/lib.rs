@@ -27,7 +27,7 @@ mod log_changes;
 pub mod model;
 mod new_agent;
 pub mod pause;
-pub mod pause_cause;
+pub mod pause_reason;
 pub mod permit;
 pub mod preview;
 pub mod prompt;

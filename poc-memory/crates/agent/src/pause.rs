@@ -1,7 +1,7 @@
 //! Pauses agents and resumes them.
 
 use super::ledger::{self, Pause};
-use super::pause_cause::{PauseCause, is_enough};
+use super::pause_reason::{PauseReason, is_enough};
 use super::{CatalogEntry, Definition};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
@@ -10,7 +10,7 @@ use poc_store::Cause;
 /// The notice for the message of a failed run, when this failure pauses the agent.
 pub fn failure_notice(memory: &Memory, definition: &Definition) -> Option<String> {
     let failures = ledger::state(memory, &definition.name).ok()?.failures().saturating_add(1);
-    let paused = PauseCause::Failing { failures, since: memory.now() };
+    let paused = PauseReason::Failing { failures, since: memory.now() };
     is_enough(definition.failure.pause_after, failures).then(|| paused.line(&definition.name))
 }
 
@@ -36,7 +36,7 @@ pub fn resume(
     agent: &str,
     entry: &CatalogEntry,
     cause: Cause,
-) -> Result<Option<PauseCause>> {
+) -> Result<Option<PauseReason>> {
     let paused = entry.paused(&ledger::state(memory, agent)?, cause.at);
     ledger::update_state(memory, agent, cause, |state| {
         state.resume();

@@ -38,7 +38,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         let seq = tx.seq();
         let mut steps = Vec::new();
         for (proposal, note) in &ready {
-            let stale = stale_since(memory, tx, tx.view(), proposal)?;
+            let stale = outdated_reason(memory, tx, tx.view(), proposal)?;
             steps.push(ActionStep {
                 index: usize::from(proposal.index),
                 part_of: proposal.part_of.map(usize::from),
@@ -66,7 +66,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
                         (entry.seq, entry.writes) = (Some(seq), done.writes);
                     }
                     Err(refusal) => {
-                        entry.state = ActionState::Stale;
+                        entry.state = ActionState::Outdated;
                         entry.detail = Some(short(&refusal.detail));
                     }
                 }
@@ -231,7 +231,7 @@ fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut le
 
 /// Why a proposal can no longer be applied: a note it names has changed or is protected. `None` when it can. `memory`
 /// is that of the proposal's tenant.
-pub fn stale_since<R: Records + ?Sized>(
+pub fn outdated_reason<R: Records + ?Sized>(
     memory: &Memory,
     records: &R,
     view: &View,

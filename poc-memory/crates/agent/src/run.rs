@@ -8,7 +8,7 @@ mod transcript;
 
 pub use super::ledger::Trigger;
 pub use forecast::{Forecast, forecast};
-pub use transcript::{Exchange, Transcript, transcript};
+pub use transcript::{Exchange, RunTranscript, transcript};
 
 use super::Definition;
 use super::definition::Mode;

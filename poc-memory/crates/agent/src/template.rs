@@ -9,7 +9,7 @@ use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path};
-use tags::{Kind, Tag, tags};
+use tags::{Tag, TagKind, tags};
 use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
 
 /// File name of a template that is written in the agent file itself.
@@ -72,7 +72,7 @@ fn references(text: &str) -> Vec<(String, usize)> {
         let quoted = tag.inside.strip_prefix("include").or_else(|| tag.inside.strip_prefix("extends"))?;
         Some((unquoted(quoted.trim())?.to_owned(), tag.start))
     };
-    tags(text).into_iter().filter(|tag| tag.kind == Kind::Block).filter_map(name).collect()
+    tags(text).into_iter().filter(|tag| tag.kind == TagKind::Block).filter_map(name).collect()
 }
 
 fn unquoted(text: &str) -> Option<&str> {

@@ -7,7 +7,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, cancellation};
 use poc_notes::Memory;
 use poc_notes::history;
-use poc_notes::undo::{UndoItem, Undone, restore};
+use poc_notes::undo::{UndoItem, UndoReport, restore};
 use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ const UNDO: &str = "agent undo";
 /// # Errors
 /// `conflict` when the run changed nothing or is already undone, `invalid_argument` when one of the actions
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
-pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Undone> {
+pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
     let replayed = run.has_replayed();
     if !replayed && run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
@@ -50,7 +50,7 @@ fn undo_meant(
     run: &Run,
     is_meant: impl Fn(usize, &ActionRecord) -> bool,
     with_replays: impl Fn(&Run) -> bool,
-) -> Result<Undone> {
+) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
@@ -82,7 +82,7 @@ fn undo_meant(
     })?;
     let (items, is_undone) = committed.value;
     // An undo of replays alone cannot be undone.
-    Ok(Undone { seq: is_undone.then_some(committed.seq), items })
+    Ok(UndoReport { seq: is_undone.then_some(committed.seq), items })
 }
 
 /// The transactions of a run that still have an effect: an action is in the state that the transaction left,
@@ -107,7 +107,7 @@ fn set_undoes(tx: &mut Transaction<'_>, before: &BTreeSet<u64>, row: &Run) {
 /// # Errors
 /// Those of [`poc_notes::undo::undo`]; `conflict` when no action of the run is in the state that this change
 /// left.
-pub fn undo_change(memory: &Memory, seq: u64) -> Result<Undone> {
+pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
     // A person of the default tenant undoes the runs of all tenants.
     let cause = memory.store.transaction_of_any_tenant(seq)?.map(|txn| txn.cause);
     let Some((id, op)) = cause.and_then(|cause| Some((cause.run?, cause.op))) else {
@@ -171,7 +171,7 @@ fn any_done(items: &[UndoItem]) -> bool {
 }
 
 /// Applies the actions again that the transaction with this number has undone.
-fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
+fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
     let txns = transactions(memory, run)?;
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
@@ -194,7 +194,7 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<Undone> {
         Ok(items)
     })?;
     let items = committed.value;
-    Ok(Undone { seq: any_done(&items).then_some(committed.seq), items })
+    Ok(UndoReport { seq: any_done(&items).then_some(committed.seq), items })
 }
 
 /// Restores the records before each selected action, the latest action first, because later writes may depend
@@ -250,7 +250,11 @@ fn transactions(memory: &Memory, run: &Run) -> Result<BTreeMap<u64, LoggedTransa
 ///
 /// # Errors
 /// Those of [`undo`] except that there is nothing to undo. The runs undone before the error stay undone.
-pub fn undo_since(memory: &Memory, since: Timestamp, agent: Option<&str>) -> Result<Vec<(RunId, Undone)>> {
+pub fn undo_since(
+    memory: &Memory,
+    since: Timestamp,
+    agent: Option<&str>,
+) -> Result<Vec<(RunId, UndoReport)>> {
     let mut undone = Vec::new();
     for run in ledger::rows_since(memory, since)?.into_iter().rev() {
         cancellation::check()?;

@@ -12,12 +12,12 @@ use toml::{Table, Value};
 const ENVIRONMENT: &str = "POC_MEMORY__";
 
 /// An error with the path of the key it is about.
-pub(super) struct Problem {
+pub(super) struct SettingDiagnostic {
     path: String,
     message: String,
 }
 
-impl Problem {
+impl SettingDiagnostic {
     /// Converts to an error with the position of the key in the file.
     pub(super) fn place(self, name: &str, text: &str) -> Error {
         // An error within a list is reported at the list.
@@ -68,7 +68,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
     Ok(document.into_table()?)
 }
 
-pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> {
+pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDiagnostic> {
     serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
         let mut path = error.path().to_string();
         let message = error.into_inner().message().to_owned();
@@ -78,7 +78,7 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> 
         {
             path = if path == "." { key.to_owned() } else { format!("{path}.{key}") };
         }
-        Problem { path, message }
+        SettingDiagnostic { path, message }
     })
 }
 

@@ -13,7 +13,7 @@ use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::Config;
 pub(super) use head::Head;
-use network::{Network, TokenSequence};
+use network::{BertNetwork, TokenSequence};
 use poc_graph::error::{Error, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ enum Pooling {
 
 /// A loaded BERT model.
 pub(super) struct Bert {
-    network: Network,
+    network: BertNetwork,
     tokenizer: Tokenizer,
     pooling: Pooling,
     /// The special tokens at the start and the end of a text.
@@ -88,7 +88,7 @@ pub(super) struct Bert {
 
 /// Two texts as one input of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct TextPair {
     /// The token ids of both texts, including special tokens.
     pub(super) ids: Vec<u32>,
     // The position at which the second text starts.
@@ -144,7 +144,7 @@ impl Bert {
             let is_inside = inside.contains_tensor("embeddings.word_embeddings.weight");
             let encoder = if is_inside { &inside } else { &weights };
             let head = with_head.then(|| Head::load(&weights, encoder, config.hidden_size)).transpose()?;
-            Ok((Network::load(encoder, &config)?, head))
+            Ok((BertNetwork::load(encoder, &config)?, head))
         })
         .map_err(|problem| format!("`model.safetensors`: {problem}"))?;
         let number = |file: &str, key: &str| {
@@ -214,18 +214,18 @@ impl Bert {
     }
 
     /// Joins two tokenized texts into one input.
-    pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> Pair {
+    pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> TextPair {
         let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
         let (mut one, mut two) = (bare(first), bare(second));
         let (max_of_one, max_of_two) = fit(one.len(), two.len(), self.max_tokens.saturating_sub(3));
         one.truncate(max_of_one);
         two.truncate(max_of_two);
         let [start, end] = self.ends;
-        Pair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
+        TextPair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
     }
 
     /// The output of the head for each pair, 0–1.
-    pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
+    pub(super) fn likelihoods(&self, pairs: &[&TextPair], head: &Head) -> Result<Vec<f64>> {
         let texts: Vec<TokenSequence<'_>> =
             pairs.iter().map(|pair| TokenSequence { ids: &pair.ids, second: pair.second }).collect();
         let states = catch_panics(|| self.network.states(&texts)).map_err(ModelError::Rerank)?;

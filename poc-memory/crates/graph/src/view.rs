@@ -35,7 +35,7 @@ use aliases::Aliases;
 use counts::Counts;
 use keyword_nodes::KeywordNodes;
 use lookup::{Lookup, hash, hash_any_case, lowercase_chars};
-use names::Names;
+use names::Interner;
 use optional_timestamp::OptionalTimestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -133,11 +133,11 @@ pub struct View {
     key_lens: Column<u32>,
     body_lens: Column<u32>,
     types: Column<u16>,
-    type_names: Names,
+    type_names: Interner,
     provenances: Column<u32>,
-    provenance_names: Names,
+    provenance_names: Interner,
     keywords: Lists<Vec<u32>>,
-    keyword_names: Names,
+    keyword_names: Interner,
     keyword_nodes: KeywordNodes,
     // `None` marks the empty index of a deleted node.
     states: Column<Option<State>>,

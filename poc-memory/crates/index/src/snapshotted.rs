@@ -17,14 +17,14 @@ pub(super) struct SnapshottedIndex<C> {
     // `None` for a fork, which is never saved.
     file: Option<PathBuf>,
     fingerprint: Fingerprint,
-    state: RwLock<State<C>>,
+    state: RwLock<IndexState<C>>,
     latch: Latch,
-    // The value of `State::changes` when the file was saved.
+    // The value of `IndexState::changes` when the file was saved.
     saved: AtomicU64,
 }
 
 #[derive(Default)]
-struct State<C> {
+struct IndexState<C> {
     content: C,
     applied: u64,
     // The number of changes since the index was opened.
@@ -55,7 +55,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     }
 
     fn new(file: Option<PathBuf>, fingerprint: Fingerprint, content: C, applied: u64) -> SnapshottedIndex<C> {
-        let state = RwLock::new(State { content, applied, changes: 0 });
+        let state = RwLock::new(IndexState { content, applied, changes: 0 });
         SnapshottedIndex { file, fingerprint, state, latch: Latch::default(), saved: AtomicU64::new(0) }
     }
 
@@ -70,8 +70,8 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     /// decoded.
     pub(super) fn load(&self, decode: impl FnOnce(&[u8]) -> Option<C>) -> bool {
         let saved = self.file.as_ref().and_then(|file| atomic_file::read(file, self.fingerprint));
-        let state =
-            saved.and_then(|(applied, bytes)| Some(State { content: decode(&bytes)?, applied, changes: 0 }));
+        let state = saved
+            .and_then(|(applied, bytes)| Some(IndexState { content: decode(&bytes)?, applied, changes: 0 }));
         state.map(|state| *self.state.write() = state).is_some()
     }
 
@@ -89,7 +89,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     pub(super) fn reset(&self) -> Result<()> {
         self.file.as_deref().map_or(Ok(()), atomic_file::remove)?;
         let mut state = self.state.write();
-        *state = State { changes: state.changes + 1, ..State::default() };
+        *state = IndexState { changes: state.changes + 1, ..IndexState::default() };
         Ok(())
     }
 

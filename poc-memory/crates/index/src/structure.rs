@@ -30,12 +30,12 @@ pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &Sav
     let bytes = postcard::to_stdvec(saved)
         .map_err(|problem| IndexError::Encode { what: "structure of the graph", problem })?;
     atomic_file::write(&file(directory), fingerprint(FORMAT, options), seq, &[&bytes])?;
-    delete_stale_files(directory);
+    delete_obsolete_files(directory);
     Ok(())
 }
 
 /// Deletes the files left behind by an interrupted write.
-fn delete_stale_files(directory: &Path) {
+fn delete_obsolete_files(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name() != NAME {
             // A failure only wastes space, and the next write tries again.

@@ -95,7 +95,7 @@ pub fn consolidate(
 ) -> Result<ConsolidationReport> {
     let now = cause.at;
     let view = memory.store.view();
-    let plan = Plan::of(memory, &view, now)?;
+    let plan = ConsolidationPlan::of(memory, &view, now)?;
     if dry_run {
         return Ok(plan.forecast(&view));
     }
@@ -116,7 +116,7 @@ pub fn consolidate(
 }
 
 /// The changes that a consolidation will make.
-struct Plan {
+struct ConsolidationPlan {
     /// Live notes past their `expires`.
     to_expire: Vec<NodeId>,
     /// Derived notes of agents that have no live source left once `to_expire` has expired.
@@ -129,8 +129,8 @@ struct Plan {
     entries: Vec<Vec<u8>>,
 }
 
-impl Plan {
-    fn of(memory: &Memory, view: &View, now: Timestamp) -> Result<Plan> {
+impl ConsolidationPlan {
+    fn of(memory: &Memory, view: &View, now: Timestamp) -> Result<ConsolidationPlan> {
         let keep = memory.config.consolidate.keep_expired;
         let (mut to_expire, mut to_delete) = (Vec::new(), Vec::new());
         for ix in 0..view.slots() {
@@ -176,7 +176,7 @@ impl Plan {
             }
             Ok(())
         })?;
-        Ok(Plan { to_expire, ended, to_delete, edges: edges.into_iter().collect(), entries })
+        Ok(ConsolidationPlan { to_expire, ended, to_delete, edges: edges.into_iter().collect(), entries })
     }
 
     /// The report of a dry run.

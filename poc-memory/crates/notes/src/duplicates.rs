@@ -16,7 +16,7 @@ const MAX_SAME_TITLE: usize = 16;
 
 /// Two notes that may be duplicates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NotePair {
+pub struct NearDuplicatePair {
     /// The note that was created first.
     pub older: NodeId,
     /// The other note.
@@ -36,7 +36,12 @@ pub struct NotePair {
 ///
 /// # Errors
 /// Those of the store.
-pub fn find(memory: &Memory, view: &View, visibility: Visibility, min: f64) -> Result<Vec<NotePair>> {
+pub fn find(
+    memory: &Memory,
+    view: &View,
+    visibility: Visibility,
+    min: f64,
+) -> Result<Vec<NearDuplicatePair>> {
     let mut notes = Notes { memory, view, nodes: FxHashMap::default() };
     let visible: Vec<Ix> = (0..view.slots())
         .filter(|ix| view.is_visible(*ix, visibility) && !view.is_confirmed_question(*ix))
@@ -99,7 +104,7 @@ fn is_related(view: &View, a: Ix, b: Ix) -> bool {
 }
 
 /// Compares two notes.
-fn compared(a: Node, b: Node) -> NotePair {
+fn compared(a: Node, b: Node) -> NearDuplicatePair {
     let (older, newer) = if (a.created, a.id) <= (b.created, b.id) { (a, b) } else { (b, a) };
     let (one, other) = (words(&older), words(&newer));
     let sets: [FxHashSet<&str>; 2] = [&one, &other].map(|words| words.iter().map(String::as_str).collect());
@@ -113,7 +118,7 @@ fn compared(a: Node, b: Node) -> NotePair {
         let own = own.iter().filter(|word| !others.contains(word.as_str()));
         own.take(MAX_DIFFERENT_WORDS).cloned().collect()
     };
-    NotePair {
+    NearDuplicatePair {
         older: older.id,
         newer: newer.id,
         words: if either == 0 { 0.0 } else { both as f64 / either as f64 },

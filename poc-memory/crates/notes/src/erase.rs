@@ -15,7 +15,7 @@ use super::backup::{self, BackupCallbacks, BackupPart};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node};
-use poc_store::{CompactionCallbacks, Record, Records, Table, each_quarantined_record, repair_folders};
+use poc_store::{CompactionCallbacks, Record, Records, Table, for_each_quarantine_record, repair_folders};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, V
         let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path.clone()] };
         let mut is_found = files.iter().any(may_have_them);
         if is_repair && !is_found {
-            each_quarantined_record(store, &name, &mut |table, bytes| {
+            for_each_quarantine_record(store, &name, &mut |table, bytes| {
                 is_found = is_found || texts.are_in_record(table, bytes);
             })?;
         }

@@ -3,7 +3,7 @@
 use super::Memory;
 use poc_graph::View;
 use poc_graph::time::Timestamp;
-use poc_store::{DAMAGED_HINT, ReadOnlyCause};
+use poc_store::{DAMAGED_HINT, ReadOnlyReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,7 +25,7 @@ impl fmt::Display for AsOf {
 
 /// How recent and complete an answer is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Freshness {
+pub struct AnswerStatus {
     /// Which state it shows.
     pub as_of: AsOf,
     /// How many transactions the slowest index is behind that.
@@ -50,10 +50,10 @@ const CUT_OFF: &str = "read-only, cut off: ";
 pub fn read_only(memory: &Memory) -> Option<String> {
     let cause = memory.store.read_only()?;
     let prefix = match cause {
-        ReadOnlyCause::Disk(_) => READ_ONLY_FOR_NOW,
-        ReadOnlyCause::ChangedLog(_) => READ_ONLY_CHANGED,
-        ReadOnlyCause::SharedLog(_) => CUT_OFF,
-        ReadOnlyCause::Damage(_) | ReadOnlyCause::Failure(_) => READ_ONLY,
+        ReadOnlyReason::Disk(_) => READ_ONLY_FOR_NOW,
+        ReadOnlyReason::ChangedLog(_) => READ_ONLY_CHANGED,
+        ReadOnlyReason::SharedLog(_) => CUT_OFF,
+        ReadOnlyReason::Damage(_) | ReadOnlyReason::Failure(_) => READ_ONLY,
     };
     Some(format!("{prefix}{}", cause.message()))
 }
@@ -61,21 +61,25 @@ pub fn read_only(memory: &Memory) -> Option<String> {
 /// A hint for a person how to remove a reason of [`read_only`]; `None` for other reasons.
 pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     if reason.starts_with(READ_ONLY_FOR_NOW) {
-        return Some(ReadOnlyCause::Disk(String::new()).hint());
+        return Some(ReadOnlyReason::Disk(String::new()).hint());
     }
     if reason.starts_with(READ_ONLY_CHANGED) {
-        return Some(ReadOnlyCause::ChangedLog(String::new()).hint());
+        return Some(ReadOnlyReason::ChangedLog(String::new()).hint());
     }
     if reason.starts_with(CUT_OFF) {
-        return Some(ReadOnlyCause::SharedLog(String::new()).hint());
+        return Some(ReadOnlyReason::SharedLog(String::new()).hint());
     }
     reason.starts_with(READ_ONLY).then_some(DAMAGED_HINT)
 }
 
 /// The freshness of an answer from `view` and the current indexes.
-pub fn of(memory: &Memory, view: &View) -> Freshness {
+pub fn of(memory: &Memory, view: &View) -> AnswerStatus {
     let behind = memory.store.lagging_followers().into_iter().map(|(name, error)| format!("{name}: {error}"));
     let degraded =
         read_only(memory).into_iter().chain(behind).chain(memory.missing_vectors.lock().clone()).collect();
-    Freshness { as_of: AsOf { seq: view.seq, at: memory.now() }, lag: memory.store.lag(view.seq), degraded }
+    AnswerStatus {
+        as_of: AsOf { seq: view.seq, at: memory.now() },
+        lag: memory.store.lag(view.seq),
+        degraded,
+    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// A Markdown file in its two parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parts<'a> {
+pub struct MarkdownParts<'a> {
     /// The YAML between the lines `---`; empty if there is none.
     pub front: &'a str,
     /// Everything after it, without the line end before and the one after it that [`crate::markdown::write`] adds.
@@ -13,14 +13,14 @@ pub struct Parts<'a> {
 }
 
 /// Splits a file into front matter and body. A file whose front matter is not closed is all body.
-pub fn split(text: &str) -> Parts<'_> {
+pub fn split(text: &str) -> MarkdownParts<'_> {
     let Some(range) = front_range(text) else {
-        return Parts { front: "", body: trimmed(text.strip_prefix(BOM).unwrap_or(text)) };
+        return MarkdownParts { front: "", body: trimmed(text.strip_prefix(BOM).unwrap_or(text)) };
     };
     let behind = text.get(range.end..).and_then(|rest| rest.split_inclusive('\n').next()).map_or(0, str::len);
     let behind = text.get(range.end + behind..).unwrap_or_default();
     let body = trimmed(line_end(behind).unwrap_or(behind));
-    Parts { front: text.get(range).unwrap_or_default(), body }
+    MarkdownParts { front: text.get(range).unwrap_or_default(), body }
 }
 
 /// The byte range of the YAML between the lines `---` of a file; `None` if it has no front matter, or it is not closed.
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, front: &str, body: &str) {
-        assert_eq!(split(text), Parts { front, body });
+        assert_eq!(split(text), MarkdownParts { front, body });
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl ChangeKind {
 /// The history of the node with an id or a key. A deleted node is found by its id only.
 pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<History> {
     match memory.find(name) {
-        Ok(node) => resolve::seen(node, visibility).and_then(|node| {
+        Ok(node) => resolve::require_visible_node(node, visibility).and_then(|node| {
             Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id, None)? })
         }),
         Err(unknown) => {
@@ -76,7 +76,7 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
             let changes = memory.store.history(id)?;
             match changes.last().map(|change| &change.kind) {
                 Some(LoggedChangeKind::Deleted(node)) => {
-                    let key = resolve::seen(Node::clone(node), visibility)?.key;
+                    let key = resolve::require_visible_node(Node::clone(node), visibility)?.key;
                     Ok(History { id, key, entries: with_undone(changes) })
                 }
                 _ => Err(unknown),
@@ -94,7 +94,7 @@ pub fn entries(memory: &Memory, id: NodeId, last: Option<u64>) -> Result<Vec<Nod
 
 /// The changes of a node, oldest first, each with whether a later one undid it.
 fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
-    let mut undone = UndoneNumbers::default();
+    let mut undone = UndoTracker::default();
     let mut entries: Vec<NodeChange> = changes
         .into_iter()
         .rev()
@@ -110,9 +110,9 @@ fn with_undone(changes: Vec<LoggedChange>) -> Vec<NodeChange> {
 /// The numbers of undone transactions, collected from the latest transaction to the first: an undo that is
 /// undone itself undoes nothing.
 #[derive(Default)]
-struct UndoneNumbers(FxHashSet<u64>);
+struct UndoTracker(FxHashSet<u64>);
 
-impl UndoneNumbers {
+impl UndoTracker {
     /// Adds the next earlier transaction, and says whether it is undone.
     fn add(&mut self, seq: u64, cause: &Cause) -> bool {
         let is_undone = self.0.contains(&seq);
@@ -177,7 +177,7 @@ pub fn latest_among(
     is_listed: &dyn Fn(&Cause) -> bool,
 ) -> Result<Vec<RecentChange>> {
     let mut found: Vec<(RecentChange, FxHashSet<String>)> = Vec::new();
-    let mut undone = UndoneNumbers::default();
+    let mut undone = UndoTracker::default();
     for seq in numbers {
         cancellation::check()?;
         let is_full = found.len() >= max;

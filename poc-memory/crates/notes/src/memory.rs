@@ -34,7 +34,7 @@ pub struct Memory {
     /// The cross-encoder that reorders the best hits, if the configuration names one.
     pub reranker: Option<Arc<Reranker>>,
     /// The embedder of the configuration, if the store has another one.
-    pub wanted_embedder: Option<Arc<poc_config::EmbedderConfig>>,
+    pub configured_embedder: Option<Arc<poc_config::EmbedderConfig>>,
     /// [`Config::fingerprint`] of the configuration as it was given.
     pub fingerprint: String,
     /// The durable records and their log.
@@ -46,11 +46,11 @@ pub struct Memory {
     /// The mention index of the tenant: which notes mention which.
     pub mentions: Arc<MentionIndex>,
     /// The text indexes of all tenants.
-    pub texts: Arc<PerTenant<TextIndex>>,
+    pub text_by_tenant: Arc<PerTenant<TextIndex>>,
     /// The vector indexes of all tenants.
-    pub vector_sets: Arc<PerTenant<VectorIndex>>,
+    pub vectors_by_tenant: Arc<PerTenant<VectorIndex>>,
     /// The mention indexes of all tenants.
-    pub mention_sets: Arc<PerTenant<MentionIndex>>,
+    pub mentions_by_tenant: Arc<PerTenant<MentionIndex>>,
     /// The names that a pipeline may use.
     pub names: Arc<ArcSwap<Names>>,
     /// Identifies this process in the rows of its runs; each opening of the store gets a new value. With a
@@ -116,14 +116,14 @@ impl Memory {
         let embedder = choice.embedder.clone();
         let [text, vectors, mentions] = INDEX_FOLDERS;
         let folder = directory.join(text);
-        let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
+        let text_by_tenant = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
         let folder = directory.join(vectors);
         let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
-        let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
+        let vectors_by_tenant = Arc::new(PerTenant::new(vectors, &folder));
         let folder = directory.join(mentions);
-        let mention_sets = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
+        let mentions_by_tenant = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
         let followers: Vec<Arc<dyn Follower>> =
-            vec![texts.clone(), vector_sets.clone(), mention_sets.clone()];
+            vec![text_by_tenant.clone(), vectors_by_tenant.clone(), mentions_by_tenant.clone()];
         let store = match log.clone() {
             Some(log) => {
                 let beginning = match config.store.begin_with {
@@ -141,9 +141,9 @@ impl Memory {
         let config = Config { embedder: choice.settings, ..config };
         structure::set_loader(&store.view(), &paths.structure(), config.structure.options());
         let memory = Memory {
-            text: texts.of(store.tenant()),
-            vectors: vector_sets.of(store.tenant()),
-            mentions: mention_sets.of(store.tenant()),
+            text: text_by_tenant.of(store.tenant()),
+            vectors: vectors_by_tenant.of(store.tenant()),
+            mentions: mentions_by_tenant.of(store.tenant()),
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
             boot: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), boot_of),
             active_runs: Arc::default(),
@@ -161,13 +161,13 @@ impl Memory {
             clock,
             rng,
             store,
-            texts,
-            vector_sets,
-            mention_sets,
-            wanted_embedder: choice.wanted.map(Arc::new),
+            text_by_tenant,
+            vectors_by_tenant,
+            mentions_by_tenant,
+            configured_embedder: choice.wanted.map(Arc::new),
             fingerprint,
         };
-        if memory.wanted_embedder.is_none() && settled.incomplete {
+        if memory.configured_embedder.is_none() && settled.incomplete {
             *memory.missing_vectors.lock() = migrate::complete(&memory);
         }
         if let Some(problem) = choice.problem {
@@ -181,9 +181,9 @@ impl Memory {
     pub fn of(&self, tenant: &Tuple) -> Memory {
         let store = self.store.for_tenant(tenant);
         Memory {
-            text: self.texts.of(store.tenant()),
-            vectors: self.vector_sets.of(store.tenant()),
-            mentions: self.mention_sets.of(store.tenant()),
+            text: self.text_by_tenant.of(store.tenant()),
+            vectors: self.vectors_by_tenant.of(store.tenant()),
+            mentions: self.mentions_by_tenant.of(store.tenant()),
             store,
             ..self.clone()
         }

@@ -48,7 +48,7 @@ pub fn migrate(
     actor: &str,
     callbacks: &MigrationCallbacks<'_>,
 ) -> Result<Option<MigrationReport>> {
-    let (next, settings) = match &memory.wanted_embedder {
+    let (next, settings) = match &memory.configured_embedder {
         Some(settings) => (poc_embed::open(settings)?, settings.as_ref()),
         None if memory.missing_vectors.lock().is_some() => (memory.embedder.clone(), &memory.config.embedder),
         None => return Ok(None),
@@ -76,7 +76,7 @@ pub fn migrate(
         }
         first = false;
     }
-    record(memory, next.as_ref(), settings, memory.wanted_embedder.is_some())?;
+    record(memory, next.as_ref(), settings, memory.configured_embedder.is_some())?;
     *memory.missing_vectors.lock() = None;
     Ok(Some(migrated))
 }

@@ -3,7 +3,7 @@
 use super::{Memory, insert_plan};
 use poc_graph::Node;
 use poc_graph::error::Result;
-use poc_store::{QuarantinedRecord, QuarantinedTenant, Transaction, quarantine_contents};
+use poc_store::{QuarantineNote, QuarantineTenant, Transaction, quarantine_contents};
 
 /// Number of notes that are embedded and stored together.
 const BATCH: usize = 32;
@@ -45,13 +45,13 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
 
 fn restore_tenant(
     memory: &Memory,
-    own: QuarantinedTenant,
+    own: QuarantineTenant,
     actor: &str,
     dry_run: bool,
     report: &mut QuarantineReport,
 ) -> Result<()> {
     let mut lacking = Vec::new();
-    for QuarantinedRecord { node, deleted } in own.notes {
+    for QuarantineNote { node, deleted } in own.notes {
         match memory.store.node(node.id)? {
             Some(_) => report.present += 1,
             None if deleted => report.deleted += 1,

@@ -1,6 +1,6 @@
 //! A state of the memory that reads are answered from: the newest one or a past one.
 
-use super::freshness::{self, AsOf, Freshness};
+use super::freshness::{self, AnswerStatus, AsOf};
 use super::history::{self, NodeChange};
 use super::past::PastMemory;
 use super::{Memory, resolve};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// One state of the memory, with its graph, its records and its current time.
 pub struct ReadSnapshot<'a> {
     memory: &'a Memory,
-    state: State,
+    state: SnapshotSource,
     now: Timestamp,
     quarantined: bool,
     // Number of completed indexes when the snapshot was taken.
     completed: usize,
 }
 
-enum State {
+enum SnapshotSource {
     Newest(Arc<View>),
     Past(Arc<PastMemory>),
 }
@@ -38,9 +38,15 @@ impl<'a> ReadSnapshot<'a> {
         let view = memory.store.view();
         let now = memory.now();
         Ok(match moment.map(|moment| moment.resolve(now)) {
-            None => ReadSnapshot { memory, state: State::Newest(view), now, quarantined: true, completed },
+            None => ReadSnapshot {
+                memory,
+                state: SnapshotSource::Newest(view),
+                now,
+                quarantined: true,
+                completed,
+            },
             Some(at) => {
-                let state = State::Past(memory.past(at)?);
+                let state = SnapshotSource::Past(memory.past(at)?);
                 ReadSnapshot { memory, state, now: at, quarantined: true, completed }
             }
         })
@@ -64,22 +70,22 @@ impl<'a> ReadSnapshot<'a> {
 
     /// Whether this is a past state.
     pub fn is_past(&self) -> bool {
-        matches!(self.state, State::Past(_))
+        matches!(self.state, SnapshotSource::Past(_))
     }
 
     /// The graph.
     pub fn view(&self) -> &View {
         match &self.state {
-            State::Newest(view) => view,
-            State::Past(past) => past.store.view(),
+            SnapshotSource::Newest(view) => view,
+            SnapshotSource::Past(past) => past.store.view(),
         }
     }
 
     /// The inputs of a pipeline over this state.
     pub fn sources(&self) -> Sources<'_> {
         let indexes: &dyn Indexes = match &self.state {
-            State::Newest(_) => self.memory,
-            State::Past(past) => past.as_ref(),
+            SnapshotSource::Newest(_) => self.memory,
+            SnapshotSource::Past(past) => past.as_ref(),
         };
         Sources { indexes, now: self.now, quarantined: self.quarantined, ..self.memory.sources(self.view()) }
     }
@@ -89,32 +95,32 @@ impl<'a> ReadSnapshot<'a> {
     /// # Errors
     /// `not_found`; `rejected` if it is quarantined and quarantined notes are not visible.
     pub fn find(&self, name: &str) -> Result<Node> {
-        resolve::seen(resolve::find(self, self.view(), name)?, self.visibility())
+        resolve::require_visible_node(resolve::find(self, self.view(), name)?, self.visibility())
     }
 
     /// The changes of a node up to this state, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<NodeChange>> {
         let last = match &self.state {
-            State::Past(past) => Some(past.store.seq()),
-            State::Newest(_) => None,
+            SnapshotSource::Past(past) => Some(past.store.seq()),
+            SnapshotSource::Newest(_) => None,
         };
         history::entries(self.memory, id, last)
     }
 
     /// Identifies this state, and tells how complete the reads from it were so far.
-    pub fn freshness(&self) -> Freshness {
+    pub fn freshness(&self) -> AnswerStatus {
         let mut newest = freshness::of(self.memory, self.view());
         newest.as_of.at = self.now;
         match &self.state {
-            State::Newest(_) => {
+            SnapshotSource::Newest(_) => {
                 if self.memory.store.completed() != self.completed {
                     newest.degraded.push("an index was completed only while this was answered".into());
                 }
                 newest
             }
             // The indexes of a past state are built for it and are never behind.
-            State::Past(past) => {
-                Freshness { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
+            SnapshotSource::Past(past) => {
+                AnswerStatus { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
             }
         }
     }
@@ -123,19 +129,19 @@ impl<'a> ReadSnapshot<'a> {
 impl Records for ReadSnapshot<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match &self.state {
-            State::Newest(_) => self.memory.store.raw(table, key),
-            State::Past(past) => past.store.raw(table, key),
+            SnapshotSource::Newest(_) => self.memory.store.raw(table, key),
+            SnapshotSource::Past(past) => past.store.raw(table, key),
         }
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         match &self.state {
-            State::Newest(_) => self.memory.store.raw_range(table, prefix),
-            State::Past(past) => past.store.raw_range(table, prefix),
+            SnapshotSource::Newest(_) => self.memory.store.raw_range(table, prefix),
+            SnapshotSource::Past(past) => past.store.raw_range(table, prefix),
         }
     }
 
     fn may_lack_records(&self) -> bool {
-        matches!(self.state, State::Newest(_)) && self.memory.store.may_lack_records()
+        matches!(self.state, SnapshotSource::Newest(_)) && self.memory.store.may_lack_records()
     }
 }

@@ -85,7 +85,7 @@ pub fn check_version(node: &Node, expected: Option<u32>) -> Result<()> {
 }
 
 /// The node if it is visible, else an error.
-pub fn seen(node: Node, visibility: Visibility) -> Result<Node> {
+pub fn require_visible_node(node: Node, visibility: Visibility) -> Result<Node> {
     if visibility.admits(node.trust) {
         return Ok(node);
     }

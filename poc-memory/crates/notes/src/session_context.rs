@@ -10,13 +10,13 @@ mod scope;
 mod tests;
 
 pub use briefing::{Briefing, BriefingPart, briefing};
-pub use relevant::{Relevant, relevant};
+pub use relevant::{PromptContext, relevant};
 
 use poc_graph::Node;
 
 /// The properties of a session of an assistant that determine which notes it gets.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SessionScope<'a> {
+pub struct SessionFilter<'a> {
     /// The name of the project of its folder ([`crate::project::Project::name`]); `None` for a folder of no project.
     pub project: Option<&'a str>,
     /// The prefixes of the keys of its own notes, which are in the conversation already.

@@ -20,7 +20,7 @@ pub struct UndoItem {
 
 /// The outcome of an undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoReport {
     /// Number of the change that the undo made, which can be undone itself; `None` if nothing was undone.
     pub seq: Option<u64>,
     /// The outcome of each part of the undo.
@@ -35,7 +35,7 @@ pub struct Undone {
 /// # Errors
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
 /// notes, or was written by a repair in place of lost changes.
-pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
+pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
         None => Error::not_found(format!("there is no change {seq}"))
@@ -85,7 +85,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Undone> {
         }
     }
     let done = first.map(|cause| UndoItem { summary: undone.text(&cause), refused: None });
-    Ok(Undone { seq: last, items: done.into_iter().chain(refused).collect() })
+    Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
 }
 
 /// Whether a transaction changed notes. One that writes only vectors, as in a migration, did not.

@@ -4,7 +4,7 @@ use super::{Memory, embedder};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use poc_index::structure;
-use poc_store::{StorePart, VerifyCallbacks, VerifyDiagnostic, atomic_file};
+use poc_store::{DamagedPart, StorePart, VerifyCallbacks, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -32,8 +32,8 @@ pub struct VerificationDiagnostic {
 }
 
 impl VerificationDiagnostic {
-    fn of(found: VerifyDiagnostic) -> VerificationDiagnostic {
-        let VerifyDiagnostic { part, path, message } = found;
+    fn of(found: DamagedPart) -> VerificationDiagnostic {
+        let DamagedPart { part, path, message } = found;
         let hint = match part {
             StorePart::Log => {
                 "stop the daemon: `poc-memory repair` shows what can be done and changes nothing by itself"
@@ -54,7 +54,7 @@ impl VerificationDiagnostic {
 /// As `Store::verify`.
 pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verification> {
     let mut found = memory.store.verify(callbacks)?;
-    let derived = |path: PathBuf, message: &str| VerifyDiagnostic {
+    let derived = |path: PathBuf, message: &str| DamagedPart {
         part: StorePart::Index,
         path,
         message: message.to_owned(),
@@ -172,17 +172,17 @@ mod tests {
         let folder = |name: &str| memory.paths.store().join(name);
         for harm in [Delta::NodeDeleted(node.id), other] {
             let is_other = matches!(harm, Delta::Node(_));
-            memory.texts.apply(0, tenant, std::slice::from_ref(&harm)).unwrap();
+            memory.text_by_tenant.apply(0, tenant, std::slice::from_ref(&harm)).unwrap();
             assert_eq!(files_with_findings(&memory), [folder("text")]);
             let message = verify(&memory, &QUIET).unwrap().findings.remove(0).message;
             assert_eq!(message, "the index differs from the records: `note-3`");
-            memory.texts.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
-            memory.mention_sets.apply(0, tenant, &[harm]).unwrap();
+            memory.text_by_tenant.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
+            memory.mentions_by_tenant.apply(0, tenant, &[harm]).unwrap();
             assert_eq!(files_with_findings(&memory), [folder("mentions")]);
-            memory.mention_sets.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
+            memory.mentions_by_tenant.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
             assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new(), "{is_other}");
         }
-        memory.vector_sets.apply(0, tenant, &[Delta::NodeDeleted(node.id)]).unwrap();
+        memory.vectors_by_tenant.apply(0, tenant, &[Delta::NodeDeleted(node.id)]).unwrap();
         assert_eq!(files_with_findings(&memory), [folder("vectors")]);
     }
 

@@ -1,13 +1,13 @@
 //! Appends records, and leases that let a writer append after repeatedly losing to others.
 
-use crate::session::Session;
+use crate::store_connection::StoreConnection;
 use poc_store::{AppendOutcome, NewSharedRecord, WriterId};
 use postgres::Error;
 use postgres::error::SqlState;
 use std::time::Duration;
 
 pub(crate) fn append(
-    session: &mut Session,
+    connection: &mut StoreConnection,
     writer: &WriterId,
     records: &[NewSharedRecord<'_>],
     expected: u64,
@@ -16,21 +16,23 @@ pub(crate) fn append(
     let (expected, number) = (expected as i64, first.writer_seq as i64);
     let payloads: Vec<&[u8]> = records.iter().map(|record| record.payload).collect();
     let writer = writer.as_slice();
-    let channel = session.channel();
-    let inserted = if session.has_notify {
+    let channel = connection.channel();
+    let inserted = if connection.has_notify {
         let parameters: [&(dyn postgres::types::ToSql + Sync); 6] =
-            [&session.store, &expected, &writer, &number, &payloads, &channel];
-        session.client.query(&session.append, &parameters)
+            [&connection.store, &expected, &writer, &number, &payloads, &channel];
+        connection.client.query(&connection.append, &parameters)
     } else {
-        session.client.query(&session.append, &[&session.store, &expected, &writer, &number, &payloads])
+        connection
+            .client
+            .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads])
     };
     match inserted {
         Ok(rows) if rows.is_empty() => {
-            let row = session.client.query_one(
+            let row = connection.client.query_one(
                 "SELECT lease_writer IS NOT NULL AND lease_writer <> $2 AND lease_until >= now() \
                  FROM poc_memory_store WHERE id = $1 AND head = $3 \
                  UNION ALL SELECT FALSE LIMIT 1",
-                &[&session.store, &writer, &expected],
+                &[&connection.store, &writer, &expected],
             )?;
             Ok(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict })
         }
@@ -46,13 +48,17 @@ fn is_conflict(state: &SqlState) -> bool {
         .contains(&state)
 }
 
-pub(crate) fn lease(session: &mut Session, writer: &WriterId, duration: Duration) -> Result<bool, Error> {
+pub(crate) fn lease(
+    connection: &mut StoreConnection,
+    writer: &WriterId,
+    duration: Duration,
+) -> Result<bool, Error> {
     let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
-    let leased = session.client.execute(
+    let leased = connection.client.execute(
         "UPDATE poc_memory_store \
          SET lease_writer = $2, lease_until = now() + $3::FLOAT8 * INTERVAL '1 second' \
          WHERE id = $1 AND (lease_writer IS NULL OR lease_writer = $2 OR lease_until < now())",
-        &[&session.store, &writer, &seconds],
+        &[&connection.store, &writer, &seconds],
     )?;
     Ok(leased > 0)
 }

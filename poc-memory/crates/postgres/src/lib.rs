@@ -12,9 +12,9 @@ mod error;
 mod listener;
 mod location;
 mod schema;
-mod session;
 mod snapshots;
 mod statements;
+mod store_connection;
 mod store_row;
 #[doc(hidden)]
 pub mod testing;
@@ -30,8 +30,8 @@ use listener::{Listener, announce};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
 use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId};
-use session::Session;
 use std::time::Duration;
+use store_connection::StoreConnection;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
@@ -43,33 +43,33 @@ pub struct PostgresLog {
     writer: WriterId,
     /// The name of this writer, which other writers can see.
     name: String,
-    session: Mutex<Option<Session>>,
+    connection: Mutex<Option<StoreConnection>>,
     listener: Mutex<Option<Listener>>,
 }
 
 impl PostgresLog {
     /// Creates the log at a location, for a writer with a new random id and a name. Does not connect.
     pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
-        PostgresLog { location, writer, name, session: Mutex::default(), listener: Mutex::default() }
+        PostgresLog { location, writer, name, connection: Mutex::default(), listener: Mutex::default() }
     }
 
     /// Runs work on the connection and opens it first if necessary. After a failure, the next call opens a new
     /// connection.
-    fn with<T>(&self, work: impl FnOnce(&mut Session) -> Result<T, postgres::Error>) -> Result<T> {
-        let mut kept = self.session.lock();
-        let mut session = match kept.take() {
-            Some(session) if !session.client.is_closed() => session,
+    fn with<T>(&self, work: impl FnOnce(&mut StoreConnection) -> Result<T, postgres::Error>) -> Result<T> {
+        let mut kept = self.connection.lock();
+        let mut connection = match kept.take() {
+            Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
         };
-        match work(&mut session) {
+        match work(&mut connection) {
             Ok(done) => {
-                *kept = Some(session);
+                *kept = Some(connection);
                 Ok(done)
             }
             Err(error) => {
                 let failure = failure(&self.location, &error);
                 if failure.code != Code::Unavailable {
-                    *kept = Some(session);
+                    *kept = Some(connection);
                 }
                 Err(failure)
             }
@@ -79,11 +79,11 @@ impl PostgresLog {
 
 impl PostgresLog {
     /// Opens a connection and announces this writer: other writers must know that it is alive before its first record.
-    fn open_session(&self) -> Result<Session> {
-        let mut session = Session::open(&self.location)?;
-        let announced = announce(&mut session.client, session.store, 0, &self.writer, &self.name);
+    fn open_session(&self) -> Result<StoreConnection> {
+        let mut connection = StoreConnection::open(&self.location)?;
+        let announced = announce(&mut connection.client, connection.store, 0, &self.writer, &self.name);
         announced.map_err(|error| failure(&self.location, &error))?;
-        Ok(session)
+        Ok(connection)
     }
 }
 
@@ -97,17 +97,19 @@ impl SharedLog for PostgresLog {
     }
 
     fn head(&self) -> Result<u64> {
-        self.with(|session| session.head())
+        self.with(|connection| connection.head())
     }
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
-        self.with(|session| append::append(session, &self.writer, records, expected))
+        self.with(|connection| append::append(connection, &self.writer, records, expected))
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
-        self.with(|session| {
+        self.with(|connection| {
             let (after, limit) = (after as i64, i64::try_from(limit).unwrap_or(i64::MAX));
-            let rows = session.client.query(&session.read, &[&session.store, &after, &limit, &READ_BYTES])?;
+            let rows = connection
+                .client
+                .query(&connection.read, &[&connection.store, &after, &limit, &READ_BYTES])?;
             let record = |row: &postgres::Row| {
                 let writer: &[u8] = row.try_get(1)?;
                 Ok(SharedRecord {
@@ -134,16 +136,16 @@ impl SharedLog for PostgresLog {
     }
 
     fn lease(&self, duration: Duration) -> Result<bool> {
-        self.with(|session| append::lease(session, &self.writer, duration))
+        self.with(|connection| append::lease(connection, &self.writer, duration))
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
-        self.with(|session| {
+        self.with(|connection| {
             let writer = self.writer.as_slice();
-            let rows = session.client.query(
+            let rows = connection.client.query(
                 "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
-                &[&session.store, &writer],
+                &[&connection.store, &writer],
             )?;
             let peer = |row: &postgres::Row| {
                 let (writer, seen) = (row.try_get::<_, &[u8]>(0)?, row.try_get::<_, f64>(3)?);

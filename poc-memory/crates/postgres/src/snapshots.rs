@@ -12,10 +12,10 @@ const DELETED_AT_ONCE: i64 = 64;
 
 impl SnapshotStore for PostgresLog {
     fn newest(&self) -> Result<Option<SharedSnapshot>> {
-        self.with(|session| {
-            let row = session.client.query_opt(
+        self.with(|connection| {
+            let row = connection.client.query_opt(
                 "SELECT seq, parts, bytes FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT 1",
-                &[&session.store],
+                &[&connection.store],
             )?;
             let number = |row: &postgres::Row, at: usize| Ok(row.try_get::<_, i64>(at)? as u64);
             let snapshot = |row: postgres::Row| {
@@ -30,24 +30,24 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
-        self.with(|session| {
-            let row = session.client.query_opt(
+        self.with(|connection| {
+            let row = connection.client.query_opt(
                 "SELECT bytes FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $2 AND part = $3",
-                &[&session.store, &(seq as i64), &(part as i64)],
+                &[&connection.store, &(seq as i64), &(part as i64)],
             )?;
             row.map(|row| row.try_get(0)).transpose()
         })
     }
 
     fn claim(&self, duration: Duration) -> Result<bool> {
-        let is_claimed = self.with(|session| {
+        let is_claimed = self.with(|connection| {
             let (writer, seconds) = (self.writer.as_slice(), duration.as_secs_f64());
-            let claimed = session.client.execute(
+            let claimed = connection.client.execute(
                 "INSERT INTO poc_memory_snapshot_claim AS claim (store, writer, until) \
                  VALUES ($1, $2, now() + $3::FLOAT8 * INTERVAL '1 second') \
                  ON CONFLICT (store) DO UPDATE SET writer = excluded.writer, until = excluded.until \
                  WHERE claim.writer = excluded.writer OR claim.until < now()",
-                &[&session.store, &writer, &seconds],
+                &[&connection.store, &writer, &seconds],
             )?;
             Ok(claimed > 0)
         })?;
@@ -58,9 +58,9 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool> {
-        self.with(|session| {
+        self.with(|connection| {
             let (writer, seconds) = (self.writer.as_slice(), duration.as_secs_f64());
-            let written = session.client.execute(
+            let written = connection.client.execute(
                 "WITH claimed AS ( \
                    UPDATE poc_memory_snapshot_claim SET until = now() + $3::FLOAT8 * INTERVAL '1 second' \
                    WHERE store = $1 AND writer = $2 RETURNING store) \
@@ -68,29 +68,29 @@ impl SnapshotStore for PostgresLog {
                  SELECT store, $4::INT8, $5::INT8, $6::BYTEA FROM claimed \
                  WHERE NOT EXISTS (SELECT 1 FROM poc_memory_snapshot WHERE store = $1 AND seq = $4) \
                  ON CONFLICT (store, seq, part) DO UPDATE SET bytes = excluded.bytes",
-                &[&session.store, &writer, &seconds, &(seq as i64), &(part as i64), &bytes],
+                &[&connection.store, &writer, &seconds, &(seq as i64), &(part as i64), &bytes],
             )?;
             Ok(written > 0)
         })
     }
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
-        let is_complete = self.with(|session| {
+        let is_complete = self.with(|connection| {
             let writer = self.writer.as_slice();
             let [seq, parts, bytes] =
                 [snapshot.seq, snapshot.parts, snapshot.bytes].map(|number| number as i64);
-            let completed = session.client.execute(
+            let completed = connection.client.execute(
                 "INSERT INTO poc_memory_snapshot (store, seq, parts, bytes) \
                  SELECT id, $3::INT8, $4::INT8, $5::INT8 FROM poc_memory_store \
                  WHERE id = $1 AND head >= $3 AND EXISTS ( \
                    SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2)",
-                &[&session.store, &writer, &seq, &parts, &bytes],
+                &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;
             if completed > 0 {
-                session.client.execute(
+                connection.client.execute(
                     "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
                      (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
-                    &[&session.store, &KEPT],
+                    &[&connection.store, &KEPT],
                 )?;
             }
             Ok(completed > 0)
@@ -102,10 +102,10 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn release(&self) -> Result<()> {
-        self.with(|session| {
-            session.client.execute(
+        self.with(|connection| {
+            connection.client.execute(
                 "DELETE FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2",
-                &[&session.store, &self.writer.as_slice()],
+                &[&connection.store, &self.writer.as_slice()],
             )?;
             Ok(())
         })
@@ -116,13 +116,13 @@ impl PostgresLog {
     /// Deletes the parts of incomplete snapshots. Only the writer that holds the claim may do so. Parts that cannot be
     /// deleted now are deleted after the next claim.
     fn delete_incomplete(&self) {
-        let deleted = self.with(|session| {
+        let deleted = self.with(|connection| {
             loop {
-                let deleted = session.client.execute(
+                let deleted = connection.client.execute(
                     "DELETE FROM poc_memory_snapshot_part WHERE store = $1 AND (seq, part) IN ( \
                        SELECT seq, part FROM poc_memory_snapshot_part WHERE store = $1 AND seq NOT IN \
                        (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2)",
-                    &[&session.store, &DELETED_AT_ONCE],
+                    &[&connection.store, &DELETED_AT_ONCE],
                 )?;
                 if deleted == 0 {
                     return Ok(());

@@ -19,7 +19,7 @@ use super::index_workers::IndexWorkers;
 use super::log::{Appender, ChangedLog};
 use super::overlay::Overlay;
 use super::pending_transaction::PendingTransaction;
-use super::read_only::ReadOnlyCause;
+use super::read_only::ReadOnlyReason;
 use super::shared_log_copy::SharedLogCopy;
 use super::views::Views;
 use super::watchdog;
@@ -52,7 +52,7 @@ struct Queue {
 /// Whether the store accepts writes.
 struct Writability {
     /// Why the store accepts no writes; `None` if it does.
-    cause: Option<ReadOnlyCause>,
+    cause: Option<ReadOnlyReason>,
     /// The number of requested attempts that are finished.
     attempts_made: u64,
     /// The number of requested checks of the log's files that are finished.
@@ -60,7 +60,7 @@ struct Writability {
 }
 
 /// The next work of the committer.
-enum Work {
+enum CommitterTask {
     Commit(Vec<PendingTransaction>),
     /// Read new records from the shared log.
     Follow,
@@ -96,7 +96,7 @@ struct PublishedState {
 impl CommitQueue {
     /// Creates a queue over views in which everything up to `seq` is durable and visible. With a cause, it accepts no
     /// transactions.
-    pub(super) fn new(seq: u64, views: Views, cause: Option<ReadOnlyCause>) -> Self {
+    pub(super) fn new(seq: u64, views: Views, cause: Option<ReadOnlyReason>) -> Self {
         CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
@@ -127,7 +127,7 @@ impl CommitQueue {
     }
 
     /// Why the store accepts no transactions; `None` if it does.
-    pub(super) fn read_only(&self) -> Option<ReadOnlyCause> {
+    pub(super) fn read_only(&self) -> Option<ReadOnlyReason> {
         self.writability.lock().cause.clone()
     }
 
@@ -139,8 +139,8 @@ impl CommitQueue {
     /// If the disk has failed a write, lets the committer try to resume writing and waits for the result. Fails like
     /// [`CommitQueue::check_writable`] if the store still accepts no transactions.
     pub(super) fn resume(&self) -> Result<()> {
-        let may_end = |cause: &Option<ReadOnlyCause>| {
-            matches!(cause, Some(ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_)))
+        let may_end = |cause: &Option<ReadOnlyReason>| {
+            matches!(cause, Some(ReadOnlyReason::Disk(_) | ReadOnlyReason::ChangedLog(_)))
         };
         if !may_end(&self.read_only()) {
             return self.check_writable();
@@ -167,7 +167,7 @@ impl CommitQueue {
         };
         self.work.notify_one();
         let is_pending = |writability: &mut Writability| {
-            let has_ended = matches!(writability.cause, Some(ReadOnlyCause::Failure(_)));
+            let has_ended = matches!(writability.cause, Some(ReadOnlyReason::Failure(_)));
             writability.checks_made < check && !has_ended
         };
         self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_PATIENCE);
@@ -187,7 +187,7 @@ impl CommitQueue {
     }
 
     /// Waits for work. While the store is read-only because of its disk, a new attempt is due after `pause`.
-    fn next(&self, pause: Duration) -> Work {
+    fn next(&self, pause: Duration) -> CommitterTask {
         let (attempts_made, checks_made, is_waiting) = {
             let writability = self.writability.lock();
             (writability.attempts_made, writability.checks_made, writability.cause.is_some())
@@ -195,24 +195,24 @@ impl CommitQueue {
         let mut queue = self.queue.lock();
         loop {
             if !queue.waiting.is_empty() {
-                return Work::Commit(std::mem::take(&mut queue.waiting));
+                return CommitterTask::Commit(std::mem::take(&mut queue.waiting));
             }
             if queue.closed {
-                return Work::End;
+                return CommitterTask::End;
             }
             if queue.has_news {
-                return Work::Follow;
+                return CommitterTask::Follow;
             }
             if queue.attempts_wanted > attempts_made {
-                return Work::Resume(queue.attempts_wanted);
+                return CommitterTask::Resume(queue.attempts_wanted);
             }
             if queue.checks_wanted > checks_made {
-                return Work::Check(queue.checks_wanted);
+                return CommitterTask::Check(queue.checks_wanted);
             }
             if !is_waiting {
                 self.work.wait(&mut queue);
             } else if self.work.wait_for(&mut queue, pause).timed_out() {
-                return Work::Resume(queue.attempts_wanted);
+                return CommitterTask::Resume(queue.attempts_wanted);
             }
         }
     }
@@ -248,7 +248,7 @@ impl CommitQueue {
     }
 
     /// Ends an attempt to resume writing. Without a cause, the store accepts writes again.
-    fn end_attempt(&self, attempts_made: u64, cause: Option<ReadOnlyCause>) {
+    fn end_attempt(&self, attempts_made: u64, cause: Option<ReadOnlyReason>) {
         let mut writability = self.writability.lock();
         writability.cause = cause;
         writability.attempts_made = attempts_made;
@@ -280,18 +280,18 @@ impl Committer {
         let work = AssertUnwindSafe(|| -> Result<(), String> {
             self.index_workers.wait_loaded();
             if let Some(why) = self.engine.substituted() {
-                self.refuse(ReadOnlyCause::Disk(why), Vec::new());
+                self.refuse(ReadOnlyReason::Disk(why), Vec::new());
             }
             loop {
                 match commits.next(self.pause) {
-                    Work::Commit(batch) => match self.shared_log.clone() {
+                    CommitterTask::Commit(batch) => match self.shared_log.clone() {
                         Some(copy) => self.commit_shared(&copy, batch)?,
                         None => drop(self.commit(batch)?),
                     },
-                    Work::Follow => self.follow_news()?,
-                    Work::Resume(attempt) => self.resume(attempt)?,
-                    Work::Check(check) => self.check_files(check)?,
-                    Work::End => return Ok(()),
+                    CommitterTask::Follow => self.follow_news()?,
+                    CommitterTask::Resume(attempt) => self.resume(attempt)?,
+                    CommitterTask::Check(check) => self.check_files(check)?,
+                    CommitterTask::End => return Ok(()),
                 }
             }
         });
@@ -300,7 +300,7 @@ impl Committer {
             Ok(Err(why)) => why,
             Err(panic) => format!("panic: {}", watchdog::panic_message(&*panic)),
         };
-        refuse(&commits, &writer, ReadOnlyCause::Failure(failure), Vec::new());
+        refuse(&commits, &writer, ReadOnlyReason::Failure(failure), Vec::new());
     }
 
     fn commit(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
@@ -314,13 +314,13 @@ impl Committer {
     }
 
     /// Appends transactions to the log.
-    fn append(&self, batch: &[PendingTransaction]) -> Result<(), ReadOnlyCause> {
+    fn append(&self, batch: &[PendingTransaction]) -> Result<(), ReadOnlyReason> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
         self.appender.lock().append(&records).map_err(|error| self.disk_cause(&error))
     }
 
-    fn disk_cause(&self, error: &io::Error) -> ReadOnlyCause {
+    fn disk_cause(&self, error: &io::Error) -> ReadOnlyReason {
         if disk::is_full(error) {
             self.reserve.release();
         }
@@ -358,7 +358,7 @@ impl Committer {
     /// again.
     fn resume(&mut self, attempt: u64) -> Result<(), String> {
         let cause = self.commits.read_only();
-        if !cause.as_ref().is_some_and(ReadOnlyCause::may_end) {
+        if !cause.as_ref().is_some_and(ReadOnlyReason::may_end) {
             self.commits.end_attempt(attempt, cause);
             return Ok(());
         }
@@ -374,13 +374,13 @@ impl Committer {
         Ok(())
     }
 
-    fn try_to_resume(&mut self) -> Result<(), ReadOnlyCause> {
+    fn try_to_resume(&mut self) -> Result<(), ReadOnlyReason> {
         self.appender.lock().resume().map_err(|error| log_failure(&error))?;
         // The records come before the reserve, because both need space and the records are more urgent.
         self.engine.restore().map_err(|error| records_failure(&error))?;
         self.engine.retry().map_err(|error| records_failure(&error))?;
         let held = self.reserve.renew();
-        held.map_err(|error| ReadOnlyCause::Disk(format!("there is not enough space on its disk: {error}")))
+        held.map_err(|error| ReadOnlyReason::Disk(format!("there is not enough space on its disk: {error}")))
     }
 
     /// Checks the files of the log. If they were changed, the store accepts no further transactions until they are
@@ -395,7 +395,7 @@ impl Committer {
                     self.refuse(log_failure(error), Vec::new());
                 }
             }
-            Some(ReadOnlyCause::ChangedLog(_)) => {
+            Some(ReadOnlyReason::ChangedLog(_)) => {
                 let attempts_made = self.commits.writability.lock().attempts_made;
                 self.resume(attempts_made)?;
             }
@@ -406,20 +406,20 @@ impl Committer {
         Ok(())
     }
 
-    fn refuse(&self, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
+    fn refuse(&self, cause: ReadOnlyReason, batch: Vec<PendingTransaction>) {
         refuse(&self.commits, &self.writer, self.saved(cause, None), batch);
     }
 
     /// If the log has lost data that was written to it, saves the records, unless that was already the cause before.
-    fn saved(&self, cause: ReadOnlyCause, before: Option<&ReadOnlyCause>) -> ReadOnlyCause {
-        let (ReadOnlyCause::ChangedLog(message), false) =
-            (&cause, matches!(before, Some(ReadOnlyCause::ChangedLog(_))))
+    fn saved(&self, cause: ReadOnlyReason, before: Option<&ReadOnlyReason>) -> ReadOnlyReason {
+        let (ReadOnlyReason::ChangedLog(message), false) =
+            (&cause, matches!(before, Some(ReadOnlyReason::ChangedLog(_))))
         else {
             return cause;
         };
         match self.engine.flush() {
             Ok(()) => cause,
-            Err(error) => ReadOnlyCause::ChangedLog(format!(
+            Err(error) => ReadOnlyReason::ChangedLog(format!(
                 "{message}; the records cannot be saved: {}",
                 error.message
             )),
@@ -428,7 +428,7 @@ impl Committer {
 }
 
 /// Makes the store read-only, and rolls back the transactions that are queued or in `batch`. None of them is durable.
-fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyCause, batch: Vec<PendingTransaction>) {
+fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyReason, batch: Vec<PendingTransaction>) {
     let error = cause.error();
     tracing::error!("{}", error.message);
     let taken = {
@@ -458,13 +458,13 @@ fn take_back(
     batch
 }
 
-fn log_failure(error: &io::Error) -> ReadOnlyCause {
+fn log_failure(error: &io::Error) -> ReadOnlyReason {
     match ChangedLog::is_cause(error) {
-        true => ReadOnlyCause::changed_log(error),
-        false => ReadOnlyCause::Disk(format!("its log cannot be written: {error}")),
+        true => ReadOnlyReason::changed_log(error),
+        false => ReadOnlyReason::Disk(format!("its log cannot be written: {error}")),
     }
 }
 
-fn records_failure(error: &Error) -> ReadOnlyCause {
-    ReadOnlyCause::Disk(format!("its records cannot be written: {}", error.message))
+fn records_failure(error: &Error) -> ReadOnlyReason {
+    ReadOnlyReason::Disk(format!("its records cannot be written: {}", error.message))
 }

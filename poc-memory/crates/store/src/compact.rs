@@ -12,7 +12,7 @@ use super::disk::remove_folder;
 use super::engine::{Engine, Mark};
 use super::log::{PARTIAL_SEGMENT, compaction_unwritten};
 use super::logged_transaction::LogBase;
-use super::shared_state::Shared;
+use super::shared_state::StoreState;
 use super::{DAMAGED_HINT, Store};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -74,7 +74,7 @@ impl Store {
         // No follower may still need the transactions that are dropped.
         shared.index_workers.settle();
         let sizes = self.sizes()?;
-        let work = Work { shared, compactor, callbacks };
+        let work = CompactionJob { shared, compactor, callbacks };
         let dropped = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
                 // The prepared files take space that others need more.
@@ -108,13 +108,13 @@ impl Store {
 }
 
 /// A compaction in progress, or the preparation of a snapshot.
-pub(super) struct Work<'a> {
-    pub(super) shared: &'a Shared,
+pub(super) struct CompactionJob<'a> {
+    pub(super) shared: &'a StoreState,
     pub(super) compactor: &'a Compactor,
     pub(super) callbacks: &'a CompactionCallbacks<'a>,
 }
 
-impl Work<'_> {
+impl CompactionJob<'_> {
     /// Runs the compaction. Returns the number of transactions that were dropped.
     fn run(&self, before: Option<Timestamp>) -> Result<u64> {
         let log = self.shared.log.as_ref();

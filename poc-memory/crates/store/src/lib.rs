@@ -70,13 +70,13 @@ pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write};
 pub use open::recovery_report::RecoveryReport;
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
-pub use read_only::ReadOnlyCause;
+pub use read_only::ReadOnlyReason;
 pub use record_encoding::Record;
 pub use records::Records;
 pub use repair::{
-    QuarantineItem, QuarantinedRecord, QuarantinedTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
-    delete_quarantine_item, each_quarantined_record, quarantine_contents, quarantine_items, quarantine_names,
-    repair_folders, undo_repair,
+    QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
+    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_names,
+    quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
@@ -88,7 +88,7 @@ pub use shared_snapshot::CopyBeginning;
 pub use shared_state::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use transaction::Transaction;
-pub use verify::{StorePart, VerifyCallbacks, VerifyDiagnostic};
+pub use verify::{DamagedPart, StorePart, VerifyCallbacks};
 pub use write_path::Commit;
 
 use engine::Engine;
@@ -97,7 +97,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Tenant, Tuple, View};
 use records::TenantRecords;
-use shared_state::Shared;
+use shared_state::StoreState;
 use std::path::Path;
 use std::sync::Arc;
 use tenants::TenantRow;
@@ -111,7 +111,7 @@ pub const DAMAGED_HINT: &str = "`poc-memory repair` shows what can be done and c
 /// time.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     tenant: Tenant,
     tuple: Arc<Tuple>,
 }
@@ -210,7 +210,7 @@ impl Store {
 
     /// Why the store accepts no writes at the moment: its files are damaged, its disk does not accept writes, or its
     /// shared log cannot be reached. `None` if it does accept writes. Reads always work.
-    pub fn read_only(&self) -> Option<ReadOnlyCause> {
+    pub fn read_only(&self) -> Option<ReadOnlyReason> {
         self.shared.commits.read_only()
     }
 
@@ -232,7 +232,7 @@ impl Store {
     /// # Errors
     /// `not_found` if there is no such transaction or the log no longer has it.
     pub fn snapshot_at(&self, at: Timestamp) -> Result<PastSnapshot> {
-        let Shared { engine, log, embedder, .. } = self.shared.as_ref();
+        let StoreState { engine, log, embedder, .. } = self.shared.as_ref();
         PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
     }
 

@@ -19,12 +19,12 @@ use super::follower::Follower;
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{self, Appender, Limits};
-use super::quarantine::Quarantine;
-use super::read_only::ReadOnlyCause;
+use super::quarantine::QuarantineFolder;
+use super::read_only::ReadOnlyReason;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
 use super::shared_snapshot::{self, CopyBeginning};
-use super::shared_state::Shared;
+use super::shared_state::StoreState;
 use super::writer_state::WriterState;
 use super::{disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
@@ -83,7 +83,7 @@ pub(super) fn open(
     embedder: &str,
     followers: Vec<Arc<dyn Follower>>,
     parts: Parts,
-) -> Result<Shared> {
+) -> Result<StoreState> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
     let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log } = parts;
@@ -121,7 +121,7 @@ pub(super) fn open(
     {
         (log, prefix_end) = log::inspect(&log_directory, true)?;
     }
-    let quarantine = Arc::new(Quarantine::new(directory, disk.clone()));
+    let quarantine = Arc::new(QuarantineFolder::new(directory, disk.clone()));
     let reserve = Arc::new(Reserve::new(directory, disk.clone(), limits.reserve));
     let log = Arc::new(log);
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
@@ -219,7 +219,7 @@ pub(super) fn open(
         let (copy, commits) = (copy.clone(), commits.clone());
         watchdog::spawn("shared-log", move || commits.watch(&copy, pause))
     });
-    Ok(Shared {
+    Ok(StoreState {
         directory: directory.to_owned(),
         writer,
         commits,
@@ -242,17 +242,17 @@ pub(super) fn open(
 
 /// Brings the local log up to the end of the shared one. If that is impossible but reads are not, returns why the store
 /// can accept no writes.
-fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option<ReadOnlyCause>> {
+fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option<ReadOnlyReason>> {
     match copy.catch_up(appender) {
         Ok(()) => Ok(None),
         Err(CopyError::Disk(error)) => Ok(Some(disk_cause(&error))),
         Err(CopyError::Log(error)) if error.code == Code::Unavailable && copy.last() > 0 => {
-            Ok(Some(ReadOnlyCause::SharedLog(error.message)))
+            Ok(Some(ReadOnlyReason::SharedLog(error.message)))
         }
         Err(CopyError::Log(error)) => Err(error),
     }
 }
 
-fn disk_cause(error: &std::io::Error) -> ReadOnlyCause {
-    ReadOnlyCause::Disk(format!("its log cannot be written: {error}"))
+fn disk_cause(error: &std::io::Error) -> ReadOnlyReason {
+    ReadOnlyReason::Disk(format!("its log cannot be written: {error}"))
 }

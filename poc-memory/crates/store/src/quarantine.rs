@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The quarantine folder beside the log.
-pub(super) struct Quarantine {
+pub(super) struct QuarantineFolder {
     folder: PathBuf,
     disk: Arc<dyn Disk>,
 }
 
-impl Quarantine {
+impl QuarantineFolder {
     /// The quarantine of a store's directory. The folder is created on first use.
     pub(super) fn new(store: &Path, disk: Arc<dyn Disk>) -> Self {
-        Quarantine { folder: store.join("quarantine"), disk }
+        QuarantineFolder { folder: store.join("quarantine"), disk }
     }
 
     /// Moves a file or folder into the quarantine and returns its name there.
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn earlier_files_are_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        let quarantine = Quarantine::new(folder.path(), Arc::new(crate::disk::SystemDisk));
+        let quarantine = QuarantineFolder::new(folder.path(), Arc::new(crate::disk::SystemDisk));
         assert_eq!(quarantine.save("tail", b"one").unwrap(), "tail");
         assert_eq!(quarantine.save("tail", b"two").unwrap(), "tail.2");
         let records = folder.path().join("tail");

@@ -5,7 +5,7 @@ use poc_graph::error::{Code, Error};
 
 /// Why a store accepts no writes. It still answers all reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadOnlyCause {
+pub enum ReadOnlyReason {
     /// The files are damaged, and a person must choose how to repair them. The text says what is damaged and which
     /// state the answers show.
     Damage(String),
@@ -21,59 +21,59 @@ pub enum ReadOnlyCause {
     Failure(String),
 }
 
-impl ReadOnlyCause {
+impl ReadOnlyReason {
     /// The name used for monitoring: `damage`, `disk`, `changed-log`, `log` or `failure`.
     pub fn name(&self) -> &'static str {
         match self {
-            ReadOnlyCause::Damage(_) => "damage",
-            ReadOnlyCause::Disk(_) => "disk",
-            ReadOnlyCause::ChangedLog(_) => "changed-log",
-            ReadOnlyCause::SharedLog(_) => "log",
-            ReadOnlyCause::Failure(_) => "failure",
+            ReadOnlyReason::Damage(_) => "damage",
+            ReadOnlyReason::Disk(_) => "disk",
+            ReadOnlyReason::ChangedLog(_) => "changed-log",
+            ReadOnlyReason::SharedLog(_) => "log",
+            ReadOnlyReason::Failure(_) => "failure",
         }
     }
 
     /// The cause as a sentence for people, without a full stop.
     pub fn message(&self) -> &str {
-        let (ReadOnlyCause::Damage(message)
-        | ReadOnlyCause::Disk(message)
-        | ReadOnlyCause::ChangedLog(message)
-        | ReadOnlyCause::SharedLog(message)
-        | ReadOnlyCause::Failure(message)) = self;
+        let (ReadOnlyReason::Damage(message)
+        | ReadOnlyReason::Disk(message)
+        | ReadOnlyReason::ChangedLog(message)
+        | ReadOnlyReason::SharedLog(message)
+        | ReadOnlyReason::Failure(message)) = self;
         message
     }
 
     /// What a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            ReadOnlyCause::Damage(_) => DAMAGED_HINT,
-            ReadOnlyCause::Disk(_) => {
+            ReadOnlyReason::Damage(_) => DAMAGED_HINT,
+            ReadOnlyReason::Disk(_) => {
                 "free disk space, or check the disk: writing resumes without a restart; everything acknowledged is safe"
             }
-            ReadOnlyCause::ChangedLog(_) => {
+            ReadOnlyReason::ChangedLog(_) => {
                 "put the files back; or stop the daemon and use `poc-memory repair`: the records have what the log lacks"
             }
-            ReadOnlyCause::SharedLog(_) => {
+            ReadOnlyReason::SharedLog(_) => {
                 "try again in a few seconds: writes are taken again without a restart once the shared log answers"
             }
-            ReadOnlyCause::Failure(_) => "start again; everything acknowledged is safe",
+            ReadOnlyReason::Failure(_) => "start again; everything acknowledged is safe",
         }
     }
 
     /// The error of a write that is refused for this reason.
     pub fn error(&self) -> Error {
         let code =
-            if matches!(self, ReadOnlyCause::SharedLog(_)) { Code::Unavailable } else { Code::ReadOnly };
+            if matches!(self, ReadOnlyReason::SharedLog(_)) { Code::Unavailable } else { Code::ReadOnly };
         Error::new(code, format!("the store takes no writes: {}", self.message())).hint(self.hint())
     }
 
     /// The cause for a log that has lost data written to it.
-    pub(super) fn changed_log(problem: &dyn std::fmt::Display) -> ReadOnlyCause {
-        ReadOnlyCause::ChangedLog(format!("another program has changed its log: {problem}"))
+    pub(super) fn changed_log(problem: &dyn std::fmt::Display) -> ReadOnlyReason {
+        ReadOnlyReason::ChangedLog(format!("another program has changed its log: {problem}"))
     }
 
     /// Whether the committer can make the store writable again.
     pub(super) fn may_end(&self) -> bool {
-        matches!(self, ReadOnlyCause::Disk(_) | ReadOnlyCause::ChangedLog(_) | ReadOnlyCause::SharedLog(_))
+        matches!(self, ReadOnlyReason::Disk(_) | ReadOnlyReason::ChangedLog(_) | ReadOnlyReason::SharedLog(_))
     }
 }

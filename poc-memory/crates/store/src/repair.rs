@@ -5,13 +5,13 @@
 
 mod journal;
 mod new_log;
-mod quarantine_items;
+mod quarantine_parts;
 
 pub(crate) use journal::complete;
 pub use journal::repair_folders;
-pub use quarantine_items::{
-    QuarantineItem, QuarantinedRecord, QuarantinedTenant, delete_quarantine_item, each_quarantined_record,
-    quarantine_contents, quarantine_items, quarantine_names,
+pub use quarantine_parts::{
+    QuarantineNote, QuarantinePart, QuarantineTenant, delete_quarantine_part, for_each_quarantine_record,
+    quarantine_contents, quarantine_names, quarantine_parts,
 };
 
 use crate::catch_up;

@@ -4,7 +4,7 @@
 //! unchanged, because a copy is compared with the shared log by its last record.
 
 use super::Store;
-use super::compact::{CompactionCallbacks, SNAPSHOT_FOLDER, Work, state};
+use super::compact::{CompactionCallbacks, CompactionJob, SNAPSHOT_FOLDER, state};
 use super::disk::{self, Disk, remove_folder};
 use super::log::{CompactedSegment, PartialSegment, compaction_unwritten, frame};
 use super::logged_transaction::LogBase;
@@ -85,7 +85,7 @@ impl Store {
                 Ok(())
             };
             let preparing = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
-            let work = Work { shared, compactor, callbacks: &preparing };
+            let work = CompactionJob { shared, compactor, callbacks: &preparing };
             let Some((segment, seq)) = work.prepare_snapshot(&folder)? else { return Ok(None) };
             upload(&segment, seq, copy, callbacks).map(Some)
         };
@@ -106,7 +106,7 @@ impl Store {
     }
 }
 
-impl Work<'_> {
+impl CompactionJob<'_> {
     /// A segment with a state and the last transaction, and the number of that transaction; `None` if the log has too
     /// few.
     fn prepare_snapshot(&self, folder: &Path) -> Result<Option<(CompactedSegment, u64)>> {

@@ -8,7 +8,7 @@ use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::Log;
 use super::open::recovery_report::RecoveryReport;
-use super::read_only::ReadOnlyCause;
+use super::read_only::ReadOnlyReason;
 use super::shared_log_copy::SharedLogCopy;
 use super::view_file;
 use super::writer_state::Writer;
@@ -26,7 +26,7 @@ pub const WORTH_A_CHECKPOINT: usize = 1000;
 const WORTH_WRITING: usize = 1 << 20;
 
 /// The state that all handles of a store share.
-pub(super) struct Shared {
+pub(super) struct StoreState {
     // The lock is reentrant, so that a nested transaction fails to borrow instead of deadlocking.
     pub(super) writer: Writer,
     pub(super) commits: Arc<CommitQueue>,
@@ -54,7 +54,7 @@ pub(super) struct Shared {
     pub(super) _lock: Lock,
 }
 
-impl Shared {
+impl StoreState {
     pub(super) fn checkpoint(&self) -> Result<()> {
         if self.damage.is_some() {
             return Ok(());
@@ -72,7 +72,7 @@ impl Shared {
         let followers = self.index_workers.checkpoint();
         let (seq, views) = self.commits.views();
         let viewed = match self.log.lost_bytes() {
-            Some(problem) => Err(ReadOnlyCause::changed_log(&problem).error()),
+            Some(problem) => Err(ReadOnlyReason::changed_log(&problem).error()),
             None if seq == *saved_seq => Ok(()),
             None => view_file::write(&self.directory, seq, &views, &self.log).map(|()| *saved_seq = seq),
         };
@@ -84,7 +84,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for StoreState {
     fn drop(&mut self) {
         self.commits.close();
         for thread in self.committer.take().into_iter().chain(self.watcher.take()) {

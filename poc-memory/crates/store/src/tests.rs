@@ -3,7 +3,7 @@
 use super::disk::{AppendFile, Disk, FileId, SystemDisk};
 use super::engine::Engine;
 use super::engine::lsm::{self, LsmEngine};
-use super::engine::memory::MemoryEngine;
+use super::engine::memory::InMemoryEngine;
 use super::log::Limits;
 use super::open::Parts;
 use super::*;
@@ -51,7 +51,7 @@ fn cause() -> Cause {
 /// A store with the memory engine behind a small buffer, and a disk that skips syncs.
 fn in_memory() -> Parts {
     let disk = Arc::new(FaultyDisk::default());
-    Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), buffer: 2000, ..Parts::default() }
+    Parts { disk, engine: |_| Ok(Arc::new(InMemoryEngine::default())), buffer: 2000, ..Parts::default() }
 }
 
 /// Every file in a folder except the lock of a store, with its bytes.

@@ -41,7 +41,7 @@ pub enum StorePart {
 
 /// A part of the store that is damaged or differs from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyDiagnostic {
+pub struct DamagedPart {
     /// The damaged part.
     pub part: StorePart,
     /// The file or folder of the part.
@@ -56,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// Errors that a callback returns, and `read_only` if the store was already opened as damaged.
-    pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<VerifyDiagnostic>> {
+    pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<DamagedPart>> {
         if let Some(damage) = self.damage() {
             return Err(
                 Error::new(poc_graph::error::Code::ReadOnly, damage.to_owned()).hint(super::DAMAGED_HINT)
@@ -102,12 +102,12 @@ impl Verifier<'_> {
         work(self.store.shared.log.last())
     }
 
-    fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> VerifyDiagnostic {
-        VerifyDiagnostic { part, path: self.store.shared.directory.join(file), message: message.into() }
+    fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> DamagedPart {
+        DamagedPart { part, path: self.store.shared.directory.join(file), message: message.into() }
     }
 
     /// Returns a diagnostic if a file with a checksum is damaged.
-    fn sealed(&self, part: StorePart, file: &str) -> Option<VerifyDiagnostic> {
+    fn sealed(&self, part: StorePart, file: &str) -> Option<DamagedPart> {
         atomic_file::is_damaged(&self.store.shared.directory.join(file))
             .then(|| self.finding(part, file, "its checksum does not match its content"))
     }

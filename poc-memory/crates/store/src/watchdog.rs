@@ -51,7 +51,7 @@ pub(super) fn run_watched<T: Send + 'static>(
 /// Like [`run_watched`], with the function that waits for the next message as an argument.
 fn run_watched_with<T: Send + 'static>(
     patience: Duration,
-    mut wait: impl FnMut(&Receiver<Option<Result<T>>>) -> Waited<T>,
+    mut wait: impl FnMut(&Receiver<Option<Result<T>>>) -> WaitResult<T>,
     work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -74,7 +74,7 @@ fn run_watched_with<T: Send + 'static>(
 }
 
 /// The outcome of one wait: a heartbeat, the result of the work, or a timeout.
-type Waited<T> = std::result::Result<Option<Result<T>>, RecvTimeoutError>;
+type WaitResult<T> = std::result::Result<Option<Result<T>>, RecvTimeoutError>;
 
 /// Runs `work` on a separate thread.
 pub(super) fn spawn<T: Send + 'static>(
@@ -130,7 +130,11 @@ mod tests {
         }
 
         /// Waits like [`Receiver::recv_timeout`], but by this clock.
-        fn recv_timeout<T>(&self, receiver: &Receiver<Option<Result<T>>>, patience: Duration) -> Waited<T> {
+        fn recv_timeout<T>(
+            &self,
+            receiver: &Receiver<Option<Result<T>>>,
+            patience: Duration,
+        ) -> WaitResult<T> {
             let started = self.now.load(Ordering::SeqCst);
             loop {
                 match receiver.try_recv() {

@@ -1,11 +1,11 @@
 //! The path of a write up to its acknowledgement: builds a transaction under the writer lock, queues it for the
 //! committer, and waits until it is durable.
 
-use super::commit::outcome::{Outcome, OutcomeSender, Rejection};
+use super::commit::outcome::{CommitOutcome, OutcomeSender, Rejection};
 use super::log;
 use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
 use super::pending_transaction::PendingTransaction;
-use super::shared_state::Shared;
+use super::shared_state::StoreState;
 use super::tenants::TenantRow;
 use super::transaction::Transaction;
 use super::{Store, delta};
@@ -31,7 +31,7 @@ pub struct Commit<T> {
 /// A transaction that was built, and its outcome; `None` if it is already known to be durable.
 struct BuiltTransaction {
     seq: u64,
-    outcome: Option<Arc<Outcome>>,
+    outcome: Option<Arc<CommitOutcome>>,
 }
 
 impl Store {
@@ -82,7 +82,7 @@ impl Store {
         cause: Cause,
         build: &dyn Fn(&mut Transaction) -> Result<()>,
     ) -> Result<BuiltTransaction> {
-        let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
+        let StoreState { commits, engine, embedder, .. } = self.shared.as_ref();
         if !self.shared.writer.is_owned_by_current_thread() {
             commits.resume()?;
         }

@@ -1,6 +1,6 @@
 //! The state that transactions are built on.
 
-use super::commit::outcome::Outcome;
+use super::commit::outcome::CommitOutcome;
 use super::overlay::Overlay;
 use super::views::Views;
 use parking_lot::ReentrantMutex;
@@ -17,7 +17,7 @@ pub(super) struct WriterState {
     pub(super) views: Views,
     pub(super) overlay: Overlay,
     /// The outcome of that transaction; `None` if it is durable.
-    pub(super) last: Option<Arc<Outcome>>,
+    pub(super) last: Option<Arc<CommitOutcome>>,
 }
 
 impl WriterState {

@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 
 /// The kind of thing that an argument names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject {
+enum CompletionKind {
     Agent,
     Key,
     Pipeline,
@@ -24,22 +24,24 @@ enum Subject {
     Setting,
 }
 
-impl Subject {
+impl CompletionKind {
     /// The kind of thing that an argument of a command names, if its values can be listed.
-    fn of(command: &str, argument: &Arg) -> Option<Subject> {
+    fn of(command: &str, argument: &Arg) -> Option<CompletionKind> {
         let id = argument.get_id().as_str();
         let value =
             argument.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
         match (command, id, value) {
-            ("config set", "key", _) => Some(Subject::Setting),
-            (_, "profile", _) | ("profile show" | "profile delete", "name", _) => Some(Subject::Profile),
-            ("agent new", ..) => None,
-            (_, _, "AGENT") | (_, "agent", "NAME") => Some(Subject::Agent),
-            (_, _, "RUN") | ("agent diff", "first" | "second", _) => Some(Subject::Run),
-            (_, _, "NODE") | ("link", "from" | "to", _) | ("supersede", "old" | "new", _) => {
-                Some(Subject::Key)
+            ("config set", "key", _) => Some(CompletionKind::Setting),
+            (_, "profile", _) | ("profile show" | "profile delete", "name", _) => {
+                Some(CompletionKind::Profile)
             }
-            (_, _, "PIPELINE" | "STAGE") => Some(Subject::Pipeline),
+            ("agent new", ..) => None,
+            (_, _, "AGENT") | (_, "agent", "NAME") => Some(CompletionKind::Agent),
+            (_, _, "RUN") | ("agent diff", "first" | "second", _) => Some(CompletionKind::Run),
+            (_, _, "NODE") | ("link", "from" | "to", _) | ("supersede", "old" | "new", _) => {
+                Some(CompletionKind::Key)
+            }
+            (_, _, "PIPELINE" | "STAGE") => Some(CompletionKind::Pipeline),
             _ => None,
         }
     }
@@ -51,7 +53,7 @@ pub(super) fn with_values(profile: Option<&str>) -> Command {
 }
 
 fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
-    let command = command.mut_args(|argument| match Subject::of(name, &argument) {
+    let command = command.mut_args(|argument| match CompletionKind::of(name, &argument) {
         Some(subject) => {
             let profile = profile.map(str::to_owned);
             let values = move |current: &OsStr| candidates(subject, current, profile.as_deref());
@@ -67,19 +69,21 @@ fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
 
 /// The values of a subject that begin with the typed text. Empty if the memory cannot be asked, because a
 /// completion must not print errors.
-fn candidates(subject: Subject, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
+fn candidates(subject: CompletionKind, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let globals =
         Globals { profile: profile.map(str::to_owned), json: true, quiet: true, ..Globals::default() };
     let Ok(session) = Session::new(globals) else { return Vec::new() };
     let values = match subject {
-        Subject::Key => Ok(ops::keys_beginning_with(current, |op, request| ask(&session, op.name, request))),
-        Subject::Agent => names(ask(&session, "agent list", json!({})), "agents", "name"),
-        Subject::Run => names(ask(&session, "agent history", json!({})), "runs", "run"),
-        Subject::Profile => session.paths.profiles(),
-        Subject::Setting => poc_config::settings(&session.paths.config_file())
+        CompletionKind::Key => {
+            Ok(ops::keys_beginning_with(current, |op, request| ask(&session, op.name, request)))
+        }
+        CompletionKind::Agent => names(ask(&session, "agent list", json!({})), "agents", "name"),
+        CompletionKind::Run => names(ask(&session, "agent history", json!({})), "runs", "run"),
+        CompletionKind::Profile => session.paths.profiles(),
+        CompletionKind::Setting => poc_config::settings(&session.paths.config_file())
             .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
-        Subject::Pipeline => Ok(stages(current)),
+        CompletionKind::Pipeline => Ok(stages(current)),
     };
     let fitting = values.unwrap_or_default().into_iter().filter(|value| value.starts_with(current));
     fitting.map(CompletionCandidate::new).collect()
@@ -136,7 +140,8 @@ mod tests {
     fn arguments_are_recognised() {
         fn list(command: &Command, name: &str, found: &mut Vec<String>) {
             for argument in command.get_arguments() {
-                if let Some(subject) = Subject::of(name, argument).filter(|_| argument.get_id() != "profile")
+                if let Some(subject) =
+                    CompletionKind::of(name, argument).filter(|_| argument.get_id() != "profile")
                 {
                     found.push(format!("{name} {}: {subject:?}", argument.get_id()));
                 }

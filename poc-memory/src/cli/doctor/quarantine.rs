@@ -6,7 +6,7 @@ use crate::cli::session::Session;
 use crate::ops::plural;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_store::{delete_quarantine_item, quarantine_contents, quarantine_items, quarantine_names};
+use poc_store::{delete_quarantine_part, quarantine_contents, quarantine_names, quarantine_parts};
 use serde::Serialize;
 
 /// List what opens and repairs of a damaged store have moved to `quarantine/`
@@ -38,7 +38,7 @@ pub(in crate::cli) struct QuarantineDelete {
 
 /// What `doctor quarantine delete` answers.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct QuarantineDeletion {
+pub(in crate::cli) struct QuarantineDeleteOutput {
     name: String,
     /// The bytes that its files had.
     bytes: u64,
@@ -46,13 +46,13 @@ pub(in crate::cli) struct QuarantineDeletion {
 
 /// The contents of the quarantine.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct QuarantineOutput {
-    parts: Vec<PartOfQuarantine>,
+pub(in crate::cli) struct QuarantineListOutput {
+    parts: Vec<QuarantinePartRow>,
 }
 
 /// A file or folder in the quarantine.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct PartOfQuarantine {
+pub(in crate::cli) struct QuarantinePartRow {
     name: String,
     bytes: u64,
     /// Number of readable changes in it.
@@ -62,7 +62,7 @@ pub(in crate::cli) struct PartOfQuarantine {
 
 /// A note as its last change in the quarantine left it.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct NoteInQuarantine {
+pub(in crate::cli) struct QuarantineNoteRow {
     key: String,
     title: String,
     body: String,
@@ -79,25 +79,25 @@ pub(in crate::cli) struct NoteInQuarantine {
 
 /// The notes of a part.
 #[derive(Debug, Serialize)]
-pub(in crate::cli) struct QuarantineNotes {
-    notes: Vec<NoteInQuarantine>,
+pub(in crate::cli) struct QuarantineShowOutput {
+    notes: Vec<QuarantineNoteRow>,
 }
 
 impl LocalCommand for QuarantineList {
     const NAME: &'static str = "doctor quarantine list";
-    type Output = QuarantineOutput;
+    type Output = QuarantineListOutput;
 
-    fn run(self, session: &Session) -> Result<QuarantineOutput> {
-        let parts = quarantine_items(&session.paths.store())?.into_iter().map(|part| PartOfQuarantine {
+    fn run(self, session: &Session) -> Result<QuarantineListOutput> {
+        let parts = quarantine_parts(&session.paths.store())?.into_iter().map(|part| QuarantinePartRow {
             name: part.name,
             bytes: part.bytes,
             changes: part.changes,
             range: part.range,
         });
-        Ok(QuarantineOutput { parts: parts.collect() })
+        Ok(QuarantineListOutput { parts: parts.collect() })
     }
 
-    fn show(output: &QuarantineOutput) -> String {
+    fn show(output: &QuarantineListOutput) -> String {
         match output.parts.is_empty() {
             true => "the quarantine is empty\n".to_owned(),
             false => output.parts.iter().map(part_line).collect(),
@@ -107,9 +107,9 @@ impl LocalCommand for QuarantineList {
 
 impl LocalCommand for QuarantineShow {
     const NAME: &'static str = "doctor quarantine show";
-    type Output = QuarantineNotes;
+    type Output = QuarantineShowOutput;
 
-    fn run(self, session: &Session) -> Result<QuarantineNotes> {
+    fn run(self, session: &Session) -> Result<QuarantineShowOutput> {
         let contents = quarantine_contents(&session.paths.store(), &self.name).map_err(at_name)?;
         let mut notes = Vec::new();
         for (tenant, own) in contents {
@@ -118,7 +118,7 @@ impl LocalCommand for QuarantineShow {
                 None => tenant.to_string(),
             };
             let tenant = (!tenant.is_default()).then_some(name);
-            notes.extend(own.notes.into_iter().map(|note| NoteInQuarantine {
+            notes.extend(own.notes.into_iter().map(|note| QuarantineNoteRow {
                 key: note.node.key,
                 title: note.node.title,
                 body: note.node.body,
@@ -129,14 +129,14 @@ impl LocalCommand for QuarantineShow {
                 tenant: tenant.clone(),
             }));
         }
-        Ok(QuarantineNotes { notes })
+        Ok(QuarantineShowOutput { notes })
     }
 
-    fn show(output: &QuarantineNotes) -> String {
+    fn show(output: &QuarantineShowOutput) -> String {
         if output.notes.is_empty() {
             return "no note can be read in it\n".to_owned();
         }
-        let text = |note: &NoteInQuarantine| {
+        let text = |note: &QuarantineNoteRow| {
             let deleted = if note.deleted { " (deleted)" } else { "" };
             format!("{}{deleted}\n{}\n{}\n", note.key, note.title, note.body)
         };
@@ -146,9 +146,9 @@ impl LocalCommand for QuarantineShow {
 
 impl LocalCommand for QuarantineDelete {
     const NAME: &'static str = "doctor quarantine delete";
-    type Output = QuarantineDeletion;
+    type Output = QuarantineDeleteOutput;
 
-    fn run(self, session: &Session) -> Result<QuarantineDeletion> {
+    fn run(self, session: &Session) -> Result<QuarantineDeleteOutput> {
         let store = session.paths.store();
         if !quarantine_names(&store)?.contains(&self.name) {
             let message = format!("the quarantine does not contain `{}`", self.name);
@@ -158,11 +158,11 @@ impl LocalCommand for QuarantineDelete {
             let warning = "This deletes files that may have the only copy of notes.";
             confirm(&self.name, warning)?;
         }
-        let bytes = delete_quarantine_item(&store, &self.name)?;
-        Ok(QuarantineDeletion { name: self.name, bytes })
+        let bytes = delete_quarantine_part(&store, &self.name)?;
+        Ok(QuarantineDeleteOutput { name: self.name, bytes })
     }
 
-    fn show(output: &QuarantineDeletion) -> String {
+    fn show(output: &QuarantineDeleteOutput) -> String {
         format!("deleted `{}` with {}\n", output.name, plural(output.bytes, "byte"))
     }
 }
@@ -172,7 +172,7 @@ fn at_name(error: Error) -> Error {
     error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
 }
 
-fn part_line(part: &PartOfQuarantine) -> String {
+fn part_line(part: &QuarantinePartRow) -> String {
     let changes = match part.range {
         Some((first, last)) if first == last => format!("change {first}"),
         Some((first, last)) => format!("{} ({first} to {last})", plural(part.changes, "change")),

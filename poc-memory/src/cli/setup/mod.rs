@@ -21,7 +21,7 @@ use super::local::LocalCommand;
 use super::session::Session;
 use assistant::Assistant;
 use check::SelfCheck;
-use plan::{FileChange, Plan};
+use plan::{FileChange, SetupPlan};
 use poc_graph::error::{Code, Error, Exit, Result};
 use record::SetupRecord;
 use serde::Serialize;
@@ -88,7 +88,7 @@ impl LocalCommand for Setup {
                 Assistant::names()
             )));
         }
-        let plan = Plan::of(session, &assistants, !self.no_hooks)?;
+        let plan = SetupPlan::of(session, &assistants, !self.no_hooks)?;
         let mut output = SetupOutput {
             next: assistants.iter().filter_map(|assistant| assistant.next_step(!self.no_hooks)).collect(),
             assistants,

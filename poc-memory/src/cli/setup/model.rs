@@ -45,7 +45,7 @@ pub(in crate::cli) struct SetupModel {
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct SetupModelOutput {
     /// The providers that were probed.
-    found: Vec<FoundProvider>,
+    found: Vec<ProviderOption>,
     /// The model that was chosen, as `provider/id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
@@ -60,7 +60,7 @@ pub(in crate::cli) struct SetupModelOutput {
 
 /// A provider.
 #[derive(Debug, Serialize)]
-struct FoundProvider {
+struct ProviderOption {
     provider: String,
     /// The models that it lists.
     models: Vec<String>,
@@ -84,7 +84,7 @@ impl LocalCommand for SetupModel {
             Some(name) => vec![name],
             None => PROVIDERS.to_vec(),
         };
-        let found: Vec<FoundProvider> =
+        let found: Vec<ProviderOption> =
             names.iter().map(|name| find_provider(&config, name, self.id.as_deref())).collect();
         let mut output = SetupModelOutput { found, chosen: None, millis: None, change: None, written: false };
         let candidate = output.found.iter().filter(|provider| provider.problem.is_none());
@@ -152,7 +152,7 @@ impl LocalCommand for SetupModel {
     }
 }
 
-impl FoundProvider {
+impl ProviderOption {
     /// The model to use.
     fn choice(&self, config: &Config, id: Option<&str>) -> Option<String> {
         let proposed = PROPOSED.iter().find(|(provider, _)| *provider == self.provider);
@@ -164,8 +164,8 @@ impl FoundProvider {
 }
 
 /// Probes a provider. A server on this machine is asked for its models; a remote one needs a key.
-fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> FoundProvider {
-    let mut found = FoundProvider { provider: provider.to_owned(), models: Vec::new(), problem: None };
+fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> ProviderOption {
+    let mut found = ProviderOption { provider: provider.to_owned(), models: Vec::new(), problem: None };
     let mut asked = config.clone();
     let model = json!({ "provider": provider, "id": id.unwrap_or("any") });
     match serde_json::from_value(model) {
@@ -202,7 +202,7 @@ fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> FoundProv
 }
 
 /// The error if nothing can be used.
-fn no_model(found: &[FoundProvider]) -> Error {
+fn no_model(found: &[ProviderOption]) -> Error {
     let usable: Vec<&str> = found
         .iter()
         .filter(|provider| provider.problem.is_none())

@@ -52,16 +52,16 @@ impl FileChange {
 }
 
 /// All changes.
-pub(super) struct Plan {
+pub(super) struct SetupPlan {
     pub(super) changes: Vec<FileChange>,
 }
 
-impl Plan {
+impl SetupPlan {
     /// The changes for assistants, with or without hooks.
     ///
     /// # Errors
     /// `invalid_config` when a file cannot be changed; then no file is changed.
-    pub(super) fn of(session: &Session, assistants: &[Assistant], hooks: bool) -> Result<Plan> {
+    pub(super) fn of(session: &Session, assistants: &[Assistant], hooks: bool) -> Result<SetupPlan> {
         let folders = SettingsFolders::of_user()?;
         let mut files = Vec::new();
         for assistant in assistants {
@@ -76,7 +76,7 @@ impl Plan {
             let after = file.with_edits(before.as_deref().unwrap_or_default())?;
             changes.extend(FileChange::of(file, before, Some(after)));
         }
-        Ok(Plan { changes })
+        Ok(SetupPlan { changes })
     }
 }
 

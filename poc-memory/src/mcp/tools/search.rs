@@ -41,7 +41,7 @@ pub(super) struct MemorySearch {
 /// The hits, best first.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct SearchAnswer {
-    results: Vec<FoundNote>,
+    results: Vec<SearchAnswerNote>,
     /// How many more notes the pipeline found.
     #[serde(default, skip_serializing_if = "is_zero")]
     left_out: usize,
@@ -58,7 +58,7 @@ struct SearchAnswer {
 
 /// A note that was found.
 #[derive(Serialize, Deserialize, JsonSchema)]
-struct FoundNote {
+struct SearchAnswerNote {
     key: String,
     title: String,
     /// The part that fits best, at most 300 characters.

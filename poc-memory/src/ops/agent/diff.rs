@@ -4,7 +4,7 @@ use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::diff::{self, KeyDiff, ListDiff};
 use poc_agent::ledger::{self, Run};
-use poc_agent::run::{Transcript, transcript};
+use poc_agent::run::{RunTranscript, transcript};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
@@ -190,13 +190,14 @@ impl AgentDiffOutput {
 
 /// The keys in which the two files differ; `None` if the versions differ and a file is no longer stored.
 fn definition(
-    (first, first_transcript): (&Run, Option<&Transcript>),
-    (second, second_transcript): (&Run, Option<&Transcript>),
+    (first, first_transcript): (&Run, Option<&RunTranscript>),
+    (second, second_transcript): (&Run, Option<&RunTranscript>),
 ) -> Option<Vec<ChangedKey>> {
     if first.fingerprint == second.fingerprint {
         return Some(Vec::new());
     }
-    let file = |transcript: Option<&Transcript>| transcript.map(|transcript| transcript.definition.clone());
+    let file =
+        |transcript: Option<&RunTranscript>| transcript.map(|transcript| transcript.definition.clone());
     let kept = |text: &String| !text.is_empty();
     let (one, other) = (file(first_transcript).filter(kept)?, file(second_transcript).filter(kept)?);
     let keys = diff::keys(&one, &other).into_iter();

@@ -257,7 +257,7 @@ fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {
     let state = match row.state {
         ActionState::Proposed => "proposed",
         ActionState::Rejected => "rejected",
-        ActionState::Stale => "stale",
+        ActionState::Outdated => "stale",
         ActionState::Applied | ActionState::Refused | ActionState::Undone => return None,
     };
     let (action, why, detail) = (row.summary.clone(), row.why.clone(), row.detail.clone());

@@ -58,7 +58,7 @@ impl Op for AgentReload {
             let (agent, change) = match change {
                 CatalogChange::Added(agent) => (agent, "added"),
                 CatalogChange::Changed(agent) => (agent, "changed"),
-                CatalogChange::Repaired(agent) => (agent, "repaired"),
+                CatalogChange::Valid(agent) => (agent, "repaired"),
                 CatalogChange::Retired(agent) => (agent, "retired"),
             };
             ChangedAgent { agent, change: change.to_owned() }

@@ -2,7 +2,7 @@
 
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::proposal::{self, Proposal, proposals};
-use poc_agent::review::{self, stale_since};
+use poc_agent::review::{self, outdated_reason};
 use poc_agent::{ledger, preview};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -177,7 +177,7 @@ fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
         notes.extend(memory.store.node(*id)?.map(note));
     }
     let changes = preview::changes(memory, &one.permitted)?;
-    let stale = stale_since(memory, &memory.store, &memory.store.view(), &one)?;
+    let stale = outdated_reason(memory, &memory.store, &memory.store.view(), &one)?;
     Ok(ProposalRow {
         run: one.run,
         number: one.number(),

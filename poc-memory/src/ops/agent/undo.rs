@@ -8,7 +8,7 @@ use poc_agent::undo;
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
-use poc_notes::undo::{UndoItem, Undone};
+use poc_notes::undo::{UndoItem, UndoReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ pub(in crate::ops) struct RefusedAction {
 }
 
 /// Undoes a run, or its actions with the given numbers.
-pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(Run, Undone)> {
+pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(Run, UndoReport)> {
     let run = ledger::find(ctx.memory, id)?;
     let undone = undo::undo(ctx.memory, &run, only)?;
     Ok((run, undone))
@@ -76,7 +76,7 @@ impl Op for AgentUndo {
     type Output = AgentUndoOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {
-        let (run, Undone { seq, items }) = of_run(ctx, &self.run, &self.only)?;
+        let (run, UndoReport { seq, items }) = of_run(ctx, &self.run, &self.only)?;
         let (undone, refused) = sorted(items);
         Ok(AgentUndoOutput {
             run: run.id,

@@ -43,7 +43,7 @@ pub(crate) struct RemoteSyncOutput {
     dry_run: bool,
     /// In a dry run, the notes that a sync would pull, delete and push.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    would: Option<SyncPlan>,
+    would: Option<SyncPlanRow>,
 }
 
 /// Links between notes of both stores.
@@ -70,7 +70,7 @@ struct RenamedNote {
 
 /// The notes that a sync would pull, delete and push.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct SyncPlan {
+struct SyncPlanRow {
     pull: Vec<SyncNote>,
     delete: Vec<SyncNote>,
     push: Vec<SyncNote>,
@@ -124,7 +124,7 @@ impl Op for RemoteSync {
                 .map(|sync::KeyRename { pulled, key, renamed }| RenamedNote { pulled, key, renamed })
                 .collect(),
             dry_run: self.dry_run,
-            would: self.dry_run.then_some(SyncPlan { pull, delete, push }),
+            would: self.dry_run.then_some(SyncPlanRow { pull, delete, push }),
         })
     }
 

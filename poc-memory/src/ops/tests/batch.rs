@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 fn insert(memory: &TestMemory, request: Value) -> Result<Value> {
-    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx = Ctx { memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     find("insert").unwrap().run(&ctx, request)
 }
 

@@ -7,7 +7,7 @@ use poc_graph::error::Code;
 use poc_notes::{Draft, insert};
 use serde_json::json;
 
-fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<Value> {
+fn asked(memory: &TestMemory, actor: Principal, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor, may_write: true, progress: &|_| {} };
     find(op).unwrap().run(&ctx, request)
 }
@@ -24,7 +24,7 @@ fn a_model_is_refused_what_only_a_person_may_do_for_every_op() {
         let memory = with_mcp(forget, delete);
         for op in OPS {
             // The check comes before the arguments are read.
-            let refused = asked(&memory, Actor::Model, op.name, json!({"colour": "red"})).unwrap_err();
+            let refused = asked(&memory, Principal::Model, op.name, json!({"colour": "red"})).unwrap_err();
             let may = match op.access {
                 Access::Read | Access::Write => op.for_models,
                 Access::Retract => forget,
@@ -32,7 +32,7 @@ fn a_model_is_refused_what_only_a_person_may_do_for_every_op() {
                 Access::Person => false,
             };
             assert_eq!(refused.code == Code::Rejected, !may, "{}: {refused}", op.name);
-            let person = asked(&memory, Actor::Person, op.name, json!({"colour": "red"})).unwrap_err();
+            let person = asked(&memory, Principal::Person, op.name, json!({"colour": "red"})).unwrap_err();
             assert_eq!(person.code, Code::InvalidArgument, "{}: {person}", op.name);
             assert!(op.access != Access::Person || !op.for_models, "{}", op.name);
             assert!(op.tool.is_none() || op.for_models, "a tool runs `{}`", op.name);
@@ -66,7 +66,7 @@ fn trust_never_rises_through_a_model() {
             };
             insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
             let update = json!({"key": "note", "update": true, field: value});
-            asked(&memory, Actor::Model, "insert", update.clone()).unwrap();
+            asked(&memory, Principal::Model, "insert", update.clone()).unwrap();
             let note = memory.find("note").unwrap();
             assert_eq!(
                 (note.trust, note.provenance.as_str()),
@@ -76,7 +76,7 @@ fn trust_never_rises_through_a_model() {
             // The same text stored by a person has the trust of a person.
             asked(
                 &memory,
-                Actor::Person,
+                Principal::Person,
                 "insert",
                 json!({"key": "note", "update": true, "body": "By a person"}),
             )
@@ -86,7 +86,8 @@ fn trust_never_rises_through_a_model() {
     }
     // A change of anything but the text does not change the trust.
     let memory = filled();
-    asked(&memory, Actor::Model, "insert", json!({"key": "btree", "update": true, "emotion": 3})).unwrap();
+    asked(&memory, Principal::Model, "insert", json!({"key": "btree", "update": true, "emotion": 3}))
+        .unwrap();
     let note = memory.find("btree").unwrap();
     assert_eq!((note.trust, note.version), (Trust::User, 2));
 }
@@ -99,35 +100,36 @@ fn a_model_forgets_only_what_models_wrote_and_nothing_recent() {
         written["message_id"].as_str().unwrap().to_owned()
     };
     let (person, model) =
-        (write(Actor::Person, "A person said so."), write(Actor::Model, "A model said so."));
-    let edited = asked(&memory, Actor::Model, "write", json!({"text": "A model said this, too."})).unwrap();
+        (write(Principal::Person, "A person said so."), write(Principal::Model, "A model said so."));
+    let edited =
+        asked(&memory, Principal::Model, "write", json!({"text": "A model said this, too."})).unwrap();
     let chunk = memory.find(edited["node_ids"][0].as_str().unwrap()).unwrap().key;
     asked(
         &memory,
-        Actor::Person,
+        Principal::Person,
         "insert",
         json!({"key": chunk, "update": true, "body": "A person changed it."}),
     )
     .unwrap();
     let forget = |actor, request| asked(&memory, actor, "forget", request);
     for request in [json!({"message_id": person}), json!({"message_id": edited["message_id"]})] {
-        assert_eq!(forget(Actor::Model, request).unwrap_err().code, Code::Rejected);
+        assert_eq!(forget(Principal::Model, request).unwrap_err().code, Code::Rejected);
     }
     // Nothing is old enough yet.
     for before in ["0s", "23h", "2100-01-01"] {
-        let error = forget(Actor::Model, json!({"before": before})).unwrap_err();
+        let error = forget(Principal::Model, json!({"before": before})).unwrap_err();
         assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::InvalidArgument, Some("before")));
-        let error = forget(Actor::Model, json!({"before": before, "recent": true})).unwrap_err();
+        let error = forget(Principal::Model, json!({"before": before, "recent": true})).unwrap_err();
         assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::Rejected, Some("recent")));
     }
     memory.clock.advance(Span::DAY);
     memory.clock.advance(Span::DAY);
-    assert_eq!(forget(Actor::Model, json!({"before": "1d"})).unwrap()["messages"], 1);
-    let gone = |id: &str| forget(Actor::Person, json!({"message_id": id})).is_err();
+    assert_eq!(forget(Principal::Model, json!({"before": "1d"})).unwrap()["messages"], 1);
+    let gone = |id: &str| forget(Principal::Person, json!({"message_id": id})).is_err();
     assert!(gone(&model) && !gone(&person));
     // A person may forget all messages, including recent ones.
-    write(Actor::Person, "Said just now.");
-    assert_eq!(forget(Actor::Person, json!({"before": "0s", "recent": true})).unwrap()["messages"], 1);
+    write(Principal::Person, "Said just now.");
+    assert_eq!(forget(Principal::Person, json!({"before": "0s", "recent": true})).unwrap()["messages"], 1);
 }
 
 #[test]
@@ -136,21 +138,21 @@ fn a_question_and_a_pipeline_are_bounded() {
     let max = memory.config.search.max_question_chars;
     let (long, fits) = ("ä ".repeat(max / 2 + 1), "ä ".repeat(max / 2));
     for op in ["retrieve", "query", "explore", "classify", "recall", "search"] {
-        let error = asked(&memory, Actor::Person, op, json!({"text": long})).unwrap_err();
+        let error = asked(&memory, Principal::Person, op, json!({"text": long})).unwrap_err();
         assert_eq!(
             (error.code, error.at.unwrap().field.as_deref()),
             (Code::InvalidArgument, Some("text")),
             "{op}"
         );
-        asked(&memory, Actor::Person, op, json!({"text": fits})).unwrap();
+        asked(&memory, Principal::Person, op, json!({"text": fits})).unwrap();
     }
     let pipeline = json!({"pipeline": [format!("similar:\"{long}\"")]});
     for op in ["search", "view"] {
-        let error = asked(&memory, Actor::Person, op, pipeline.clone()).unwrap_err();
+        let error = asked(&memory, Principal::Person, op, pipeline.clone()).unwrap_err();
         assert_eq!(error.at.unwrap().field.as_deref(), Some("pipeline"), "{op}");
     }
     let error =
-        asked(&memory, Actor::Person, "reinforce", json!({"node": "btree", "for": long})).unwrap_err();
+        asked(&memory, Principal::Person, "reinforce", json!({"node": "btree", "for": long})).unwrap_err();
     assert_eq!(error.at.unwrap().field.as_deref(), Some("for"));
 }
 
@@ -158,10 +160,11 @@ fn a_question_and_a_pipeline_are_bounded() {
 fn a_note_has_a_bounded_number_of_keywords() {
     let memory = TestMemory::new();
     let many: Vec<String> = (0..200_000).map(|number| format!("w{number}")).collect();
-    let error = asked(&memory, Actor::Person, "insert", json!({"title": "x", "keywords": many})).unwrap_err();
+    let error =
+        asked(&memory, Principal::Person, "insert", json!({"title": "x", "keywords": many})).unwrap_err();
     assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::InvalidArgument, Some("keywords")));
     assert!(error.hint.is_some());
-    asked(&memory, Actor::Person, "insert", json!({"title": "x", "keywords": many.get(..1000)})).unwrap();
+    asked(&memory, Principal::Person, "insert", json!({"title": "x", "keywords": many.get(..1000)})).unwrap();
 }
 
 #[test]
@@ -189,10 +192,10 @@ fn an_interrupted_request_stops() {
         ("classify", json!({"text": "splits"})),
         ("consolidate", json!({})),
     ] {
-        let error =
-            cancellation::scope(&token, || asked(&memory, Actor::Person, op, request.clone())).unwrap_err();
+        let error = cancellation::scope(&token, || asked(&memory, Principal::Person, op, request.clone()))
+            .unwrap_err();
         assert!(error.message.starts_with("the request was cancelled"), "{op}: {error}");
-        asked(&memory, Actor::Person, op, request).unwrap();
+        asked(&memory, Principal::Person, op, request).unwrap();
     }
     assert!(memory.store.view().seq > seq, "without cancellation, they write");
 }

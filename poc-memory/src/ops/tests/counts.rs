@@ -51,8 +51,13 @@ fn stats_equal_a_full_scan_after_thousands_of_requests() {
     for number in 0..REQUESTS {
         memory.clock.advance(Span::SECOND);
         let (op, request) = request(&mut draw, memory.now());
-        let ctx =
-            Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+        let ctx = Ctx {
+            memory: &memory,
+            host: &Nobody,
+            actor: Principal::Person,
+            may_write: true,
+            progress: &|_| {},
+        };
         if find(op).unwrap().run(&ctx, request).is_ok() {
             *done.entry(op).or_insert(0) += 1;
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, json as value};
 fn answer(op: &OpDef, request: Value) -> String {
     let memory = filled();
     let ctx =
-        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+        Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     match op.run(&ctx, request) {
         Ok(answer) => (op.decode)(&answer).unwrap().show(),
         Err(error) => error.line(),

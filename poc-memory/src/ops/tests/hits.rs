@@ -74,7 +74,7 @@ fn a_pipeline_without_a_limit_has_at_most_1000_hits() {
         .map(|number| value!({"title": format!("Note {number}"), "key": format!("n{number}")}))
         .collect();
     let ctx =
-        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+        Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     find("insert").unwrap().run(&ctx, value!({"notes": notes})).unwrap();
     let count = |line: &str| {
         let answer = json(&memory, line);

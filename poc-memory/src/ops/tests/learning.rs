@@ -16,7 +16,7 @@ fn everything(memory: &TestMemory) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
 }
 
 fn ask(memory: &TestMemory, op: &str, request: Value) -> Result<Value> {
-    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx = Ctx { memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     find(op).unwrap().run(&ctx, request)
 }
 

@@ -26,7 +26,7 @@ fn poisoned() -> TestMemory {
     memory
 }
 
-fn asked(memory: &TestMemory, actor: Actor, op: &str, request: Value) -> Result<Value> {
+fn asked(memory: &TestMemory, actor: Principal, op: &str, request: Value) -> Result<Value> {
     let ctx = Ctx { memory, host: &Nobody, actor, may_write: true, progress: &|_| {} };
     find(op).unwrap().run(&ctx, request)
 }
@@ -68,18 +68,18 @@ fn a_model_sees_quarantined_notes_only_with_the_flag() {
     };
     for (op, request) in questions() {
         let told = format!("{op} {request}");
-        match asked(&memory, Actor::Model, op, request.clone()) {
+        match asked(&memory, Principal::Model, op, request.clone()) {
             Ok(answer) => assert!(!shows(&answer), "{told}: {answer}"),
             Err(error) => {
                 assert_eq!(error.code, Code::Rejected, "{told}");
                 assert!(error.hint.unwrap().contains("`quarantined`"), "{told}");
             }
         }
-        let person = asked(&memory, Actor::Person, op, request.clone()).unwrap();
+        let person = asked(&memory, Principal::Person, op, request.clone()).unwrap();
         assert!(shows(&person), "{told} shows a person nothing: {person}");
         let mut flagged = request;
         flagged["quarantined"] = true.into();
-        let flagged = asked(&memory, Actor::Model, op, flagged).unwrap();
+        let flagged = asked(&memory, Principal::Model, op, flagged).unwrap();
         assert!(shows(&flagged), "{told} shows nothing with the flag: {flagged}");
     }
 }
@@ -88,7 +88,7 @@ fn a_model_sees_quarantined_notes_only_with_the_flag() {
 fn errors_do_not_suggest_quarantined_keys() {
     let memory = poisoned();
     for request in [json!({"node": "hiden"}), json!({"node": "hidden-to"})] {
-        let error = asked(&memory, Actor::Model, "get", request).unwrap_err();
+        let error = asked(&memory, Principal::Model, "get", request).unwrap_err();
         assert_eq!(error.code, Code::NotFound);
         assert!(!error.hint.clone().unwrap().contains("hidden`"), "{error:?}");
     }
@@ -104,15 +104,15 @@ fn a_model_cannot_change_weights_of_quarantined_notes() {
         ("link", json!({"from": "btree", "to": "hidden-too"})),
     ];
     for (op, request) in requests {
-        let error = asked(&memory, Actor::Model, op, request.clone()).unwrap_err();
+        let error = asked(&memory, Principal::Model, op, request.clone()).unwrap_err();
         assert_eq!(error.code, Code::Rejected, "{op}");
-        asked(&memory, Actor::Person, op, request).unwrap();
+        asked(&memory, Principal::Person, op, request).unwrap();
     }
     let reached = |actor| {
         memory.clock.advance(Span::HOUR);
         asked(&memory, actor, "mark", json!({"since": "1d", "strength": 1.0})).unwrap()["affected"].clone()
     };
-    assert_eq!((reached(Actor::Model), reached(Actor::Person)), (json!(2), json!(4)));
+    assert_eq!((reached(Principal::Model), reached(Principal::Person)), (json!(2), json!(4)));
 }
 
 #[test]
@@ -123,10 +123,10 @@ fn a_model_cannot_overwrite_quarantined_notes() {
         (json!({"title": "Instead", "body": "Said by a model.", "supersedes": "hidden"}), "supersedes"),
     ];
     for (request, field) in requests {
-        let error = asked(&memory, Actor::Model, "insert", request.clone()).unwrap_err();
+        let error = asked(&memory, Principal::Model, "insert", request.clone()).unwrap_err();
         assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::Rejected, Some(field)));
         let many = json!({"notes": [request, {"title": "Beside", "body": "It is stored."}]});
-        let answer = asked(&memory, Actor::Model, "insert", many).unwrap();
+        let answer = asked(&memory, Principal::Model, "insert", many).unwrap();
         assert_eq!(answer["notes"][0]["error"]["code"], "rejected");
         assert_eq!(answer["notes"][1].get("error"), None);
     }

@@ -23,8 +23,13 @@ fn a_read_only_caller_writes_nothing() {
     let memory = filled();
     let before = memory.store.view().seq;
     for op in OPS {
-        let ctx =
-            Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
+        let ctx = Ctx {
+            memory: &memory,
+            host: &Nobody,
+            actor: Principal::Person,
+            may_write: false,
+            progress: &|_| {},
+        };
         let asked = request(op.name);
         let answer = op.run(&ctx, asked.clone().unwrap_or_else(|| json!({})));
         if op.access != Access::Read {

@@ -33,7 +33,7 @@ fn signals_only_and_read_only_callers_leave_no_samples() {
     let memory = filled();
     json(&memory, "query --signals-only 'b-tree splits'");
     let reader =
-        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
+        Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: false, progress: &|_| {} };
     find("query").unwrap().run(&reader, json!({"query": "b-tree splits"})).unwrap();
     let seq = memory.store.view().seq;
     samples::flush(&memory).unwrap();

@@ -6,7 +6,7 @@ use super::*;
 fn an_invalid_request_names_the_field() {
     let memory = filled();
     let ctx =
-        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+        Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     let check = |op: &str, request: Value, field: Option<&str>, message: &str| {
         let error = find(op).unwrap().run(&ctx, request).unwrap_err();
         let at = error.at.as_ref().and_then(|at| at.field.as_deref());

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn run(memory: &Memory, op: &str, request: Value) -> Result<Value> {
-    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx = Ctx { memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     find(op).unwrap().run(&ctx, request)
 }
 

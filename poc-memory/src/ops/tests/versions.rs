@@ -5,7 +5,7 @@ use poc_graph::error::Code;
 use serde_json::json;
 
 fn asked(memory: &TestMemory, op: &str, request: Value) -> Result<Value> {
-    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx = Ctx { memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     find(op).unwrap().run(&ctx, request)
 }
 

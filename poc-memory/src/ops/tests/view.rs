@@ -53,7 +53,7 @@ fn around_a_note_are_all_notes_that_it_has_an_edge_to() {
     assert!(edges.as_array().unwrap().iter().any(|edge| edge["kind"] == "derived-from"), "{edges:#}");
     assert!(say(&memory, "view --around nothing").starts_with("not_found: `around`: "));
     let ctx =
-        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+        Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     let both = find("view").unwrap().run(&ctx, json!({ "around": "fact", "pipeline": ["all"] }));
     assert_eq!(both.unwrap_err().at.unwrap().field.as_deref(), Some("around"));
 }

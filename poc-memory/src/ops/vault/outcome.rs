@@ -4,8 +4,7 @@ use crate::ops::text::plural;
 use crate::ops::{Ctx, Progress};
 use poc_graph::error::{Error, Result};
 use poc_notes::vault::{
-    self, AmbiguousLink, FileProblem, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding,
-    VaultReport,
+    self, AmbiguousLink, FileError, RenamedFile, SyncOptions, UnresolvedVaultLink, VaultBinding, VaultReport,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,9 +36,9 @@ pub(super) struct VaultSyncOutcome {
     /// Links that were removed because no file has them any more.
     links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
-    refused: Vec<FileProblem>,
+    refused: Vec<FileError>,
     /// Properties that were left out because of their value, and keys that another note already has.
-    warnings: Vec<FileProblem>,
+    warnings: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist. Each becomes an edge when its note does.
@@ -117,8 +116,8 @@ impl VaultSyncOutcome {
 
 /// The files and links that have problems, as lines for a person.
 pub(super) fn problems_text(
-    refused: &[FileProblem],
-    warnings: &[FileProblem],
+    refused: &[FileError],
+    warnings: &[FileError],
     ambiguous: &[AmbiguousLink],
     unresolved: &[UnresolvedVaultLink],
 ) -> String {

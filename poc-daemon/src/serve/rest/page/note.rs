@@ -3,7 +3,7 @@
 use super::super::{RestContext, caller};
 use super::{markdown, shell, sign_in};
 use crate::serve::call::{self, CallOrigin};
-use crate::sessions::{Session, SessionScope};
+use crate::sessions::{Session, SessionAccess};
 use axum::Router;
 use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use percent_encoding::percent_decode_str;
 use poc_graph::cancellation::{CancelOnDrop, CancellationToken};
 use poc_graph::error::{Error, Result};
-use poc_memory::ops::{self, Actor, tenancy};
+use poc_memory::ops::{self, Principal, tenancy};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -65,8 +65,8 @@ async fn show(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
 /// The answer of the op `get`.
 async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option<&str>) -> Result<Value> {
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
-    let may_write = session.scope != SessionScope::ReadOnly;
-    let origin = CallOrigin { surface: "page", actor: Actor::Person, may_write };
+    let may_write = session.scope != SessionAccess::ReadOnly;
+    let origin = CallOrigin { surface: "page", actor: Principal::Person, may_write };
     let waiting = CancelOnDrop(CancellationToken::default());
     let token = waiting.0.clone();
     let mut args = json!({ "node": node, "at": at });

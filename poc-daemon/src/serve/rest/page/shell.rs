@@ -3,7 +3,7 @@
 use super::super::RestContext;
 use super::assets;
 use super::policy;
-use crate::sessions::{Session, SessionScope};
+use crate::sessions::{Session, SessionAccess};
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
@@ -42,9 +42,9 @@ pub(super) fn screen(
 ) -> Response {
     let script = format!("{}screens/{}.js", assets::PATH, screen.element);
     let scope = match session.scope {
-        SessionScope::ReadOnly => "read-only",
-        SessionScope::Full => "full",
-        SessionScope::Person => "person",
+        SessionAccess::ReadOnly => "read-only",
+        SessionAccess::Full => "full",
+        SessionAccess::Person => "person",
     };
     let profile = rest.shared.memory.paths.profile();
     let tenant: Vec<String> = session.tenant.pairs().map(|(key, value)| format!("{key}={value}")).collect();

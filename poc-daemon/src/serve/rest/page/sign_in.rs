@@ -4,7 +4,7 @@ use super::super::answer::HttpError;
 use super::super::token::TokenRole;
 use super::super::{RestContext, body, caller, csrf, session_cookie};
 use super::{assets, policy, shell};
-use crate::sessions::{SessionGrant, SessionScope};
+use crate::sessions::{SessionAccess, SessionGrant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request};
@@ -75,8 +75,8 @@ async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Re
         headers.insert(AUTHORIZATION, value);
     }
     let scope = match rest.tokens.role(&headers) {
-        Ok(TokenRole::Read) => SessionScope::ReadOnly,
-        Ok(TokenRole::Person) => SessionScope::Full,
+        Ok(TokenRole::Read) => SessionAccess::ReadOnly,
+        Ok(TokenRole::Person) => SessionAccess::Full,
         Ok(TokenRole::Model) => {
             return Ok(ask(&head.headers, Some("This token is for models. The page is for persons.")));
         }

@@ -3,7 +3,7 @@
 use crate::Definition;
 use crate::ledger::AgentState;
 use crate::model::ModelRegistry;
-use crate::pause_cause::PauseCause;
+use crate::pause_reason::PauseReason;
 use crate::schedule::Schedule;
 use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;
@@ -51,9 +51,9 @@ impl CatalogEntry {
     }
 
     /// Why the agent is paused at `now`; `None` when it is not.
-    pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<PauseCause> {
+    pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<PauseReason> {
         let after = self.definition.as_ref().map_or(0, |definition| definition.failure.pause_after);
-        PauseCause::of(after, state, now)
+        PauseReason::of(after, state, now)
     }
 
     /// Why none of its models can be called: what each lacks, such as a key, or that its provider is
@@ -73,7 +73,7 @@ impl CatalogEntry {
     }
 
     /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `blocked`, `last-good` or `invalid`.
-    pub fn status(&self, paused: Option<&PauseCause>, is_blocked: bool) -> &'static str {
+    pub fn status(&self, paused: Option<&PauseReason>, is_blocked: bool) -> &'static str {
         match self.file_status() {
             "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
             "ok" | "on-demand" | "last-good" if is_blocked => "blocked",
@@ -102,7 +102,7 @@ pub enum CatalogChange {
     /// The definition changed.
     Changed(String),
     /// The file was invalid and has its previous content again.
-    Repaired(String),
+    Valid(String),
     /// The agent was removed.
     Retired(String),
 }

@@ -43,7 +43,7 @@ impl CatalogScan {
     pub fn rescan(memory: &Memory, sure: bool, shown: &Catalog) -> Result<CatalogScan> {
         let before = stored_agent::all(memory)?;
         let (names, prompts) = (memory.names.load_full(), memory.paths.prompts());
-        let mut scan = FolderScan { memory, names, prompts, shown, stored: before.clone(), sure };
+        let mut scan = CatalogBuilder { memory, names, prompts, shown, stored: before.clone(), sure };
         let catalog = scan.catalog();
         Ok(CatalogScan { catalog, before, after: scan.stored })
     }
@@ -93,7 +93,7 @@ impl CatalogScan {
 }
 
 /// A scan in progress.
-struct FolderScan<'a> {
+struct CatalogBuilder<'a> {
     memory: &'a Memory,
     names: Arc<Names>,
     prompts: PathBuf,
@@ -103,7 +103,7 @@ struct FolderScan<'a> {
     sure: bool,
 }
 
-impl FolderScan<'_> {
+impl CatalogBuilder<'_> {
     fn catalog(&mut self) -> Catalog {
         let mut catalog = self.in_folder();
         catalog.consolidation = self.consolidation();

@@ -16,14 +16,14 @@ use toml::de::{DeTable, DeValue};
 static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
 /// An agent file being read, with the diagnostics so far.
-pub(super) struct SourceFile<'a> {
+pub(super) struct AgentFileReader<'a> {
     document: &'a TomlDocument<'a>,
     diagnostics: RefCell<Vec<FileDiagnostic>>,
 }
 
-impl<'a> SourceFile<'a> {
+impl<'a> AgentFileReader<'a> {
     pub(super) fn new(document: &'a TomlDocument<'a>) -> Self {
-        SourceFile { document, diagnostics: RefCell::default() }
+        AgentFileReader { document, diagnostics: RefCell::default() }
     }
 
     /// Adds a diagnostic at a byte offset of the file.
@@ -59,7 +59,7 @@ impl<'a> SourceFile<'a> {
 
 /// A value with the position for diagnostics.
 #[derive(Clone, Debug)]
-pub(super) struct Located<T> {
+pub(super) struct WithOffset<T> {
     /// The value.
     pub(super) value: T,
     /// Byte offset of the value in the file, or of its table when the value is a default.
@@ -67,8 +67,8 @@ pub(super) struct Located<T> {
 }
 
 /// One table of the file, with its defaults.
-pub(super) struct Section<'a> {
-    file: &'a SourceFile<'a>,
+pub(super) struct TomlSection<'a> {
+    file: &'a AgentFileReader<'a>,
     path: String,
     /// Whether it is an element of an array of tables, such as `[[tests]]`.
     listed: bool,
@@ -77,16 +77,20 @@ pub(super) struct Section<'a> {
     defaults: &'a DeTable<'a>,
 }
 
-impl<'a> Section<'a> {
+impl<'a> TomlSection<'a> {
     /// The whole file.
-    pub(super) fn root(file: &'a SourceFile<'a>, table: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Self {
-        Section { file, path: String::new(), listed: false, offset: 0, table: Some(table), defaults }
+    pub(super) fn root(
+        file: &'a AgentFileReader<'a>,
+        table: &'a DeTable<'a>,
+        defaults: &'a DeTable<'a>,
+    ) -> Self {
+        TomlSection { file, path: String::new(), listed: false, offset: 0, table: Some(table), defaults }
     }
 
     /// The subtable with this name.
-    pub(super) fn section(&self, key: &str) -> Section<'a> {
+    pub(super) fn section(&self, key: &str) -> TomlSection<'a> {
         let defaults = self.defaults.get(key).and_then(|value| value.get_ref().as_table());
-        let mut section = Section {
+        let mut section = TomlSection {
             file: self.file,
             path: self.path_of(key),
             listed: false,
@@ -105,7 +109,7 @@ impl<'a> Section<'a> {
     }
 
     /// The tables of an array such as `[[tests]]`; they have no defaults.
-    pub(super) fn sections(&self, key: &str) -> Vec<Section<'a>> {
+    pub(super) fn sections(&self, key: &str) -> Vec<TomlSection<'a>> {
         let Some((_, value)) = self.entry(key) else { return Vec::new() };
         let Some(items) = value.get_ref().as_array() else {
             self.mistyped(key, value, value.get_ref());
@@ -121,7 +125,14 @@ impl<'a> Section<'a> {
                 continue;
             }
             let (path, offset) = (self.path_of(key), item.span().start);
-            sections.push(Section { file: self.file, path, listed: true, offset, table, defaults: &NONE });
+            sections.push(TomlSection {
+                file: self.file,
+                path,
+                listed: true,
+                offset,
+                table,
+                defaults: &NONE,
+            });
         }
         sections
     }
@@ -170,7 +181,7 @@ impl<'a> Section<'a> {
     }
 
     /// The values of a table with custom names, as text, each located at its name.
-    pub(super) fn values(&self) -> BTreeMap<String, Located<String>> {
+    pub(super) fn values(&self) -> BTreeMap<String, WithOffset<String>> {
         let mut values = BTreeMap::new();
         for (name, value) in self.table.into_iter().flatten() {
             let (key, offset) = (name.get_ref().as_ref(), name.span().start);
@@ -191,13 +202,13 @@ impl<'a> Section<'a> {
                     continue;
                 }
             };
-            values.insert(key.to_owned(), Located { value: text, offset });
+            values.insert(key.to_owned(), WithOffset { value: text, offset });
         }
         values
     }
 
     /// The value of a key from the file, or else its default.
-    pub(super) fn get<T: FromToml>(&self, key: &str) -> Option<Located<T>> {
+    pub(super) fn get<T: FromToml>(&self, key: &str) -> Option<WithOffset<T>> {
         if let Some((_, value)) = self.entry(key) {
             let (offset, takes) = (value.span().start, self.takes(key));
             match T::read(value.get_ref()) {
@@ -205,7 +216,7 @@ impl<'a> Section<'a> {
                     if !read.fits(takes) {
                         self.out_of_range(key, value);
                     }
-                    return Some(Located { value: read, offset });
+                    return Some(WithOffset { value: read, offset });
                 }
                 Err(ReadError::Type) => self.mistyped(key, value, value.get_ref()),
                 Err(ReadError::Item(offset, item)) => {
@@ -216,11 +227,11 @@ impl<'a> Section<'a> {
             }
         }
         let value = T::read(self.defaults.get(key)?.get_ref()).ok()?;
-        Some(Located { value, offset: self.offset })
+        Some(WithOffset { value, offset: self.offset })
     }
 
     /// The value of a required key.
-    pub(super) fn required<T: FromToml>(&self, key: &str) -> Option<Located<T>> {
+    pub(super) fn required<T: FromToml>(&self, key: &str) -> Option<WithOffset<T>> {
         if self.entry(key).is_none() {
             self.missing(key, keys::find(&self.path_of(key)).and_then(|row| row.example).unwrap_or("…"));
         }
@@ -372,12 +383,12 @@ impl FromToml for poc_graph::time::Span {
     }
 }
 
-impl FromToml for Vec<Located<String>> {
+impl FromToml for Vec<WithOffset<String>> {
     fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
-        let place = |item: &Spanned<DeValue<'_>>| -> Result<Located<String>, ReadError> {
+        let place = |item: &Spanned<DeValue<'_>>| -> Result<WithOffset<String>, ReadError> {
             let offset = item.span().start;
             let wrong = |_| ReadError::Item(offset, item.get_ref().type_str());
-            Ok(Located { value: String::read(item.get_ref()).map_err(wrong)?, offset })
+            Ok(WithOffset { value: String::read(item.get_ref()).map_err(wrong)?, offset })
         };
         value.as_array().ok_or(ReadError::Type)?.iter().map(place).collect()
     }

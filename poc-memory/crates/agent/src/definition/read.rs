@@ -3,7 +3,7 @@
 mod agent_tests;
 mod prompt;
 
-use super::file::{Located, Section, SourceFile};
+use super::file::{AgentFileReader, TomlSection, WithOffset};
 use super::{
     ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
     LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
@@ -33,7 +33,7 @@ impl Definition {
         let defaults = TomlDocument::parse("defaults/agent.toml", DEFAULTS)?;
         // Syntax errors are reported alone, because further ones would only follow from them.
         let document = TomlDocument::parse(file, text)?;
-        let file = SourceFile::new(&document);
+        let file = AgentFileReader::new(&document);
         if let Err(error) = check_name(name) {
             file.report(0, error);
         }
@@ -50,14 +50,14 @@ impl Definition {
 struct Reader<'a> {
     name: &'a str,
     text: &'a str,
-    file: &'a SourceFile<'a>,
+    file: &'a AgentFileReader<'a>,
     context: Context<'a>,
 }
 
 impl<'a> Reader<'a> {
     /// The definition; `None` when a required key is missing. It is valid only if there are no problems.
     fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
-        let root = Section::root(self.file, document, defaults);
+        let root = TomlSection::root(self.file, document, defaults);
         root.refuse_unknown();
         // Read every section before the first `?`, so that all problems are reported at once.
         let (description, enabled) = (root.get("description"), root.get("enabled"));
@@ -96,9 +96,9 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn query(&self, section: &Section<'a>) -> Option<QueryRules> {
+    fn query(&self, section: &TomlSection<'a>) -> Option<QueryRules> {
         section.refuse_unknown();
-        let text: Option<Located<String>> = section.required("pipeline");
+        let text: Option<WithOffset<String>> = section.required("pipeline");
         let params = section.section("params").values();
         let (min_results, max_results) =
             (section.get("min-results")?.value, section.get("max-results")?.value);
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         Some(QueryRules { pipeline, text: text.value, params, min_results, max_results })
     }
 
-    fn pipeline(&self, text: &Located<String>, params: &BTreeMap<String, String>) -> Option<Pipeline> {
+    fn pipeline(&self, text: &WithOffset<String>, params: &BTreeMap<String, String>) -> Option<Pipeline> {
         match Pipeline::with_values(&text.value, self.context.names, params) {
             Ok(pipeline) => Some(pipeline),
             Err(error) => {
@@ -130,9 +130,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn freshness(&self, section: &Section<'a>) -> Option<FreshnessRules> {
+    fn freshness(&self, section: &TomlSection<'a>) -> Option<FreshnessRules> {
         section.refuse_unknown();
-        let window: Located<String> = section.get("window")?;
+        let window: WithOffset<String> = section.get("window")?;
         let window = match window.value.as_str() {
             "auto" => None,
             _ => Some(section.get::<Span>("window")?.value),
@@ -145,19 +145,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn execution(&self, section: &Section<'a>) -> Option<Execution> {
+    fn execution(&self, section: &TomlSection<'a>) -> Option<Execution> {
         section.refuse_unknown();
-        let model: Option<Located<String>> = section.required("model");
+        let model: Option<WithOffset<String>> = section.required("model");
         if let Some(model) = &model
             && let Some(diagnostic) = check::model(&model.value, self.context.config)
         {
             self.file.report(model.offset, diagnostic);
         }
-        let fallback: Located<Vec<Located<String>>> = section.get("fallback")?;
+        let fallback: WithOffset<Vec<WithOffset<String>>> = section.get("fallback")?;
         let fallback = self.fallback(&fallback.value, model.as_ref());
-        let actions: Option<Located<Vec<Located<String>>>> = section.required("actions");
+        let actions: Option<WithOffset<Vec<WithOffset<String>>>> = section.required("actions");
         let actions = actions.map(|actions| self.actions(&actions.value));
-        let text: Located<String> = section.get("schedule")?;
+        let text: WithOffset<String> = section.get("schedule")?;
         let schedule = match Schedule::parse(&text.value, self.name) {
             Ok(schedule) => Some(schedule),
             Err(error) => {
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn fallback(&self, names: &[Located<String>], model: Option<&Located<String>>) -> Vec<String> {
+    fn fallback(&self, names: &[WithOffset<String>], model: Option<&WithOffset<String>>) -> Vec<String> {
         let mut asked: Vec<&str> = model.map(|model| model.value.as_str()).into_iter().collect();
         for name in names {
             if asked.contains(&name.value.as_str()) {
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The named actions; all actions when a name is unknown, to avoid follow-up problems.
-    fn actions(&self, names: &[Located<String>]) -> Vec<ActionKind> {
+    fn actions(&self, names: &[WithOffset<String>]) -> Vec<ActionKind> {
         let known = || ActionKind::ALL.into_iter().map(ActionKind::name);
         let mut actions = Vec::new();
         let mut all_known = true;
@@ -224,10 +224,10 @@ impl<'a> Reader<'a> {
         if all_known { actions } else { ActionKind::ALL.to_vec() }
     }
 
-    fn schedule(&self, section: &Section<'a>) -> Option<ScheduleRules> {
+    fn schedule(&self, section: &TomlSection<'a>) -> Option<ScheduleRules> {
         section.refuse_unknown();
         section.one_of("overlap", &OVERLAP)?;
-        let zone: Located<String> = section.get("timezone")?;
+        let zone: WithOffset<String> = section.get("timezone")?;
         let timezone = match zone.value.as_str() {
             "local" => None,
             name => match chrono_tz::Tz::from_str_insensitive(name) {
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `[limits]`. `actions` are the permitted actions, if they could be read.
-    fn limits(&self, section: &Section<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
+    fn limits(&self, section: &TomlSection<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
         section.refuse_unknown();
         for kind in ActionKind::ALL {
             if let (Some(offset), Some(actions)) = (section.place(kind.name()), actions)
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
             }
         }
         let targets = section.one_of("targets", &Targets::NAMES)?;
-        let protect: Located<Vec<Located<String>>> = section.get("protect")?;
+        let protect: WithOffset<Vec<WithOffset<String>>> = section.get("protect")?;
         let protect = protect.value.iter().filter_map(|text| self.filter(text)).collect();
         let of = |kind: ActionKind| {
             let section = section.section(kind.name());
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One filter of `protect`.
-    fn filter(&self, text: &Located<String>) -> Option<Pipeline> {
+    fn filter(&self, text: &WithOffset<String>) -> Option<Pipeline> {
         let pipeline = self.pipeline(text, &BTreeMap::new())?;
         if pipeline.only_filters() {
             return Some(pipeline);
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn budget(&self, section: &Section<'a>) -> Option<Budget> {
+    fn budget(&self, section: &TomlSection<'a>) -> Option<Budget> {
         section.refuse_unknown();
         Some(Budget {
             usd_per_run: section.get("max-usd-per-run").map(|max| max.value),
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Requires a daily run limit for `on-change` agents, because they may trigger each other endlessly.
-    fn bounded(&self, root: &Section<'a>, execution: Option<&Execution>, budget: Option<&Budget>) {
+    fn bounded(&self, root: &TomlSection<'a>, execution: Option<&Execution>, budget: Option<&Budget>) {
         let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
         if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
             let section = root.section("budget");
@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn retry(&self, section: &Section<'a>) -> Option<RetryRules> {
+    fn retry(&self, section: &TomlSection<'a>) -> Option<RetryRules> {
         section.refuse_unknown();
         Some(RetryRules {
             attempts: count(section, "attempts")?,
@@ -338,8 +338,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of positive durations.
-    fn waits(&self, key: &str, section: &Section<'a>) -> Option<Vec<Span>> {
-        let texts: Located<Vec<Located<String>>> = section.get(key)?;
+    fn waits(&self, key: &str, section: &TomlSection<'a>) -> Option<Vec<Span>> {
+        let texts: WithOffset<Vec<WithOffset<String>>> = section.get(key)?;
         let mut waits = Vec::new();
         for text in &texts.value {
             match Span::parse(&text.value) {
@@ -357,14 +357,14 @@ impl<'a> Reader<'a> {
         Some(waits)
     }
 
-    fn failure(&self, section: &Section<'a>) -> Option<FailureRules> {
+    fn failure(&self, section: &TomlSection<'a>) -> Option<FailureRules> {
         section.refuse_unknown();
         Some(FailureRules { pause_after: count(section, "pause-after")? })
     }
 }
 
 /// A number whose range fits into `u32`.
-fn count(section: &Section<'_>, key: &str) -> Option<u32> {
+fn count(section: &TomlSection<'_>, key: &str) -> Option<u32> {
     u32::try_from(section.get::<usize>(key)?.value).ok()
 }
 

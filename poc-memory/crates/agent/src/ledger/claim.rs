@@ -36,7 +36,7 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
         let mut row = row.clone();
         reservation::book_orphaned(&dead, tx)?;
         let mut state = state::get(tx, &row.agent)?;
-        let overlaps = interrupt_stale_run(memory, &dead, tx, &mut state, &row.agent)?;
+        let overlaps = interrupt_orphaned_run(memory, &dead, tx, &mut state, &row.agent)?;
         // An overlapping slot is skipped, but changes can still be handled after the other run has ended.
         if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change | TriggerKind::Batch) {
             return Err(
@@ -133,7 +133,7 @@ fn write_unrun_row(
 }
 
 /// Whether the agent is running. A run on which nobody works any more is marked as interrupted.
-fn interrupt_stale_run(
+fn interrupt_orphaned_run(
     memory: &Memory,
     dead: &DeadProcesses,
     tx: &mut Transaction<'_>,

@@ -22,7 +22,7 @@ pub(super) fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
     let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
     match row.trigger {
         TriggerKind::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
-        TriggerKind::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
+        TriggerKind::Slot => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
         TriggerKind::Manual | TriggerKind::Change | TriggerKind::Batch => None,
     }
 }

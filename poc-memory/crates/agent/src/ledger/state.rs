@@ -310,12 +310,12 @@ impl AgentState {
             // A rerun would not help: a used-up budget is not available again after a short delay.
             (
                 Status::Failed,
-                TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change | TriggerKind::Batch,
+                TriggerKind::Rerun | TriggerKind::Slot | TriggerKind::Change | TriggerKind::Batch,
             ) if row.reason == Some(Reason::OverBudget) => None,
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.rerun,
             (
                 Status::Failed | Status::TimedOut,
-                TriggerKind::Schedule | TriggerKind::Change | TriggerKind::Batch,
+                TriggerKind::Slot | TriggerKind::Change | TriggerKind::Batch,
             ) => Some(first),
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Rerun) => again(),
             (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),

@@ -66,7 +66,7 @@ impl From<RunV1> for Run {
         Run {
             id: row.id,
             agent: row.agent,
-            trigger: if row.scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
+            trigger: if row.scheduled_at.is_some() { TriggerKind::Slot } else { TriggerKind::Manual },
             scheduled_at: row.scheduled_at,
             rerun_of: None,
             boot: row.boot,

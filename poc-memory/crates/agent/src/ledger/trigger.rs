@@ -12,7 +12,7 @@ pub enum TriggerKind {
     /// A person started it.
     Manual,
     /// A slot of its schedule came.
-    Schedule,
+    Slot,
     /// A failed run is repeated.
     Rerun,
     /// Notes that its pipeline may return changed.
@@ -26,7 +26,7 @@ impl TriggerKind {
     pub fn name(self) -> &'static str {
         match self {
             TriggerKind::Manual => "asked",
-            TriggerKind::Schedule => "schedule",
+            TriggerKind::Slot => "schedule",
             TriggerKind::Rerun => "rerun",
             TriggerKind::Change => "change",
             TriggerKind::Batch => "batch",
@@ -66,7 +66,7 @@ impl Trigger {
     pub fn kind(self) -> TriggerKind {
         match self {
             Trigger::Manual => TriggerKind::Manual,
-            Trigger::Slot(_) => TriggerKind::Schedule,
+            Trigger::Slot(_) => TriggerKind::Slot,
             Trigger::Rerun { .. } => TriggerKind::Rerun,
             Trigger::Change { .. } => TriggerKind::Change,
             Trigger::Batch(_) => TriggerKind::Batch,

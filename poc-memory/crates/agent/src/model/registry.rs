@@ -43,12 +43,12 @@ pub struct ModelSettings<'a> {
 
 /// The models of a process. Clones share them.
 #[derive(Clone)]
-pub struct ModelRegistry(Arc<Shared>);
+pub struct ModelRegistry(Arc<RegistryState>);
 
-struct Shared {
+struct RegistryState {
     factory: Arc<dyn ModelFactory>,
     models: Mutex<BTreeMap<String, CachedModel>>,
-    providers: Mutex<BTreeMap<String, (Access, Arc<ProviderState>)>>,
+    providers: Mutex<BTreeMap<String, (ProviderAccess, Arc<ProviderState>)>>,
 }
 
 /// A model and what it was built from.
@@ -61,7 +61,7 @@ struct CachedModel {
 }
 
 /// Settings and key of a provider. When they change, its state is reset.
-type Access = (poc_config::ProviderConfig, Option<blake3::Hash>);
+type ProviderAccess = (poc_config::ProviderConfig, Option<blake3::Hash>);
 
 impl fmt::Debug for ModelRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +79,11 @@ impl Default for ModelRegistry {
 impl ModelRegistry {
     /// An empty registry that builds models with `factory`.
     pub fn new(factory: Arc<dyn ModelFactory>) -> ModelRegistry {
-        ModelRegistry(Arc::new(Shared { factory, models: Mutex::default(), providers: Mutex::default() }))
+        ModelRegistry(Arc::new(RegistryState {
+            factory,
+            models: Mutex::default(),
+            providers: Mutex::default(),
+        }))
     }
 
     /// The model with a configured name. It is rebuilt when its settings or its key have changed. Sends no
@@ -89,8 +93,8 @@ impl ModelRegistry {
     /// `invalid_config` when no model has this name, or when something is [missing](Self::missing).
     pub fn open(&self, config: &Config, name: &str) -> Result<Arc<dyn Model>> {
         let settings = find(config, name).map_err(|absent| match absent {
-            Absent::Model(error) => error,
-            Absent::Provider(help) => not_callable(name, help),
+            MissingSetting::Model(error) => error,
+            MissingSetting::Provider(help) => not_callable(name, help),
         })?;
         let provider = self.provider(&settings.model.provider, settings.provider);
         let mut models = self.0.models.lock();
@@ -128,10 +132,10 @@ impl ModelRegistry {
     pub fn missing(&self, config: &Config, name: &str) -> Option<String> {
         match find(config, name) {
             Ok(settings) => self.0.factory.build(settings, &RetryAfter::default()).err(),
-            Err(Absent::Model(error)) => {
+            Err(MissingSetting::Model(error)) => {
                 Some(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
             }
-            Err(Absent::Provider(help)) => Some(help),
+            Err(MissingSetting::Provider(help)) => Some(help),
         }
     }
 
@@ -146,7 +150,7 @@ impl ModelRegistry {
     /// The providers that are suspended at `now`, one line each.
     pub fn suspension(&self, config: &Config, now: Timestamp) -> Vec<String> {
         let providers = self.0.providers.lock();
-        let line = |(name, (_, provider)): (&String, &(Access, Arc<ProviderState>))| {
+        let line = |(name, (_, provider)): (&String, &(ProviderAccess, Arc<ProviderState>))| {
             provider.suspension(name, config.calls.leave_alone, now)
         };
         providers.iter().filter_map(line).collect()
@@ -167,17 +171,17 @@ impl ModelRegistry {
 }
 
 /// The missing settings of a model.
-enum Absent {
+enum MissingSetting {
     /// The model itself.
     Model(Error),
     /// Its provider, with a hint.
     Provider(String),
 }
 
-fn find<'a>(config: &'a Config, name: &'a str) -> Result<ModelSettings<'a>, Absent> {
-    let model = config.models.get(name).ok_or_else(|| Absent::Model(unknown(config, name)))?;
+fn find<'a>(config: &'a Config, name: &'a str) -> Result<ModelSettings<'a>, MissingSetting> {
+    let model = config.models.get(name).ok_or_else(|| MissingSetting::Model(unknown(config, name)))?;
     let provider = config.providers.get(&model.provider).ok_or_else(|| {
-        Absent::Provider(format!("add a section `[providers.{}]` to config.toml", model.provider))
+        MissingSetting::Provider(format!("add a section `[providers.{}]` to config.toml", model.provider))
     })?;
     Ok(ModelSettings { config, name, model, provider })
 }

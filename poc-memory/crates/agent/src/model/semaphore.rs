@@ -13,10 +13,10 @@ pub struct PrioritySemaphore(Mutex<Queue>);
 struct Queue {
     inside: usize,
     tickets: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiter>,
 }
 
-struct Waiting {
+struct Waiter {
     ticket: u64,
     cancellation: CancellationToken,
     priority: Priority,
@@ -48,7 +48,7 @@ impl PrioritySemaphore {
             queue.tickets += 1;
             let ticket = queue.tickets;
             let at = queue.waiting.partition_point(|before| before.priority <= priority);
-            queue.waiting.insert(at, Waiting { ticket, cancellation: cancellation.clone(), priority });
+            queue.waiting.insert(at, Waiter { ticket, cancellation: cancellation.clone(), priority });
             ticket
         };
         match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, max)) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The prompt and replies of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Transcript {
+pub struct RunTranscript {
     /// The system prompt.
     pub system: String,
     /// The rendered template.
@@ -33,7 +33,7 @@ pub struct Exchange {
 }
 
 /// The transcript of a run; `None` when it was pruned or the model was never called.
-pub fn transcript(memory: &Memory, run: &Run) -> Result<Option<Transcript>> {
+pub fn transcript(memory: &Memory, run: &Run) -> Result<Option<RunTranscript>> {
     let path = path(memory, run);
     match std::fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
@@ -56,7 +56,7 @@ pub(super) fn keep(
     let folder = path.parent().unwrap_or(Path::new("."));
     paths::create_private(folder)?;
     let (system, prompt, definition) = (prompt.system.clone(), prompt.text.clone(), definition.to_owned());
-    let transcript = Transcript { system, prompt, turns, definition };
+    let transcript = RunTranscript { system, prompt, turns, definition };
     let bytes = serde_json::to_vec_pretty(&transcript)
         .map_err(|error| Error::internal(format!("the prompt cannot be encoded: {error}")))?;
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {

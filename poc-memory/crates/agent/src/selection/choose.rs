@@ -1,6 +1,6 @@
 //! Selects the nodes of a run, and counts what a run would select.
 
-use super::empty_selection::NothingFound;
+use super::empty_selection::EmptySelection;
 use super::protection::may_be_read;
 use super::staleness::{Staleness, StalenessReason};
 use super::{Selection, handles};
@@ -72,7 +72,7 @@ pub fn choose(
     set.items.retain(|item| may_be_read(&view, item.ix));
     let min = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results }.max(1);
     let hidden = results - set.items.len();
-    let nothing = NothingFound { agent, stages: &stages, results, hidden, min };
+    let nothing = EmptySelection { agent, stages: &stages, results, hidden, min };
     let not_stale = |fresh: usize| {
         let window = definition.window().map(|window| window.to_string());
         Ok(Choice::Nothing(Reason::NotStale, nothing.not_stale(fresh, window)))

@@ -3,7 +3,7 @@
 use poc_search::query::{Explanation, StageReport};
 
 /// The inputs of a message about an agent without work.
-pub(super) struct NothingFound<'a> {
+pub(super) struct EmptySelection<'a> {
     pub(super) agent: &'a str,
     pub(super) stages: &'a Explanation,
     /// Number of results, and of those that agents may not read.
@@ -13,10 +13,10 @@ pub(super) struct NothingFound<'a> {
     pub(super) min: usize,
 }
 
-impl NothingFound<'_> {
+impl EmptySelection<'_> {
     /// The first stage that left too few nodes, with its counts, and what would help.
     pub(super) fn too_few(&self) -> String {
-        let NothingFound { stages, results, hidden, min, .. } = self;
+        let EmptySelection { stages, results, hidden, min, .. } = self;
         let needed =
             if *min > 1 { format!(", and a run needs {min} (`query.min-results`)") } else { String::new() };
         if let Some(stage) = stages.stages.iter().find(|stage| stage.output < *min) {

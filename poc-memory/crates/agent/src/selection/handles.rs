@@ -1,7 +1,7 @@
 //! The handles of the nodes in a prompt: of the selected ones, and of those shown around them.
 
 use super::excerpt::Excerpt;
-use super::link_candidates::{self, FoundCandidate};
+use super::link_candidates::{self, RankedCandidate};
 use super::protection::{self, may_be_read};
 use super::{Handle, HandlePair, LinkCandidate, PromptExtent, Selection, neighborhood};
 use crate::Definition;
@@ -11,7 +11,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Ix, View};
 use poc_notes::Memory;
 use poc_rank::decay;
-use poc_search::query::Pair;
+use poc_search::query::InterferencePair;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ pub(super) fn build(
     memory: &Memory,
     definition: &Definition,
     view: Arc<View>,
-    (chosen, pairs): (&[Ix], &[Pair]),
+    (chosen, pairs): (&[Ix], &[InterferencePair]),
     candidates: usize,
     now: Timestamp,
 ) -> Result<Selection> {
@@ -105,7 +105,7 @@ pub(super) fn build(
     handles.add_derived(chosen)?;
     // Candidates take much space in the prompt and only help agents that may link or merge notes.
     let uses = |kind| definition.execution.actions.contains(&kind);
-    let found: Vec<Vec<FoundCandidate>> = if uses(ActionKind::LinkAdd) {
+    let found: Vec<Vec<RankedCandidate>> = if uses(ActionKind::LinkAdd) {
         let chosen = handles.given.iter().filter(|handle| handle.is_chosen());
         chosen
             .map(|handle| link_candidates::find(memory, &view, handle.ix, candidates))
@@ -132,7 +132,7 @@ pub(super) fn build(
     let protected = protection::protected(memory, definition, &view, &all)?;
     handles.iter_mut().for_each(|handle| handle.protected = protected.contains(&handle.ix));
     for (handle, found) in handles.iter_mut().zip(found) {
-        let named = found.into_iter().filter_map(|FoundCandidate { ix, cosine, shared_names }| {
+        let named = found.into_iter().filter_map(|RankedCandidate { ix, cosine, shared_names }| {
             Some(LinkCandidate { handle: names.get(&ix)?.clone(), cosine, shared_names })
         });
         handle.candidates = named.collect();

@@ -17,7 +17,7 @@ const MAX_NAMES: usize = 12;
 
 /// A candidate of a note.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct FoundCandidate {
+pub(super) struct RankedCandidate {
     pub(super) ix: Ix,
     /// Cosine of its nearest passage, −1 to 1; 0 if one of the notes has no vector.
     pub(super) cosine: f64,
@@ -27,20 +27,20 @@ pub(super) struct FoundCandidate {
 
 /// The candidates of a note that it has no edge to: those that share the rarest names, then the most similar,
 /// at most `max` together. At least one of them is chosen by similarity.
-pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<Vec<FoundCandidate>> {
+pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<Vec<RankedCandidate>> {
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: Ix| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other);
     let similar = similar(memory, view, (id, max), &|id| view.find(id).is_some_and(fits))?;
     let retriever = memory.retriever(view);
     let sharing = retriever.notes_sharing_names(id).into_iter().filter_map(|id| view.find(id));
     let room = max.saturating_sub(usize::from(!similar.is_empty()));
-    let mut found: Vec<FoundCandidate> = sharing
+    let mut found: Vec<RankedCandidate> = sharing
         .filter(|&other| fits(other))
         .take(room)
         .map(|other| {
             let known = similar.iter().find(|(near, _)| *near == other).map(|(_, cosine)| *cosine);
             let cosine = || memory.vectors.similarity(id, view.id(other)?);
-            FoundCandidate {
+            RankedCandidate {
                 ix: other,
                 cosine: known.or_else(cosine).unwrap_or(0.0),
                 shared_names: Vec::new(),
@@ -49,7 +49,7 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<V
         .collect();
     for (other, cosine) in similar {
         if found.len() < max && found.iter().all(|candidate| candidate.ix != other) {
-            found.push(FoundCandidate { ix: other, cosine, shared_names: Vec::new() });
+            found.push(RankedCandidate { ix: other, cosine, shared_names: Vec::new() });
         }
     }
     for candidate in &mut found {

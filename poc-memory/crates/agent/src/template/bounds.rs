@@ -4,7 +4,7 @@
 //! rendering thread cannot be stopped. Therefore constructs that multiply their input are refused when the
 //! template is loaded, or have their own bounds.
 
-use super::tags::{Kind, tags};
+use super::tags::{TagKind, tags};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
 use tera::{Kwargs, State, Tera, TeraResult, Value};
@@ -31,7 +31,7 @@ pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
                 ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::offset(text, tag.start) };
             found.push(FileDiagnostic::new(message).hint(hint).at(place));
         };
-        let word = if tag.kind == Kind::Block { first_word(&bare) } else { "" };
+        let word = if tag.kind == TagKind::Block { first_word(&bare) } else { "" };
         match word {
             "if" | "for" | "block" | "macro" | "component" | "filter" => blocks += 1,
             _ if word.starts_with("end") => blocks = blocks.saturating_sub(1),

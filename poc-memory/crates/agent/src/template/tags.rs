@@ -1,8 +1,8 @@
 //! Finds the tags of a template without parsing it.
 
-/// Kind of a tag.
+/// TagKind of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TagKind {
     /// `{% … %}`
     Block,
     /// `{{ … }}`
@@ -11,7 +11,7 @@ pub(super) enum Kind {
 
 /// One tag.
 pub(super) struct Tag<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: TagKind,
     /// Byte offset where it begins.
     pub(super) start: usize,
     /// Its content, without `-` and whitespace at both ends.
@@ -34,13 +34,13 @@ pub(super) fn tags(text: &str) -> Vec<Tag<'_>> {
         let inside = inside.get(..length).unwrap_or("").trim_matches(|c: char| c == '-' || c.is_whitespace());
         match opener {
             "{#" => {}
-            "{{" => found.push(Tag { kind: Kind::Value, start, inside }),
+            "{{" => found.push(Tag { kind: TagKind::Value, start, inside }),
             _ => {
                 if inside == "raw" {
                     let behind = text.get(rest..).unwrap_or("");
                     rest += behind.find("endraw").unwrap_or(behind.len());
                 }
-                found.push(Tag { kind: Kind::Block, start, inside });
+                found.push(Tag { kind: TagKind::Block, start, inside });
             }
         }
     }

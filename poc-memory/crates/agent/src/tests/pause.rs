@@ -9,7 +9,7 @@ use crate::due_slots::Tick;
 use crate::ledger::{self, Pause, Reason, Run, Status};
 use crate::model::CallError;
 use crate::pause::{pause, resume};
-use crate::pause_cause::PauseCause;
+use crate::pause_reason::PauseReason;
 use crate::run::RunOptions;
 use crate::scheduler::{self, Scheduler};
 use chrono_tz::Tz;
@@ -105,7 +105,7 @@ fn repeated_failures_pause_an_agent_until_it_is_resumed() {
         failed[2].message.as_deref(),
         Some("no answer; paused after 3 failures in a row; `poc-memory agent resume tester` resumes it")
     );
-    assert!(matches!(stands(&world), Some(PauseCause::Failing { failures: 3, .. })));
+    assert!(matches!(stands(&world), Some(PauseReason::Failing { failures: 3, .. })));
     assert_eq!(scheduler::next_run(&world.memory, &catalog_of(&entry), Tz::UTC).unwrap(), None);
 
     let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());

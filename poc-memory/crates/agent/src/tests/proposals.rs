@@ -304,7 +304,7 @@ fn proposals_on_changed_notes_are_closed_as_stale() {
         approve(&world.memory, run.id, &[]).unwrap().into_iter().map(|item| item.refused).collect();
     let gone = Some("`note-1` was edited since".to_owned());
     assert_eq!(refused, [gone, None, None, None]);
-    assert_eq!(states(&row(&world, &run))[0], ActionState::Stale);
+    assert_eq!(states(&row(&world, &run))[0], ActionState::Outdated);
     assert_eq!(proposal::find(&world.memory, &run.id.to_string()).unwrap_err().code, Code::NotFound);
 }
 

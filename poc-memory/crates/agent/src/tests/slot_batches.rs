@@ -58,7 +58,7 @@ fn counts(runs: &[Run]) -> Vec<(TriggerKind, usize)> {
 fn a_slot_reads_all_stale_notes_in_batches() {
     let mut night = Night::new("");
     let runs = night.runs("2026-11-22T03:30:00Z");
-    let expected = [(TriggerKind::Schedule, 20), (TriggerKind::Batch, 20), (TriggerKind::Batch, 10)];
+    let expected = [(TriggerKind::Slot, 20), (TriggerKind::Batch, 20), (TriggerKind::Batch, 10)];
     assert_eq!(counts(&runs), expected);
     // The next night finds nothing.
     let runs = night.runs("2026-11-23T03:30:00Z");
@@ -74,8 +74,8 @@ fn the_batches_of_a_slot_count_as_one_run_of_the_day() {
 #[test]
 fn no_minutes_mean_one_batch() {
     let mut night = Night::new("max-minutes = 0\n");
-    assert_eq!(counts(&night.runs("2026-11-22T03:30:00Z")), [(TriggerKind::Schedule, 20)]);
-    assert_eq!(counts(&night.runs("2026-11-23T03:30:00Z")), [(TriggerKind::Schedule, 20)]);
+    assert_eq!(counts(&night.runs("2026-11-22T03:30:00Z")), [(TriggerKind::Slot, 20)]);
+    assert_eq!(counts(&night.runs("2026-11-23T03:30:00Z")), [(TriggerKind::Slot, 20)]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn rows_of_version_1_are_read() {
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
     let told: Vec<(&str, Status, Option<Reason>, TriggerKind)> =
         rows.iter().map(|run| (run.agent.as_str(), run.status, run.reason, run.trigger)).collect();
-    let off = ("off", Status::Skipped, Some(Reason::Disabled), TriggerKind::Schedule);
+    let off = ("off", Status::Skipped, Some(Reason::Disabled), TriggerKind::Slot);
     assert_eq!(
         told,
         [
@@ -87,7 +87,7 @@ fn agent_states_of_earlier_releases_are_read() {
         assert_eq!(run(row.scheduled_at.unwrap()).unwrap_err().code, Code::Conflict);
     }
     let after = run(off[0].scheduled_at.unwrap().plus(Span::HOUR)).unwrap();
-    assert_eq!((after.status, after.trigger), (Status::Noop, TriggerKind::Schedule));
+    assert_eq!((after.status, after.trigger), (Status::Noop, TriggerKind::Slot));
 }
 
 #[test]

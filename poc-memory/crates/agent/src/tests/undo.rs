@@ -8,7 +8,7 @@ use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
-use poc_notes::undo::{UndoItem, Undone};
+use poc_notes::undo::{UndoItem, UndoReport};
 use poc_notes::weight;
 use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
@@ -221,7 +221,7 @@ fn a_run_that_only_replayed_can_be_undone() {
     let before = world.graph();
     let run = world.run(&definition, &nothing());
     assert_ne!(world.graph(), before);
-    let Undone { seq, items } = undo(&world.memory, &run, &[]).unwrap();
+    let UndoReport { seq, items } = undo(&world.memory, &run, &[]).unwrap();
     assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
     assert_eq!(seq, None, "it cannot be undone");
     assert_eq!(world.graph(), before);
@@ -296,7 +296,7 @@ proptest! {
         let before = world.graph();
         let run = world.run(&definition, &ScriptedModel::replying(reply));
         if run.applied().next().is_some() {
-            let Undone { seq, items } = undo(&world.memory, &run, &[]).unwrap();
+            let UndoReport { seq, items } = undo(&world.memory, &run, &[]).unwrap();
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
             prop_assert_eq!(&world.graph(), &before);
             // A run whose actions are applied again can be undone again.

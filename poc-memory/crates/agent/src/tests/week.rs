@@ -245,7 +245,7 @@ fn check(lived: &Lived, seed: u64) {
         let own: Vec<&Run> = rows.iter().filter(|row| row.agent == kind.name).collect();
         let told = |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, lived.fleet.story());
         assert!(!own.is_empty() || kind.name == "asked", "{}", told("no row"));
-        let scheduled = || own.iter().filter(|row| row.trigger == TriggerKind::Schedule);
+        let scheduled = || own.iter().filter(|row| row.trigger == TriggerKind::Slot);
         let covers = |slot: Timestamp| {
             scheduled().filter(move |row| {
                 row.scheduled_at == Some(slot)

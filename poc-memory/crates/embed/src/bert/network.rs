@@ -19,7 +19,7 @@ pub(super) struct TokenSequence<'a> {
 }
 
 /// The weights of the network.
-pub(super) struct Network {
+pub(super) struct BertNetwork {
     words: Vec<f32>,
     positions: Vec<f32>,
     segments: Vec<f32>,
@@ -70,9 +70,9 @@ impl Norm {
     }
 }
 
-impl Network {
+impl BertNetwork {
     /// Loads the weights under `embeddings` and `encoder`.
-    pub(super) fn load(weights: &VarBuilder<'_>, config: &Config) -> Result<Network> {
+    pub(super) fn load(weights: &VarBuilder<'_>, config: &Config) -> Result<BertNetwork> {
         let (width, epsilon) = (config.hidden_size, config.layer_norm_eps);
         let table = weights.pp("embeddings");
         let rows = |name: &str, count: usize| {
@@ -80,7 +80,7 @@ impl Network {
         };
         let layers = (0..config.num_hidden_layers)
             .map(|number| Layer::load(&weights.pp(format!("encoder.layer.{number}")), config));
-        Ok(Network {
+        Ok(BertNetwork {
             words: rows("word_embeddings", config.vocab_size)?,
             positions: rows("position_embeddings", config.max_position_embeddings)?,
             segments: rows("token_type_embeddings", config.type_vocab_size)?,

@@ -1,6 +1,6 @@
 //! Storage for derived structure: one cell per state of the graph, and the latest value computed for any state.
 
-use super::policy::{GraphStatus, Plan, StructureOptions, plan};
+use super::policy::{GraphStatus, RefreshDecision, StructureOptions, plan};
 use super::saved::{SavedStructure, StructureLoader};
 use super::source::StructureSource;
 use super::{Communities, Embedding, Health, Outliers};
@@ -155,12 +155,14 @@ impl<T> DerivedValue<T> {
     ) -> Option<(Arc<T>, StructureSource)> {
         let status = GraphStatus { nodes, edges, changes: self.changes(generation) };
         match plan(status, options) {
-            Plan::ComputeLarge if !must => None,
-            Plan::Reuse(changes) => {
+            RefreshDecision::ComputeLarge if !must => None,
+            RefreshDecision::Reuse(changes) => {
                 let latest = self.latest.load();
                 latest.as_ref().map(|latest| (latest.value.clone(), StructureSource::Reused(changes)))
             }
-            Plan::Fresh | Plan::Compute | Plan::ComputeLarge => Some(self.fresh(generation, compute)),
+            RefreshDecision::Fresh | RefreshDecision::Compute | RefreshDecision::ComputeLarge => {
+                Some(self.fresh(generation, compute))
+            }
         }
     }
 

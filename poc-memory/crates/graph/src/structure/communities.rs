@@ -2,7 +2,7 @@
 
 use super::adjacency::Adjacency;
 use super::id_hash::hash_ids;
-use super::leiden::{Network, leiden};
+use super::leiden::{CsrGraph, leiden};
 use super::parts::Partition;
 use crate::Ix;
 use crate::NodeId;
@@ -56,7 +56,7 @@ impl Communities {
         let mut places = Vec::new();
         let part = strong.part(&order, &mut places);
         let rows = part.rows_in(0..order.len());
-        let network = Network::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
+        let network = CsrGraph::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
         let labels = leiden(&network, &start(&order, earlier), Self::SEED);
         let label = |ix: Ix| places.get(ix as usize).and_then(|&place| labels.get(place as usize));
         let parts = Partition::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));

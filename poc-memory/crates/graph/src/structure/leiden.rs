@@ -12,7 +12,7 @@ mod refinement;
 #[cfg(test)]
 mod tests;
 
-pub(super) use network::Network;
+pub(super) use network::CsrGraph;
 
 use crate::cancellation;
 use crate::rng::SeededRng;
@@ -27,7 +27,7 @@ const MAX_PASSES: usize = 4;
 
 /// The community of every node. `start` has the initial community of each node; its labels must be below the number of
 /// nodes. Modularity never decreases from `start`. All random choices follow from `seed`.
-pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
+pub(super) fn leiden(network: &CsrGraph, start: &[u32], seed: u64) -> Vec<u32> {
     let random = SeededRng::new(seed);
     let mut communities = start.to_vec();
     if network.total() <= 0.0 {
@@ -45,12 +45,12 @@ pub(super) fn leiden(network: &Network, start: &[u32], seed: u64) -> Vec<u32> {
 }
 
 /// One pass over all levels.
-fn pass(network: &Network, communities: &mut [u32], random: &SeededRng) {
+fn pass(network: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
     // The node of the present level that contains each node of the network, and the community of each node of the
     // present level.
     let mut places: Vec<u32> = (0..network.len() as u32).collect();
     let mut labels = communities.to_vec();
-    let mut level: Option<Network> = None;
+    let mut level: Option<CsrGraph> = None;
     loop {
         let present = level.as_ref().unwrap_or(network);
         move_nodes(present, &mut labels, random);

@@ -24,7 +24,7 @@ pub(super) struct GraphStatus {
 
 /// How to obtain a derived value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum RefreshDecision {
     /// Use the latest result, which is for exactly this graph.
     Fresh,
     /// Reuse the latest result, which is this many graph changes old.
@@ -36,13 +36,15 @@ pub(super) enum Plan {
 }
 
 /// Decides by the size of the graph and the age of the latest result.
-pub(super) fn plan(status: GraphStatus, options: &StructureOptions) -> Plan {
+pub(super) fn plan(status: GraphStatus, options: &StructureOptions) -> RefreshDecision {
     let small = status.nodes + status.edges <= options.exact_below;
     match status.changes {
-        Some(0) => Plan::Fresh,
-        _ if small => Plan::Compute,
-        Some(changes) if changes as f64 <= options.max_drift * status.edges as f64 => Plan::Reuse(changes),
-        _ => Plan::ComputeLarge,
+        Some(0) => RefreshDecision::Fresh,
+        _ if small => RefreshDecision::Compute,
+        Some(changes) if changes as f64 <= options.max_drift * status.edges as f64 => {
+            RefreshDecision::Reuse(changes)
+        }
+        _ => RefreshDecision::ComputeLarge,
     }
 }
 
@@ -53,22 +55,22 @@ mod tests {
 
     const OPTIONS: StructureOptions = StructureOptions { dimensions: 16, exact_below: 1000, max_drift: 0.05 };
 
-    fn check(nodes: usize, edges: usize, changes: Option<u64>, expected: Plan) {
+    fn check(nodes: usize, edges: usize, changes: Option<u64>, expected: RefreshDecision) {
         assert_eq!(plan(GraphStatus { nodes, edges, changes }, &OPTIONS), expected);
     }
 
     #[test]
     fn by_hand() {
-        check(10, 20, None, Plan::Compute);
-        check(10, 20, Some(0), Plan::Fresh);
-        check(10, 20, Some(1), Plan::Compute);
-        check(400, 600, Some(1), Plan::Compute);
-        check(1000, 8000, None, Plan::ComputeLarge);
-        check(1000, 8000, Some(0), Plan::Fresh);
-        check(1000, 8000, Some(1), Plan::Reuse(1));
-        check(1000, 8000, Some(400), Plan::Reuse(400));
-        check(1000, 8000, Some(401), Plan::ComputeLarge);
-        check(2000, 0, Some(1), Plan::ComputeLarge);
+        check(10, 20, None, RefreshDecision::Compute);
+        check(10, 20, Some(0), RefreshDecision::Fresh);
+        check(10, 20, Some(1), RefreshDecision::Compute);
+        check(400, 600, Some(1), RefreshDecision::Compute);
+        check(1000, 8000, None, RefreshDecision::ComputeLarge);
+        check(1000, 8000, Some(0), RefreshDecision::Fresh);
+        check(1000, 8000, Some(1), RefreshDecision::Reuse(1));
+        check(1000, 8000, Some(400), RefreshDecision::Reuse(400));
+        check(1000, 8000, Some(401), RefreshDecision::ComputeLarge);
+        check(2000, 0, Some(1), RefreshDecision::ComputeLarge);
     }
 
     proptest! {
@@ -76,11 +78,11 @@ mod tests {
         #[test]
         fn more_drift_never_allows_reuse(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {
             let at = |changes| plan(GraphStatus { nodes, edges, changes: Some(changes) }, &OPTIONS);
-            if matches!(at(changes + more), Plan::Reuse(_)) {
-                prop_assert!(matches!(at(changes), Plan::Reuse(_) | Plan::Fresh));
+            if matches!(at(changes + more), RefreshDecision::Reuse(_)) {
+                prop_assert!(matches!(at(changes), RefreshDecision::Reuse(_) | RefreshDecision::Fresh));
             }
             if nodes + edges <= OPTIONS.exact_below {
-                prop_assert!(!matches!(at(changes), Plan::Reuse(_) | Plan::ComputeLarge));
+                prop_assert!(!matches!(at(changes), RefreshDecision::Reuse(_) | RefreshDecision::ComputeLarge));
             }
         }
     }

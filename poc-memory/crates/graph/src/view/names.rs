@@ -5,12 +5,12 @@ use crate::lists::Texts;
 
 /// Texts, numbered in the order in which they were first seen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct Interner {
     names: Texts,
     numbers: Lookup,
 }
 
-impl Names {
+impl Interner {
     /// The number of a text; `None` if it was never interned.
     pub(super) fn number(&self, name: &str) -> Option<u32> {
         self.numbers.find(hash(name), |number| self.name(number) == name)

@@ -4,7 +4,7 @@
 //! has no checksum; the caller must verify the integrity of the bytes.
 
 use super::fields::Fields;
-use super::names::Names;
+use super::names::Interner;
 use super::{Ix, Neighbor, View};
 use crate::Activity;
 use crate::NodeId;
@@ -171,7 +171,7 @@ impl View {
 }
 
 /// Fills an empty table; `None` if a name is repeated.
-fn fill(table: &mut Names, names: &[&str]) -> Option<()> {
+fn fill(table: &mut Interner, names: &[&str]) -> Option<()> {
     (0..).zip(names).all(|(number, name)| table.intern(name) == number).then_some(())
 }
 

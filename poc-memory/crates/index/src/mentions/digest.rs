@@ -11,7 +11,7 @@ impl MentionPostings {
     /// on the order in which they were added.
     pub(super) fn digests(&self) -> NoteDigests {
         let vocabulary = self.vocabulary();
-        let digest = |names: Vec<Vec<u32>>, body: Vec<packed::Word>| {
+        let digest = |names: Vec<Vec<u32>>, body: Vec<packed::PackedWord>| {
             let mut hasher = FxHasher::default();
             let mut names: Vec<Vec<&str>> = names
                 .iter()

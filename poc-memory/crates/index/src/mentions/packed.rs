@@ -4,10 +4,10 @@
 use super::words::Spelling;
 
 /// A word: its number and its spelling.
-pub(super) type Word = (u32, Spelling);
+pub(super) type PackedWord = (u32, Spelling);
 
 /// Appends a word.
-pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): Word) {
+pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): PackedWord) {
     let mut value =
         u64::from(number) << 2 | u64::from(spelling.is_evidence) << 1 | u64::from(spelling.begins_name);
     while value >= 0x80 {
@@ -18,7 +18,7 @@ pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): Word) {
 }
 
 /// Decodes the words.
-pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = Word> {
+pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = PackedWord> {
     let mut bytes = bytes.iter();
     std::iter::from_fn(move || {
         let (mut value, mut shift) = (0u64, 0);
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn word() -> impl Strategy<Value = Word> {
+    fn word() -> impl Strategy<Value = PackedWord> {
         (any::<u32>(), any::<bool>(), any::<bool>())
             .prop_map(|(number, begins_name, is_evidence)| (number, Spelling { begins_name, is_evidence }))
     }

@@ -1,6 +1,6 @@
 //! The content of the mention index: the notes with their names and the words of their bodies.
 
-use super::packed::{self, Word};
+use super::packed::{self, PackedWord};
 use super::titles::Titles;
 use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
 use super::words::{FoldedWords, Spelling};
@@ -22,7 +22,7 @@ const UNKNOWN: u32 = u32::MAX;
 pub(super) struct MentionPostings {
     vocabulary: Vocabulary,
     titles: Titles,
-    notes: Vec<Option<Note>>,
+    notes: Vec<Option<IndexedNote>>,
     free: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,
 }
@@ -30,21 +30,21 @@ pub(super) struct MentionPostings {
 /// A note with its packed words: the number of names, the length of each name, the words of the names, and
 /// the words of the body.
 #[derive(Clone)]
-struct Note {
+struct IndexedNote {
     id: NodeId,
     words: Box<[u8]>,
 }
 
-impl Note {
+impl IndexedNote {
     fn names(&self) -> Vec<Vec<u32>> {
         self.parts().0
     }
 
-    fn body(&self) -> impl Iterator<Item = Word> {
+    fn body(&self) -> impl Iterator<Item = PackedWord> {
         self.parts().1
     }
 
-    fn parts(&self) -> (Vec<Vec<u32>>, impl Iterator<Item = Word> + use<'_>) {
+    fn parts(&self) -> (Vec<Vec<u32>>, impl Iterator<Item = PackedWord> + use<'_>) {
         let mut words = packed::words(&self.words);
         let mut number = || words.next().map_or(0, |(number, _)| number);
         let count = number();
@@ -57,19 +57,19 @@ impl Note {
 impl MentionPostings {
     /// Adds or replaces a note.
     pub(super) fn put(&mut self, id: NodeId, names: &[FoldedWords], body: &FoldedWords) {
-        let number = |(number, _): Word| number;
+        let number = |(number, _): PackedWord| number;
         let names: Vec<Vec<u32>> =
             names.iter().map(|name| self.numbered(name).into_iter().map(number).collect()).collect();
-        let body: Vec<Word> = self.numbered(body);
+        let body: Vec<PackedWord> = self.numbered(body);
         self.load(id, &names, &body);
     }
 
-    fn numbered(&mut self, words: &FoldedWords) -> Vec<Word> {
+    fn numbered(&mut self, words: &FoldedWords) -> Vec<PackedWord> {
         words.iter().map(|(word, spelling)| (self.vocabulary.get_or_insert(word), spelling)).collect()
     }
 
     /// Like [`MentionPostings::put`], for words that already have numbers.
-    pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[Word]) {
+    pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[PackedWord]) {
         let mut words = Vec::new();
         let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
         let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
@@ -88,7 +88,7 @@ impl MentionPostings {
             self.vocabulary.add_body(number, evidence, slot);
         }
         names.iter().for_each(|name| self.titles.add(name, slot));
-        let note = Some(Note { id, words });
+        let note = Some(IndexedNote { id, words });
         match self.notes.get_mut(slot as usize) {
             Some(place) => *place = note,
             None => self.notes.push(note),
@@ -102,10 +102,10 @@ impl MentionPostings {
         let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
         self.free.push(slot);
         note.names().iter().for_each(|name| self.titles.remove(name, slot));
-        let body: Vec<Word> = note.body().collect();
+        let body: Vec<PackedWord> = note.body().collect();
         for (number, evidence) in distinct(&body) {
             if self.vocabulary.remove_body(number, evidence, slot) {
-                let with = |(slot, note): (u32, &Option<Note>)| {
+                let with = |(slot, note): (u32, &Option<IndexedNote>)| {
                     let mut words = note.as_ref()?.body();
                     words.any(|(other, _)| other == number).then_some(slot)
                 };
@@ -116,7 +116,7 @@ impl MentionPostings {
     }
 
     /// All notes with their names and bodies, sorted by slot.
-    pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<Word>)> {
+    pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<PackedWord>)> {
         self.notes.iter().flatten().map(|note| (note.id, note.names(), note.body().collect()))
     }
 
@@ -124,8 +124,8 @@ impl MentionPostings {
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let words: usize = self.notes.iter().flatten().map(|note| note.words.len()).sum();
-        let notes =
-            self.notes.len() * size_of::<Option<Note>>() + self.by_id.len() * size_of::<(NodeId, u32)>();
+        let notes = self.notes.len() * size_of::<Option<IndexedNote>>()
+            + self.by_id.len() * size_of::<(NodeId, u32)>();
         words + notes + self.vocabulary.bytes() + self.titles.bytes()
     }
 
@@ -141,7 +141,7 @@ impl MentionPostings {
 
     pub(super) fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {
         let Some(&slot) = self.by_id.get(&id) else { return Vec::new() };
-        let body: Vec<Word> = self.note(slot).map(|note| note.body().collect()).unwrap_or_default();
+        let body: Vec<PackedWord> = self.note(slot).map(|note| note.body().collect()).unwrap_or_default();
         let mut found = self.notes_named_in(&body);
         found.retain(|other| *other != id);
         found
@@ -149,12 +149,12 @@ impl MentionPostings {
 
     pub(super) fn in_text(&self, text: &FoldedWords) -> Vec<NodeId> {
         let number = |word| self.vocabulary.find(word).unwrap_or(UNKNOWN);
-        let words: Vec<Word> = text.iter().map(|(word, spelling)| (number(word), spelling)).collect();
+        let words: Vec<PackedWord> = text.iter().map(|(word, spelling)| (number(word), spelling)).collect();
         self.notes_named_in(&words)
     }
 
     /// The notes whose name occurs in the text, sorted by id.
-    fn notes_named_in(&self, text: &[Word]) -> Vec<NodeId> {
+    fn notes_named_in(&self, text: &[PackedWord]) -> Vec<NodeId> {
         let mut found = Vec::new();
         for start in 0..text.len() {
             let from = text.get(start..).unwrap_or_default();
@@ -175,7 +175,7 @@ impl MentionPostings {
 
     pub(super) fn mentioning(&self, id: NodeId) -> Vec<NodeId> {
         let slot = self.by_id.get(&id);
-        let names = slot.and_then(|slot| self.note(*slot)).map(Note::names).unwrap_or_default();
+        let names = slot.and_then(|slot| self.note(*slot)).map(IndexedNote::names).unwrap_or_default();
         let mut found: Vec<NodeId> = names.iter().flat_map(|name| self.notes_mentioning(name)).collect();
         found.retain(|other| *other != id);
         found.sort_unstable();
@@ -224,7 +224,7 @@ impl MentionPostings {
     /// The distinctive names in a body that occur in at most `max` bodies and are not `excluded`, with the number of
     /// bodies that contain each, rarest first.
     fn linking_names(&self, slot: u32, max: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
-        let words = self.note(slot).into_iter().flat_map(Note::body);
+        let words = self.note(slot).into_iter().flat_map(IndexedNote::body);
         let links = |&(count, number): &(usize, u32)| {
             (2..=max.min(COMMON)).contains(&count)
                 && self.vocabulary.is_name(number)
@@ -244,7 +244,7 @@ impl MentionPostings {
         if !is_specific || self.titles.owners(name).len() > MAX_OWNERS {
             return Vec::new();
         }
-        let mut body: Vec<Word> = Vec::new();
+        let mut body: Vec<PackedWord> = Vec::new();
         let mut found = Vec::new();
         for note in self.vocabulary.bodies(name).iter().filter_map(|slot| self.note(*slot)) {
             if cancellation::is_requested() {
@@ -252,7 +252,7 @@ impl MentionPostings {
             }
             body.clear();
             body.extend(note.body());
-            let matches = |at: &[Word]| {
+            let matches = |at: &[PackedWord]| {
                 at.first().is_some_and(|(_, spelling)| spelling.begins_name)
                     && at.iter().map(|(number, _)| number).eq(name.iter())
             };
@@ -269,7 +269,7 @@ impl MentionPostings {
         (self.vocabulary.count(rarest) <= COMMON).then_some(rarest)
     }
 
-    fn note(&self, slot: u32) -> Option<&Note> {
+    fn note(&self, slot: u32) -> Option<&IndexedNote> {
         self.notes.get(slot as usize)?.as_ref()
     }
 }
@@ -291,8 +291,8 @@ fn is_label(name: &str) -> bool {
 }
 
 /// The distinct words of a body, each with its strongest evidence for or against being a name.
-fn distinct(body: &[Word]) -> Vec<(u32, NameEvidence)> {
-    let evidence = |&(number, spelling): &Word| match spelling {
+fn distinct(body: &[PackedWord]) -> Vec<(u32, NameEvidence)> {
+    let evidence = |&(number, spelling): &PackedWord| match spelling {
         Spelling { is_evidence: false, .. } => (number, NameEvidence::Neutral),
         Spelling { begins_name: true, .. } => (number, NameEvidence::Name),
         Spelling { begins_name: false, .. } => (number, NameEvidence::Plain),

@@ -39,7 +39,7 @@ pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
         }
     }
     let renumbered = |old: u32| numbers.get(old as usize).copied().unwrap_or(u32::MAX);
-    let note = |(id, names, body): (NodeId, Vec<Vec<u32>>, Vec<packed::Word>)| {
+    let note = |(id, names, body): (NodeId, Vec<Vec<u32>>, Vec<packed::PackedWord>)| {
         let mut bytes = Vec::new();
         body.iter().for_each(|(number, spelling)| packed::push(&mut bytes, (renumbered(*number), *spelling)));
         let renumbered = |name: Vec<u32>| name.into_iter().map(renumbered).collect();
@@ -61,7 +61,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<MentionPostings> {
     }
     let known = |number: u32| (number as usize) < words.len();
     for (id, names, body) in notes {
-        let body: Vec<packed::Word> = packed::words(&body).collect();
+        let body: Vec<packed::PackedWord> = packed::words(&body).collect();
         if !names.iter().flatten().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
             return None;
         }

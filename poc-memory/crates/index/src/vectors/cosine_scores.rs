@@ -2,7 +2,7 @@
 
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
-use super::quantized::{self, Code};
+use super::quantized::{self, QuantizedVector};
 use super::rows::{Owner, Rows};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
@@ -24,7 +24,7 @@ const SAMPLE: usize = 2048;
 pub struct CosineScores<'a> {
     pub(super) state: RwLockReadGuard<'a, State>,
     // `None` for the zero vector, which is not similar to anything.
-    pub(super) query: Option<Code>,
+    pub(super) query: Option<QuantizedVector>,
     // `None` if the HNSW graph is used.
     all: Option<All>,
 }
@@ -37,7 +37,7 @@ struct All {
 }
 
 impl All {
-    fn of(rows: &Rows, query: &Code) -> All {
+    fn of(rows: &Rows, query: &QuantizedVector) -> All {
         let mut dots = Vec::with_capacity(rows.end() as usize);
         quantized::dots(&query.values, rows.codes(), &mut dots);
         let mut cosines = vec![f64::NEG_INFINITY; rows.slots().len()];
@@ -61,7 +61,7 @@ impl All {
 
 impl<'a> CosineScores<'a> {
     /// Computes the cosines with an encoded vector.
-    pub(super) fn of_query(query: Option<Code>, state: RwLockReadGuard<'a, State>) -> Self {
+    pub(super) fn of_query(query: Option<QuantizedVector>, state: RwLockReadGuard<'a, State>) -> Self {
         let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
         let all = all.map(|query| All::of(&state.rows, query));
         CosineScores { state, query, all }

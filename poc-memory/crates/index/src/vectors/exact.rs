@@ -1,6 +1,6 @@
 //! The exact scan, which compares every vector with the query.
 
-use super::quantized::{self, Code};
+use super::quantized::{self, QuantizedVector};
 use super::rows::{Owner, Row, Rows};
 use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
@@ -43,7 +43,7 @@ pub(super) fn best_scored(
 }
 
 /// The `k` nearest nodes by their best part. Of equally near parts, the first one counts.
-pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
+pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);
     quantized::dots(&query.values, rows.codes(), &mut dots);
     let mut top = Top::new(k);

@@ -118,7 +118,7 @@ impl Files {
         };
         let manifest = encode(&Manifest { rows, graph })?;
         atomic_file::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
-        self.delete_stale_files(image.applied);
+        self.delete_obsolete_files(image.applied);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Files {
     }
 
     /// Deletes the files of earlier checkpoints.
-    fn delete_stale_files(&self, applied: u64) {
+    fn delete_obsolete_files(&self, applied: u64) {
         let keep = ["manifest".to_owned(), format!("rows-{applied}"), format!("graph-{applied}")];
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             if !keep.iter().any(|name| entry.file_name() == name.as_str()) {

@@ -3,7 +3,7 @@
 //! Such a vector is a code followed by the four bytes of its inverse length. The distance then takes one dot product;
 //! usearch's own cosine takes three.
 
-use super::quantized::{self, Code};
+use super::quantized::{self, QuantizedVector};
 use multiversion::multiversion;
 use std::fmt::Display;
 use usearch::{Index, VectorType};
@@ -22,7 +22,7 @@ pub(super) fn encode(values: &[i8], inverse: f32) -> Vec<i8> {
     [values, &length].concat()
 }
 
-impl Code {
+impl QuantizedVector {
     /// The graph vector of this code.
     pub(super) fn graph_vector(&self) -> Vec<i8> {
         encode(&self.values, self.inverse)
@@ -72,7 +72,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_distance_is_one_minus_the_cosine(a in vec(-1.0f32..1.0, 1..300), b in vec(-1.0f32..1.0, 300)) {
-            let (Some(x), Some(y)) = (Code::of(&a), Code::of(b.get(..a.len()).unwrap_or(&[]))) else { return Ok(()) };
+            let (Some(x), Some(y)) = (QuantizedVector::of(&a), QuantizedVector::of(b.get(..a.len()).unwrap_or(&[]))) else { return Ok(()) };
             let cosine = quantized::cosine(quantized::dot(&x.values, &y.values), x.inverse, y.inverse);
             let found = f64::from(distance(&x.graph_vector(), &y.graph_vector()));
             prop_assert!((found - (1.0 - cosine)).abs() < 1e-5, "{found} instead of {}", 1.0 - cosine);
@@ -91,9 +91,9 @@ mod tests {
         set_distance(&mut graph, 2).map_err(|error| error.to_string()).unwrap();
         graph.reserve(3).unwrap();
         for (key, vector) in [(1, [1.0, 0.0]), (2, [1.0, 1.0]), (3, [-1.0, 0.0])] {
-            graph.add(key, &Code::of(&vector).unwrap().graph_vector()).unwrap();
+            graph.add(key, &QuantizedVector::of(&vector).unwrap().graph_vector()).unwrap();
         }
-        let found = graph.search(&Code::of(&[0.9, 0.1]).unwrap().graph_vector(), 3).unwrap();
+        let found = graph.search(&QuantizedVector::of(&[0.9, 0.1]).unwrap().graph_vector(), 3).unwrap();
         assert_eq!(found.keys, [1, 2, 3]);
         assert!(
             found.distances.last().is_some_and(|distance| (1.9..2.0).contains(distance)),

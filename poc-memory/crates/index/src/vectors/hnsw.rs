@@ -5,7 +5,7 @@
 //! much of it is stale.
 
 use super::graph_vector;
-use super::quantized::Code;
+use super::quantized::QuantizedVector;
 use super::rows::{NONE, Rows};
 use crate::error::IndexError;
 use poc_graph::error::{Error, Result};
@@ -194,7 +194,7 @@ impl Hnsw {
     }
 
     /// About `count` rows near a code; `None` if the search fails.
-    pub(super) fn search(&self, code: &Code, count: usize) -> Option<Vec<u32>> {
+    pub(super) fn search(&self, code: &QuantizedVector, count: usize) -> Option<Vec<u32>> {
         let matches = self.graph.as_ref()?.search(&code.graph_vector(), count).ok()?;
         let row =
             |key: &u64| self.members.get(usize::try_from(*key).ok()?).copied().filter(|&row| row != NONE);

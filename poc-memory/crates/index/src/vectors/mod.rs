@@ -28,7 +28,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use poc_graph::error::Result;
 use poc_graph::{Delta, NodeId, cancellation};
 use poc_store::NoteDigests;
-use quantized::Code;
+use quantized::QuantizedVector;
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl VectorIndex {
     }
 
     /// Encodes a query vector; `None` for the zero vector.
-    fn code(&self, vector: &[f32]) -> Result<Option<Code>> {
+    fn code(&self, vector: &[f32]) -> Result<Option<QuantizedVector>> {
         if vector.len() != self.options.dimensions {
             let (found, expected) = (vector.len(), self.options.dimensions);
             return Err(IndexError::Dimensions { found, expected }.into());
@@ -184,7 +184,7 @@ impl VectorIndex {
         if !vector.iter().all(|value| value.is_finite()) {
             return Err(IndexError::NotFinite.into());
         }
-        Ok(Code::of(vector))
+        Ok(QuantizedVector::of(vector))
     }
 }
 

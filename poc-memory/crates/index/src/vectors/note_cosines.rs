@@ -3,7 +3,7 @@
 use super::VectorIndex;
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
-use super::quantized::{self, Code};
+use super::quantized::{self, QuantizedVector};
 use super::rows::Rows;
 use super::state::State;
 use parking_lot::RwLockReadGuard;
@@ -27,7 +27,7 @@ pub struct NoteCosines<'a> {
 }
 
 struct NewNote {
-    parts: Vec<Code>,
+    parts: Vec<QuantizedVector>,
     // By slot of the node, −∞ for nodes that have no vector or are not live; `None` if the graph is used.
     all: Option<Vec<f64>>,
 }
@@ -40,7 +40,7 @@ impl VectorIndex {
     pub fn note_cosines(&self, notes: &[&[Vec<f32>]]) -> Result<NoteCosines<'_>> {
         let codes =
             |parts: &&[Vec<f32>]| parts.iter().filter_map(|part| self.code(part).transpose()).collect();
-        let parts: Vec<Vec<Code>> = notes.iter().map(codes).collect::<Result<_>>()?;
+        let parts: Vec<Vec<QuantizedVector>> = notes.iter().map(codes).collect::<Result<_>>()?;
         let state = self.read();
         let mut notes: Vec<NewNote> = parts.into_iter().map(|parts| NewNote { parts, all: None }).collect();
         if !state.hnsw.is_ready(&state.rows) {

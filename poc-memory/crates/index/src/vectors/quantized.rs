@@ -7,15 +7,15 @@ const CHUNK: usize = 128;
 
 /// The direction of a vector, quantized to eight bits per dimension.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Code {
+pub(super) struct QuantizedVector {
     pub(super) values: Vec<i8>,
     /// The reciprocal of the Euclidean length of `values`.
     pub(super) inverse: f32,
 }
 
-impl Code {
+impl QuantizedVector {
     /// Quantizes a vector; `None` if it has no direction (all zeros, or values that are not finite).
-    pub(super) fn of(vector: &[f32]) -> Option<Code> {
+    pub(super) fn of(vector: &[f32]) -> Option<QuantizedVector> {
         let greatest = vector.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
         if !vector.iter().all(|value| value.is_finite()) || greatest == 0.0 {
             return None;
@@ -23,7 +23,7 @@ impl Code {
         // The division comes first, because 127 / greatest may overflow.
         let values: Vec<i8> = vector.iter().map(|value| (value / greatest * 127.0).round() as i8).collect();
         let inverse = inverse_length(&values);
-        Some(Code { values, inverse })
+        Some(QuantizedVector { values, inverse })
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         #[test]
         fn quantization_changes_cosines_little(a in vec(-1.0f32..1.0, 64), b in vec(-1.0f32..1.0, 64)) {
-            let (Some(x), Some(y)) = (Code::of(&a), Code::of(&b)) else { return Ok(()) };
+            let (Some(x), Some(y)) = (QuantizedVector::of(&a), QuantizedVector::of(&b)) else { return Ok(()) };
             let found = cosine(dot(&x.values, &y.values), x.inverse, y.inverse);
             prop_assert!((found - poc_rank::cosine::cosine(&a, &b)).abs() < 0.01);
             let back = decode(&x.values, x.inverse);
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn a_vector_without_direction_has_no_code() {
-        assert_eq!(Code::of(&[0.0; 4]), None);
-        assert_eq!(Code::of(&[f32::NAN, 1.0]), None);
-        assert_eq!(Code::of(&[f32::INFINITY, 1.0]), None);
-        assert_eq!(Code::of(&[f32::MIN_POSITIVE / 2.0, 0.0]).unwrap().values, [127, 0]);
-        assert_eq!(Code::of(&[-2.0, 0.0]).unwrap().values, [-127, 0]);
+        assert_eq!(QuantizedVector::of(&[0.0; 4]), None);
+        assert_eq!(QuantizedVector::of(&[f32::NAN, 1.0]), None);
+        assert_eq!(QuantizedVector::of(&[f32::INFINITY, 1.0]), None);
+        assert_eq!(QuantizedVector::of(&[f32::MIN_POSITIVE / 2.0, 0.0]).unwrap().values, [127, 0]);
+        assert_eq!(QuantizedVector::of(&[-2.0, 0.0]).unwrap().values, [-127, 0]);
     }
 }

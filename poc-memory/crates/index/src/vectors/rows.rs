@@ -1,6 +1,6 @@
 //! All vectors in memory: one contiguous array of codes, and the node and part of each row.
 
-use super::quantized::{self, Code};
+use super::quantized::{self, QuantizedVector};
 use poc_graph::NodeId;
 use poc_store::NoteDigests;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -130,7 +130,7 @@ impl Rows {
     }
 
     /// Sets the vector of a part. Returns its row if anything changed.
-    pub(super) fn put(&mut self, id: NodeId, part: u16, code: &Code) -> Option<u32> {
+    pub(super) fn put(&mut self, id: NodeId, part: u16, code: &QuantizedVector) -> Option<u32> {
         let place = self.get_or_insert_slot(id);
         let owner = (*self.owners.get(place as usize)?)?;
         let present = self.of(&owner).find(|(_, row)| row.part == part).map(|(number, _)| number);

@@ -2,7 +2,7 @@
 
 use super::exact::Filter;
 use super::hnsw::{Hnsw, Options};
-use super::quantized::{self, Code};
+use super::quantized::{self, QuantizedVector};
 use super::rows::Rows;
 use poc_graph::{Delta, NodeId};
 use poc_rank::top_k::{Ranked, Top};
@@ -25,7 +25,12 @@ impl State {
 
     /// Searches the HNSW graph; `None` if it is not ready, or if the filter rejects so many nodes that the exact
     /// scan is faster.
-    pub(super) fn approximate(&self, query: &Code, k: usize, filter: Filter) -> Option<Vec<Ranked<u16>>> {
+    pub(super) fn approximate(
+        &self,
+        query: &QuantizedVector,
+        k: usize,
+        filter: Filter,
+    ) -> Option<Vec<Ranked<u16>>> {
         if !self.hnsw.is_ready(&self.rows) {
             return None;
         }
@@ -66,7 +71,9 @@ impl State {
     pub(super) fn apply(&mut self, delta: &Delta, dimensions: usize) -> usize {
         match delta {
             Delta::Vector(id, part, vector) => {
-                let code = Some(vector).filter(|vector| vector.len() == dimensions).and_then(|v| Code::of(v));
+                let code = Some(vector)
+                    .filter(|vector| vector.len() == dimensions)
+                    .and_then(|v| QuantizedVector::of(v));
                 match code {
                     Some(code) => self.put(*id, *part, &code),
                     None => self.remove(*id, *part),
@@ -90,7 +97,7 @@ impl State {
         }
     }
 
-    fn put(&mut self, id: NodeId, part: u16, code: &Code) -> usize {
+    fn put(&mut self, id: NodeId, part: u16, code: &QuantizedVector) -> usize {
         let Some(row) = self.rows.put(id, part, code) else { return 0 };
         if self.rows.owner(id).is_some_and(|owner| owner.live) {
             self.hnsw.enqueue(row);

@@ -210,7 +210,7 @@ fn hnsw_finds_nearly_the_same_as_the_exact_scan() {
         found as f64 / (queries.len() * 10) as f64
     };
     assert!(graph.state.read().hnsw.is_ready(&graph.state.read().rows));
-    let query = Code::of(&queries[0]).unwrap();
+    let query = QuantizedVector::of(&queries[0]).unwrap();
     let filter = Filter { titles: false, keep: &all };
     assert!(graph.state.read().approximate(&query, 10, filter).is_some());
     let found = recall(&graph, &queries, &all);

@@ -15,10 +15,10 @@ pub(super) enum Keep {
 }
 
 /// The output read so far.
-pub(super) struct Pipe(Arc<Mutex<State>>);
+pub(super) struct Pipe(Arc<Mutex<PipeBuffer>>);
 
 #[derive(Default)]
-struct State {
+struct PipeBuffer {
     bytes: Vec<u8>,
     overflow: bool,
     closed: bool,
@@ -31,7 +31,7 @@ impl Pipe {
         keep: Keep,
         cancellation: CancellationToken,
     ) -> Pipe {
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(PipeBuffer::default()));
         let theirs = state.clone();
         let work = move || {
             if let Some(mut source) = source {
@@ -67,7 +67,7 @@ impl Pipe {
     }
 }
 
-impl State {
+impl PipeBuffer {
     /// Appends a chunk and drops what is not kept. Returns false after an overflow.
     fn append(&mut self, chunk: &[u8], keep: Keep) -> bool {
         self.bytes.extend_from_slice(chunk);

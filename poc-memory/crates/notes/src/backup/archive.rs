@@ -4,7 +4,7 @@
 //! The manifest is first in the archive. An archive may come from anybody. It is accepted only if it has nothing but
 //! regular files, all of one generation and all listed in its manifest.
 
-use super::files::{self, BackupFile, Meter};
+use super::files::{self, BackupFile, ByteCounter};
 use super::generation::BackupGeneration;
 use super::manifest::{self, BackupManifest};
 use super::{BackupCallbacks, damaged, unusable};
@@ -51,7 +51,11 @@ fn content(mut file: ArchivedFile<'_>, expected: &str) -> Result<Vec<u8>, String
 }
 
 /// The damaged and missing files of an archive, one line each.
-pub(super) fn problems(path: &Path, manifest: &BackupManifest, meter: &mut Meter<'_>) -> Result<Vec<String>> {
+pub(super) fn problems(
+    path: &Path,
+    manifest: &BackupManifest,
+    meter: &mut ByteCounter<'_>,
+) -> Result<Vec<String>> {
     let mut problems: Vec<String> = manifest.gap().into_iter().collect();
     let mut archive = open(path)?;
     let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
@@ -117,7 +121,7 @@ pub(super) fn unpack(
 ) -> Result<()> {
     let path = &generation.path;
     let manifest = generation.readable()?;
-    let mut meter = Meter::new(callbacks, Some(manifest.bytes()));
+    let mut meter = ByteCounter::new(callbacks, Some(manifest.bytes()));
     let mut archive = open(path)?;
     let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     while let Some(file) = files.next()? {

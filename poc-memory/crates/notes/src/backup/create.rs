@@ -1,6 +1,6 @@
 //! Writes a generation.
 
-use super::files::{self, BackupFile, Meter};
+use super::files::{self, BackupFile, ByteCounter};
 use super::generation::{self, BackupGeneration};
 use super::generations;
 use super::manifest::{BackupManifest, BackupSegment};
@@ -102,10 +102,10 @@ pub(super) fn write_generation(
     let manifest = BackupManifest { number, ..BackupManifest::new(origin, log.seq, log.base, now, notes) };
     let name = generation::name(log.seq, now);
     let total = log.segments.iter().map(|segment| segment.bytes * 2).sum();
-    let mut writer = Writer {
+    let mut writer = GenerationWriter {
         partial: generations::partial(folder, &name),
         earlier: &earlier,
-        meter: Meter::new(callbacks, Some(total)),
+        meter: ByteCounter::new(callbacks, Some(total)),
         damaged_files: BTreeSet::new(),
         report: BackupReport {
             name,
@@ -120,7 +120,7 @@ pub(super) fn write_generation(
         },
     };
     let written = writer.write(store, paths, &log.segments).and_then(|()| writer.complete(folder));
-    let Writer { partial, damaged_files, mut report, .. } = writer;
+    let GenerationWriter { partial, damaged_files, mut report, .. } = writer;
     if written.is_err() || report.unchanged {
         // The next backup deletes what cannot be deleted now.
         let _ = fs::remove_dir_all(&partial);
@@ -220,16 +220,16 @@ pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
 }
 
 /// Writes one generation under its temporary name.
-struct Writer<'a> {
+struct GenerationWriter<'a> {
     partial: PathBuf,
     earlier: &'a [BackupGeneration],
-    meter: Meter<'a>,
+    meter: ByteCounter<'a>,
     /// The damaged files of earlier generations.
     damaged_files: BTreeSet<FileId>,
     report: BackupReport,
 }
 
-impl Writer<'_> {
+impl GenerationWriter<'_> {
     fn write(&mut self, store: &Store, paths: &Paths, segments: &[SegmentExtent]) -> Result<()> {
         create_private(&self.partial)?;
         for segment in segments.iter().filter(|segment| segment.last >= segment.first) {

@@ -7,7 +7,7 @@ use super::backup_places;
 use super::create::{
     BackupReport, has_other_changes, origin, require_outside, require_own, write_generation,
 };
-use super::files::{self, Meter};
+use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::manifest::{self, BackupManifest};
 use super::{BackupCallbacks, folder_lock, unusable};
@@ -137,7 +137,7 @@ impl Preparation {
         mut report: BackupReport,
         callbacks: &BackupCallbacks<'_>,
     ) -> Result<BackupReport> {
-        let mut meter = Meter::new(callbacks, Some(report.manifest.bytes().saturating_mul(2)));
+        let mut meter = ByteCounter::new(callbacks, Some(report.manifest.bytes().saturating_mul(2)));
         if let Some(earlier) = earlier
             && let Ok(known) = &earlier.manifest
             && known.same_content(&report.manifest)
@@ -186,7 +186,7 @@ fn pack(
     name: &str,
     manifest: &BackupManifest,
     target: &Path,
-    meter: &mut Meter<'_>,
+    meter: &mut ByteCounter<'_>,
 ) -> Result<()> {
     let written = |error: io::Error| unusable(target, "written", &error);
     let mut archive = Builder::new(BufWriter::new(files::create(target)?));

@@ -33,16 +33,16 @@ pub(super) fn id(path: &Path) -> Option<FileId> {
 }
 
 /// Counts bytes for the callbacks.
-pub(super) struct Meter<'a> {
+pub(super) struct ByteCounter<'a> {
     callbacks: &'a BackupCallbacks<'a>,
     done: u64,
     total: Option<u64>,
 }
 
-impl<'a> Meter<'a> {
+impl<'a> ByteCounter<'a> {
     /// A meter for an operation on `total` bytes, if that number is known.
-    pub(super) fn new(callbacks: &'a BackupCallbacks<'a>, total: Option<u64>) -> Meter<'a> {
-        Meter { callbacks, done: 0, total }
+    pub(super) fn new(callbacks: &'a BackupCallbacks<'a>, total: Option<u64>) -> ByteCounter<'a> {
+        ByteCounter { callbacks, done: 0, total }
     }
 
     /// Counts bytes and reports the progress. The error of a cancelled operation must end it.
@@ -70,7 +70,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// `damaged` when the file is shorter.
-pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut Meter<'_>) -> Result<String> {
+pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut ByteCounter<'_>) -> Result<String> {
     let source = File::open(from).map_err(|error| unusable(from, "read", &error))?;
     let (copied, target) = write_from(from, &mut source.take(bytes), to, meter)?;
     target.sync_all().map_err(|error| unusable(to, "written", &error))?;
@@ -90,7 +90,7 @@ pub(super) fn write_from(
     from: &Path,
     reader: &mut dyn Read,
     to: &Path,
-    meter: &mut Meter<'_>,
+    meter: &mut ByteCounter<'_>,
 ) -> Result<(Digest, File)> {
     create_private(to.parent().unwrap_or(to))?;
     let mut target = create(to)?;
@@ -107,13 +107,13 @@ pub(super) struct Digest {
 }
 
 /// Length and BLAKE3 of a file.
-pub(super) fn digest(path: &Path, meter: &mut Meter<'_>) -> Result<Digest> {
+pub(super) fn digest(path: &Path, meter: &mut ByteCounter<'_>) -> Result<Digest> {
     let mut file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
     digest_of(path, &mut file, meter)
 }
 
 /// Length and BLAKE3 of the content of a reader of a file.
-pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, meter: &mut Meter<'_>) -> Result<Digest> {
+pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, meter: &mut ByteCounter<'_>) -> Result<Digest> {
     each_piece(path, reader, meter, &mut |_| Ok(()))
 }
 
@@ -121,7 +121,7 @@ pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, meter: &mut Meter<'_
 fn each_piece(
     path: &Path,
     reader: &mut dyn Read,
-    meter: &mut Meter<'_>,
+    meter: &mut ByteCounter<'_>,
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Digest> {
     let (mut hasher, mut buffer, mut done) = (blake3::Hasher::new(), vec![0; PIECE], 0);

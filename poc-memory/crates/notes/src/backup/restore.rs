@@ -3,7 +3,7 @@
 use super::archive;
 use super::backup_places;
 use super::create::{parts, real};
-use super::files::{self, Meter};
+use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::generations::generations;
 use super::manifest::BackupManifest;
@@ -371,7 +371,7 @@ fn copy(
 ) -> Result<()> {
     let needed = || manifest.log.iter().filter(|segment| segment.first <= seq);
     let total = needed().map(|segment| segment.file.bytes).sum();
-    let mut meter = Meter::new(callbacks, Some(total));
+    let mut meter = ByteCounter::new(callbacks, Some(total));
     create_private(&staging.join("store").join("log"))?;
     for segment in needed() {
         let source = generation.path.join(&segment.file.path);

@@ -1,6 +1,6 @@
 //! Finds the backups of a memory that contain something.
 
-use super::files::{self, Meter};
+use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::generations::generations;
 use super::manifest::{BackupManifest, BackupSegment};
@@ -22,7 +22,7 @@ pub(crate) enum BackupPart<'a> {
 
 /// The backups of a memory that were searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FoundBackups {
+pub(crate) struct BackupSearchResult {
     /// Generations and archives with a part that matches.
     pub(crate) found: Vec<PathBuf>,
     /// Generations and archives that cannot be read completely, and places without a backup, for example
@@ -36,16 +36,16 @@ pub(crate) fn search(
     paths: &Paths,
     matches: &dyn Fn(BackupPart<'_>) -> bool,
     callbacks: &BackupCallbacks<'_>,
-) -> FoundBackups {
+) -> BackupSearchResult {
     let places = backup_places::places(paths);
-    let mut searcher = Searcher { matches, meter: Meter::new(callbacks, None), known: BTreeMap::new() };
+    let mut searcher = Searcher { matches, meter: ByteCounter::new(callbacks, None), known: BTreeMap::new() };
     let found = searcher.in_places(&places);
-    found.unwrap_or_else(|_| FoundBackups { found: Vec::new(), unread: places })
+    found.unwrap_or_else(|_| BackupSearchResult { found: Vec::new(), unread: places })
 }
 
 struct Searcher<'a> {
     matches: &'a dyn Fn(BackupPart<'_>) -> bool,
-    meter: Meter<'a>,
+    meter: ByteCounter<'a>,
     /// Whether a file has a part that matches; `None` if none was found and it is damaged.
     known: BTreeMap<FileId, Option<bool>>,
 }
@@ -53,8 +53,8 @@ struct Searcher<'a> {
 impl Searcher<'_> {
     /// # Errors
     /// Those of `check_cancelled`, as for the methods below.
-    fn in_places(&mut self, places: &[PathBuf]) -> Result<FoundBackups> {
-        let mut result = FoundBackups::default();
+    fn in_places(&mut self, places: &[PathBuf]) -> Result<BackupSearchResult> {
+        let mut result = BackupSearchResult::default();
         for place in places {
             let all = generations(place).unwrap_or_default();
             if all.is_empty() {

@@ -1,7 +1,7 @@
 //! Checks generations: every file against the manifest, and in folders also the log against its own checksums.
 
 use super::archive;
-use super::files::{self, BackupFile, Meter};
+use super::files::{self, BackupFile, ByteCounter};
 use super::generation::BackupGeneration;
 use super::manifest::{BackupManifest, BackupSegment};
 use super::{BackupCallbacks, unusable};
@@ -37,14 +37,14 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
 
 /// Checks files, and remembers the results of files that have several names.
 pub(super) struct Checker<'a> {
-    meter: Meter<'a>,
+    meter: ByteCounter<'a>,
     /// The expected hash of each checked file, and its problem, if any.
     known: BTreeMap<FileId, (String, Option<String>)>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(callbacks: &'a BackupCallbacks<'a>) -> Checker<'a> {
-        Checker { meter: Meter::new(callbacks, None), known: BTreeMap::new() }
+        Checker { meter: ByteCounter::new(callbacks, None), known: BTreeMap::new() }
     }
 
     /// The damaged and missing files of a generation.

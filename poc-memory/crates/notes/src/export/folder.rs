@@ -1,6 +1,6 @@
 //! Export as a folder of Markdown files.
 
-use super::names::Names;
+use super::names::UsedPaths;
 use super::{ExportReport, for_each_note, reason};
 use crate::Memory;
 use crate::interchange::Note;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Writes one Markdown file for each node into a new or empty folder, atomically. Files are named after keys; a
 /// `/` in a key makes sub-folders.
 pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
-    let mut names = Names::default();
+    let mut names = UsedPaths::default();
     write_folder(memory, folder, progress, |note| Ok(vec![(names.path(&note.key), markdown::write(note)?)]))
 }
 

@@ -7,9 +7,9 @@ const PART_MAX_BYTES: usize = 120;
 
 /// The paths used so far, in lower case, because some file systems are case-insensitive.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct UsedPaths(HashSet<String>);
 
-impl Names {
+impl UsedPaths {
     /// Reserves a path; false if it is already in use.
     pub(super) fn take(&mut self, path: &Path) -> bool {
         self.0.insert(path.to_string_lossy().to_lowercase())
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn files_are_named_after_keys() {
-        let mut names = Names::default();
+        let mut names = UsedPaths::default();
         let mut check = |key: &str, path: &str| assert_eq!(names.path(key), PathBuf::from(path));
         check("journal#2026-11-21", "journal#2026-11-21.md");
         check("Journal#2026-11-21", "Journal#2026-11-21-2.md");
@@ -64,7 +64,7 @@ mod tests {
     proptest! {
         #[test]
         fn paths_stay_in_the_folder_and_are_unique(keys in proptest::collection::vec(".{0,200}", 0..20)) {
-            let mut names = Names::default();
+            let mut names = UsedPaths::default();
             let mut seen = std::collections::BTreeSet::new();
             for key in keys {
                 let path = names.path(&key);

@@ -4,7 +4,7 @@
 //! changed, otherwise with the changes in its front matter, which keeps unknown properties. Other notes get
 //! front matter with the properties that import reads.
 
-use super::names::Names;
+use super::names::UsedPaths;
 use super::{ExportReport, write_folder};
 use crate::Memory;
 use crate::front_matter;
@@ -19,7 +19,7 @@ use std::path::{Component, Path, PathBuf};
 /// Writes the notes in use into a new or empty folder, atomically. Files that were imported keep their paths;
 /// the others are named after keys.
 pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
-    let mut names = Names::default();
+    let mut names = UsedPaths::default();
     let view = memory.store.view();
     write_folder(memory, folder, progress, |note| {
         let is_question = note.node_type.0 == NodeType::QUESTION;

@@ -45,12 +45,12 @@ pub(super) struct Turn {
     /// Its id, unique within the conversation.
     pub id: String,
     /// Its messages in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<TurnMessage>,
 }
 
 /// A message of a turn.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Message {
+pub(super) struct TurnMessage {
     /// Whether the assistant wrote it.
     pub answer: bool,
     /// When it was written.
@@ -59,14 +59,14 @@ pub(super) struct Message {
     pub text: String,
 }
 
-impl Message {
+impl TurnMessage {
     /// A message; the text is trimmed and loses NUL characters, and what is beyond [`MESSAGE_BYTES`] is left out.
     pub(super) fn new(
         answer: bool,
         at: Option<Timestamp>,
         text: &str,
         skipped: &mut SkippedCounts,
-    ) -> Message {
+    ) -> TurnMessage {
         let mut text = text.trim().replace('\0', "");
         if text.len() > MESSAGE_BYTES {
             let mut end = MESSAGE_BYTES;
@@ -78,7 +78,7 @@ impl Message {
             text.truncate(end);
             text.push_str(&format!("\n\n[{rest} bytes left out]"));
         }
-        Message { answer, at, text }
+        TurnMessage { answer, at, text }
     }
 }
 
@@ -194,7 +194,7 @@ fn starts_block(text: &str) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct IdentifiedMessage {
     pub id: String,
-    pub message: Message,
+    pub message: TurnMessage,
 }
 
 /// Groups messages into turns. A turn begins with the first message of the person after an answer, and has
@@ -231,7 +231,7 @@ mod tests {
 
     fn turn(messages: &[(bool, &str)]) -> Turn {
         let mut skipped = SkippedCounts::default();
-        let message = |&(answer, text): &(bool, &str)| Message::new(answer, None, text, &mut skipped);
+        let message = |&(answer, text): &(bool, &str)| TurnMessage::new(answer, None, text, &mut skipped);
         Turn { id: "t1".into(), messages: messages.iter().map(message).collect() }
     }
 
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut() {
         let mut skipped = SkippedCounts::default();
-        let message = Message::new(false, None, &"é".repeat(MESSAGE_BYTES), &mut skipped);
+        let message = TurnMessage::new(false, None, &"é".repeat(MESSAGE_BYTES), &mut skipped);
         assert!(message.text.ends_with("é\n\n[32768 bytes left out]"));
         assert_eq!(skipped.iter().next().unwrap().1.bytes, 32768);
     }

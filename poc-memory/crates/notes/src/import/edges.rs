@@ -19,7 +19,7 @@ struct ResolvedEdge {
 }
 
 /// Notes by the names that links use, in lower case.
-type Names = HashMap<String, NodeId>;
+type NotesByName = HashMap<String, NodeId>;
 
 impl Import<'_> {
     /// Creates the edges, chunk by chunk.
@@ -84,8 +84,8 @@ impl Import<'_> {
     }
 
     /// The names of each stored note: its keys, its aliases, and the last part of each key if that is unique.
-    fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> Names {
-        let mut names = Names::new();
+    fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> NotesByName {
+        let mut names = NotesByName::new();
         let view = self.memory.store.view();
         let mut last_parts: HashMap<String, Option<NodeId>> = HashMap::new();
         for ix in 0..view.slots() {
@@ -120,7 +120,7 @@ impl Import<'_> {
         &mut self,
         src: NodeId,
         links: &[NoteLink],
-        names: &Names,
+        names: &NotesByName,
         pending: &[(SourceLocation, PendingEdges)],
         place: usize,
     ) -> Result<Vec<ResolvedEdge>> {
@@ -150,7 +150,7 @@ impl Import<'_> {
 
     /// The note that a link leads to. A path is resolved from the folder of its file first; every target is
     /// then looked up as written, and last without its heading.
-    fn find(&self, link: &NoteLink, file: &str, names: &Names) -> Result<Option<NodeId>> {
+    fn find(&self, link: &NoteLink, file: &str, names: &NotesByName) -> Result<Option<NodeId>> {
         if link.is_path
             && let Some(path) = references::joined(file, &link.target)
             && let Some(id) = names.get(&path.to_lowercase())

@@ -60,7 +60,7 @@ use run::{Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
-use stored::{Outcome, StoredNote};
+use stored::{StoreOutcome, StoredNote};
 use transcript::Transcript;
 
 /// A note as read from its source.
@@ -350,9 +350,9 @@ impl<'a> Import<'a> {
             match stored {
                 Ok(stored) => {
                     match stored.outcome {
-                        Outcome::Inserted => self.report.inserted += 1,
-                        Outcome::Updated => self.report.updated += 1,
-                        Outcome::Duplicate => self.report.duplicates += 1,
+                        StoreOutcome::Inserted => self.report.inserted += 1,
+                        StoreOutcome::Updated => self.report.updated += 1,
+                        StoreOutcome::Duplicate => self.report.duplicates += 1,
                     }
                     self.report.keyword_edges += stored.edge_counts.keyword as u64;
                     self.report.semantic_edges += stored.edge_counts.semantic as u64;
@@ -387,9 +387,9 @@ fn store_one(tx: &mut Transaction<'_>, note: &ReadyNote, now: Timestamp) -> Resu
         ReadyNote::Insert(prepared) => {
             let inserted = insert::apply(tx, prepared, now)?;
             let outcome = match (inserted.duplicate, inserted.updated) {
-                (true, _) => Outcome::Duplicate,
-                (_, true) => Outcome::Updated,
-                _ => Outcome::Inserted,
+                (true, _) => StoreOutcome::Duplicate,
+                (_, true) => StoreOutcome::Updated,
+                _ => StoreOutcome::Inserted,
             };
             let edge_counts =
                 EdgeCounts { keyword: inserted.keyword_edges, semantic: inserted.semantic_edges };

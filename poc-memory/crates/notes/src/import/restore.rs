@@ -1,6 +1,6 @@
 //! Restores notes that export wrote, with ids, times, versions, weights, states and visits.
 
-use super::stored::{Outcome, StoredNote};
+use super::stored::{StoreOutcome, StoredNote};
 use crate::Memory;
 use crate::automatic_edges::EdgeCounts;
 use crate::insert_plan;
@@ -60,29 +60,29 @@ pub(super) fn apply(tx: &mut Transaction<'_>, restore: &Restore, now: Timestamp)
                 return Ok(StoredNote {
                     id,
                     key,
-                    outcome: Outcome::Duplicate,
+                    outcome: StoreOutcome::Duplicate,
                     edge_counts: EdgeCounts::default(),
                 });
             }
             check_key(tx, node)?;
             put(tx, restore, node)?;
             tx.put_activity(node.id, &note.activity())?;
-            Outcome::Inserted
+            StoreOutcome::Inserted
         }
-        Some(stored) if same_but_for_learning(&stored, &keep_names(node, &stored)) => Outcome::Duplicate,
+        Some(stored) if same_but_for_learning(&stored, &keep_names(node, &stored)) => StoreOutcome::Duplicate,
         Some(stored) if node.version > stored.version => {
             let node = keep_names(node, &stored);
             check_key(tx, &node)?;
             put(tx, restore, &node)?;
             tx.put_activity(node.id, &note.activity())?;
-            Outcome::Updated
+            StoreOutcome::Updated
         }
         Some(stored) if node.version == stored.version => {
             let version = stored.version.saturating_add(1);
             let node = Node { version, modified: now, ..keep_names(node, &stored) };
             check_key(tx, &node)?;
             put(tx, restore, &node)?;
-            Outcome::Updated
+            StoreOutcome::Updated
         }
         Some(stored) => {
             return Err(Error::conflict(format!(

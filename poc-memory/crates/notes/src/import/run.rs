@@ -5,7 +5,7 @@ use super::location::SourceLocation;
 use super::note_link::NoteLink;
 use super::options::ImportOptions;
 use super::skipped::SkippedCounts;
-use super::stored::{Outcome, StoredNote};
+use super::stored::{StoreOutcome, StoredNote};
 use crate::Memory;
 use crate::batch::Chunk;
 use crate::interchange::NoteEdge;
@@ -118,7 +118,7 @@ impl PendingEdges {
             PendingEdges::Exported { id, .. } => Some(*id),
             PendingEdges::Foreign { src, names, replaces, .. } => {
                 *src = Some(stored.id);
-                *replaces = stored.outcome == Outcome::Updated;
+                *replaces = stored.outcome == StoreOutcome::Updated;
                 names.push(stored.key.clone());
                 None
             }

@@ -19,10 +19,10 @@ pub(super) struct SourceFile<'a> {
     pub name: String,
     /// Whether it is one of several files of a folder.
     in_folder: bool,
-    content: Content<'a>,
+    content: FileContent<'a>,
 }
 
-enum Content<'a> {
+enum FileContent<'a> {
     File(PathBuf),
     Text(&'a str),
 }
@@ -40,7 +40,7 @@ pub(super) struct Sample {
 impl<'a> SourceFile<'a> {
     /// The file at a path. Only regular files are accepted, because reading a pipe waits for a writer.
     pub(super) fn at(path: &Path, name: String) -> Result<SourceFile<'static>> {
-        let file = SourceFile { name, in_folder: false, content: Content::File(path.to_owned()) };
+        let file = SourceFile { name, in_folder: false, content: FileContent::File(path.to_owned()) };
         let found = std::fs::metadata(path).map_err(|error| file.unreadable(&error))?;
         if !found.is_file() {
             return Err(Error::invalid("it is neither a file nor a folder")
@@ -52,7 +52,7 @@ impl<'a> SourceFile<'a> {
 
     /// A text that was given instead of a file.
     pub(super) fn text_of(text: &'a str) -> SourceFile<'a> {
-        SourceFile { name: "-".into(), in_folder: false, content: Content::Text(text) }
+        SourceFile { name: "-".into(), in_folder: false, content: FileContent::Text(text) }
     }
 
     /// Marks it as one of several files, so that locations include its name.
@@ -77,7 +77,7 @@ impl<'a> SourceFile<'a> {
 
     /// Its name without the extension, with `/` between folders: the key of a note that is the whole file.
     pub(super) fn key(&self) -> Option<String> {
-        let Content::File(_) = self.content else { return None };
+        let FileContent::File(_) = self.content else { return None };
         let key = Path::new(&self.name).with_extension("");
         let key: Vec<_> = key.iter().map(|part| part.to_string_lossy()).collect();
         Some(key.join("/"))
@@ -86,8 +86,8 @@ impl<'a> SourceFile<'a> {
     /// Its size in bytes.
     pub(super) fn size(&self) -> Result<u64> {
         match &self.content {
-            Content::Text(text) => Ok(text.len() as u64),
-            Content::File(path) => {
+            FileContent::Text(text) => Ok(text.len() as u64),
+            FileContent::File(path) => {
                 std::fs::metadata(path).map(|found| found.len()).map_err(|error| self.unreadable(&error))
             }
         }
@@ -96,14 +96,14 @@ impl<'a> SourceFile<'a> {
     /// Opens it.
     pub(super) fn open(&self) -> Result<Box<dyn BufRead + 'a>> {
         match &self.content {
-            Content::Text(text) => Ok(Box::new(Cursor::new(*text))),
-            Content::File(_) => Ok(Box::new(self.open_seekable()?)),
+            FileContent::Text(text) => Ok(Box::new(Cursor::new(*text))),
+            FileContent::File(_) => Ok(Box::new(self.open_seekable()?)),
         }
     }
 
     /// Opens the file for reading from any position; an error for a text.
     pub(super) fn open_seekable(&self) -> Result<BufReader<File>> {
-        let Content::File(path) = &self.content else {
+        let FileContent::File(path) = &self.content else {
             return Err(Error::internal("a text has no file"));
         };
         regular_file::open(path).map(BufReader::new).map_err(|error| self.unreadable(&error))
@@ -140,8 +140,8 @@ impl<'a> SourceFile<'a> {
     /// The error for a file that cannot be read.
     pub(super) fn unreadable(&self, error: &std::io::Error) -> Error {
         let path = match &self.content {
-            Content::File(path) => path.display().to_string(),
-            Content::Text(_) => self.name.clone(),
+            FileContent::File(path) => path.display().to_string(),
+            FileContent::Text(_) => self.name.clone(),
         };
         let error = match error.kind() {
             std::io::ErrorKind::NotFound => Error::not_found("there is no such file or folder"),

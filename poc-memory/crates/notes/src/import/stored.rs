@@ -5,7 +5,7 @@ use poc_graph::NodeId;
 
 /// The result of storing a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum StoreOutcome {
     Inserted,
     Updated,
     Duplicate,
@@ -15,7 +15,7 @@ pub(super) enum Outcome {
 pub(super) struct StoredNote {
     pub(super) id: NodeId,
     pub(super) key: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: StoreOutcome,
     /// Number of edges created automatically.
     pub(super) edge_counts: EdgeCounts,
 }

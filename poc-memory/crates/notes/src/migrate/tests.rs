@@ -213,7 +213,7 @@ fn the_embedder_of_an_old_store_is_known_by_its_vectors() {
     std::fs::remove_file(&file).unwrap();
     let memory = open(&folder, 128);
     assert_eq!((memory.embedder.name(), nearest(&memory, "fish")), ("hash-64-1", vec![id]));
-    assert!(memory.wanted_embedder.is_some() && file.exists());
+    assert!(memory.configured_embedder.is_some() && file.exists());
 }
 
 #[test]

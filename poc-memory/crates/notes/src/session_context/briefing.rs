@@ -1,7 +1,7 @@
 //! Selects the notes for the start of a session.
 
 use super::scope::{Membership, ProjectNotes};
-use super::{ContextNote, SessionScope};
+use super::{ContextNote, SessionFilter};
 use crate::Memory;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -51,7 +51,7 @@ pub struct Briefing {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn briefing(memory: &Memory, session: SessionScope<'_>) -> Result<Briefing> {
+pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing> {
     let view = memory.store.view();
     let projects = ProjectNotes::of(&view, session, memory.config.hooks.scope);
     let visibility = Visibility::of_model(memory.now());

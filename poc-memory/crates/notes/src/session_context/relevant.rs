@@ -1,7 +1,7 @@
 //! Finds notes on a typed prompt.
 
 use super::scope::{Membership, ProjectNotes};
-use super::{ContextNote, SessionScope};
+use super::{ContextNote, SessionFilter};
 use crate::known_note::{self, Exclusions, GateQuery, GateResult};
 use crate::{Memory, parts};
 use poc_config::HookGate;
@@ -19,7 +19,7 @@ const MAX_PROMPT_CHARS: usize = 2000;
 
 /// The notes on a prompt.
 #[derive(Clone, Debug)]
-pub struct Relevant {
+pub struct PromptContext {
     /// The verdict of the gate of `query`.
     pub verdict: Verdict,
     /// The notes, those of the project first; empty if the verdict is below the gate of the settings.
@@ -37,10 +37,10 @@ pub struct Relevant {
 /// As for [`known_note::find`].
 pub fn relevant(
     memory: &Memory,
-    session: SessionScope<'_>,
+    session: SessionFilter<'_>,
     prompt: &str,
     is_known: &dyn Fn(NodeId, u32) -> bool,
-) -> Result<Relevant> {
+) -> Result<PromptContext> {
     let config = &memory.config.hooks;
     let view = memory.store.view();
     let projects = ProjectNotes::of(&view, session, config.scope);
@@ -58,7 +58,7 @@ pub fn relevant(
         HookGate::Strong => Verdict::Strong,
         HookGate::Weak => Verdict::Weak,
     };
-    let mut relevant = Relevant { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
+    let mut relevant = PromptContext { verdict, notes: Vec::new(), all_known: false, is_repeated: false };
     let passes = |best: &Node| verdict >= min || is_named(memory, &text, best);
     let Some(best) = best.filter(passes) else { return Ok(relevant) };
     if repeats(&best, prompt) {

@@ -1,6 +1,6 @@
 //! Which notes belong to the project of a session.
 
-use super::SessionScope;
+use super::SessionFilter;
 use poc_config::HookScope;
 use poc_graph::{Ix, NodeId, View, is_project};
 use rustc_hash::FxHashSet;
@@ -19,14 +19,14 @@ pub(super) enum Membership {
 /// Sorts notes by project.
 pub(super) struct ProjectNotes<'a> {
     view: &'a View,
-    session: SessionScope<'a>,
+    session: SessionFilter<'a>,
     scope: HookScope,
     own: Vec<u32>,
     all: FxHashSet<u32>,
 }
 
 impl<'a> ProjectNotes<'a> {
-    pub(super) fn of(view: &'a View, session: SessionScope<'a>, scope: HookScope) -> ProjectNotes<'a> {
+    pub(super) fn of(view: &'a View, session: SessionFilter<'a>, scope: HookScope) -> ProjectNotes<'a> {
         let is_own = |name: &str| session.project.is_some_and(|project| is_project(name, project));
         ProjectNotes {
             view,

@@ -16,12 +16,12 @@ fn memory(scope: HookScope) -> TestMemory {
     TestMemory::with(config)
 }
 
-fn session(own_notes: &[String]) -> SessionScope<'_> {
-    SessionScope { project: Some("github.com/ann/journal"), own_notes }
+fn session(own_notes: &[String]) -> SessionFilter<'_> {
+    SessionFilter { project: Some("github.com/ann/journal"), own_notes }
 }
 
 /// The keys of the notes of a briefing, by part.
-fn parts(memory: &TestMemory, session: SessionScope<'_>) -> Vec<(BriefingPart, Vec<String>)> {
+fn parts(memory: &TestMemory, session: SessionFilter<'_>) -> Vec<(BriefingPart, Vec<String>)> {
     let keys = |notes: Vec<ContextNote>| notes.into_iter().map(|note| note.node.key).collect();
     briefing(memory, session).unwrap().parts.into_iter().map(|(part, notes)| (part, keys(notes))).collect()
 }
@@ -64,7 +64,7 @@ fn a_briefing_sorts_the_notes_of_a_project() {
     );
     // In a folder without a project, the notes without a project are shown.
     assert_eq!(
-        parts(&memory, SessionScope::default()),
+        parts(&memory, SessionFilter::default()),
         [of(BriefingPart::Decisions, &["lunch"]), of(BriefingPart::Standing, &["fish"]),]
     );
 }

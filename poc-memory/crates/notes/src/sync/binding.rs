@@ -185,7 +185,7 @@ impl RemotePosition {
 
 /// A note that both stores had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct SyncedNote {
     /// The hash of its text.
     pub(super) hash: [u8; 32],
     /// Its id in the remote; `None` if both ids are the same.
@@ -212,11 +212,11 @@ impl Record for RemoteId {
 pub(super) type LinkId = (NodeId, EdgeKind, NodeId);
 
 /// Every note that both stores had, by its local id.
-pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, Mark>> {
+pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, SyncedNote>> {
     let (notes, twins) = (of_tenant(NOTES, tenant), of_tenant(TWINS, tenant));
     let mut marks = HashMap::new();
     for (key, SharedHash(hash)) in records.range::<SharedHash>(&notes)? {
-        marks.insert(read_id(key.get(notes.len()..))?, Mark { hash, there: None });
+        marks.insert(read_id(key.get(notes.len()..))?, SyncedNote { hash, there: None });
     }
     for (key, RemoteId(there)) in records.range::<RemoteId>(&twins)? {
         if let Some(mark) = marks.get_mut(&read_id(key.get(twins.len()..))?) {

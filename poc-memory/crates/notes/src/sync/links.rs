@@ -8,7 +8,7 @@
 use super::Sync;
 use super::binding::{self, LinkId};
 use super::inventory::{Inventory, Item};
-use super::plan::{CopyTarget, NoteCopy, Plan};
+use super::plan::{CopyTarget, NoteCopy, RemoteSyncPlan};
 use crate::Memory;
 use crate::supersede;
 use poc_graph::error::Result;
@@ -53,7 +53,7 @@ impl Pairs {
 
 /// Deletes the marks of edges whose notes were deleted in either store. If such a note comes back, its edges
 /// do, too.
-pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Plan) -> Result<()> {
+pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &RemoteSyncPlan) -> Result<()> {
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
     let given_anew = |copy: &&NoteCopy| matches!(copy.target, CopyTarget::New(_));
     let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|copy| copy.id).collect();

@@ -29,7 +29,7 @@ pub use report::{KeyRename, NoteSummary, SyncReport};
 use super::{Memory, derivation, message};
 use binding::{RemotePosition, StoreId};
 use inventory::{Inventory, Item};
-use plan::{CopyTarget, NoteCopy, Plan};
+use plan::{CopyTarget, NoteCopy, RemoteSyncPlan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Commit, Store, Transaction};
@@ -113,7 +113,7 @@ fn between(
     let other = Inventory::read(&remote.store, &|done, total| {
         (callbacks.progress)("notes of the remote", done, total)
     })?;
-    let plan = Plan::of(&own, &other, marks.as_ref(), memory.now());
+    let plan = RemoteSyncPlan::of(&own, &other, marks.as_ref(), memory.now());
     if dry_run {
         return sync.dry_run_report(&plan);
     }
@@ -207,7 +207,7 @@ impl Sync<'_> {
     }
 
     /// The report of a dry run.
-    fn dry_run_report(&self, plan: &Plan) -> Result<SyncReport> {
+    fn dry_run_report(&self, plan: &RemoteSyncPlan) -> Result<SyncReport> {
         let named = |store: &Store, ids: &mut dyn Iterator<Item = NodeId>| -> Result<Vec<NoteSummary>> {
             let mut list = Vec::new();
             for id in ids {
@@ -263,7 +263,7 @@ impl Sync<'_> {
         Ok(())
     }
 
-    fn execute(&self, plan: &Plan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
+    fn execute(&self, plan: &RemoteSyncPlan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
         let counts = RefCell::new(SyncReport::default());
         let (mut pulled_items, mut pushed_items): (Vec<Item>, Vec<Item>) = Default::default();
         let total = (plan.pulls.len() + plan.deletes.len() + plan.pushes.len()) as u64;

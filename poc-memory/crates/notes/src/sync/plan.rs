@@ -5,7 +5,7 @@
 //! has and that was never in both is pushed. Ids only serve to recognise edits: an edit in one store becomes
 //! a new version of the same note in the other.
 
-use super::binding::Mark;
+use super::binding::SyncedNote;
 use super::inventory::{Inventory, Item};
 use poc_graph::NodeId;
 use poc_graph::time::Timestamp;
@@ -16,7 +16,7 @@ const MAX_IDS: usize = 8;
 
 /// The changes that a sync will make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct RemoteSyncPlan {
     /// Notes that are in both stores but have no mark, because a push was interrupted or an edit was reverted:
     /// local id, content hash and remote id.
     pub(super) recognised: Vec<(NodeId, [u8; 32], NodeId)>,
@@ -50,20 +50,20 @@ pub(super) enum CopyTarget {
     NextVersion(NodeId, [u8; 32]),
 }
 
-impl Plan {
+impl RemoteSyncPlan {
     /// The plan for two stores. `marks` are the notes that both had, by local id; `None` if that is unknown.
     pub(super) fn of(
         local: &Inventory,
         remote: &Inventory,
-        marks: Option<&HashMap<NodeId, Mark>>,
+        marks: Option<&HashMap<NodeId, SyncedNote>>,
         now: Timestamp,
-    ) -> Plan {
-        let mut plan = Plan::default();
+    ) -> RemoteSyncPlan {
+        let mut plan = RemoteSyncPlan::default();
         let mark = |id: NodeId| marks.and_then(|marks| marks.get(&id)).copied();
         let mut synced: HashSet<NodeId> = HashSet::new();
         for item in local.items() {
             let said = mark(item.id).filter(|mark| mark.hash == item.hash);
-            let copy = copy_of(item.id, said.unwrap_or(Mark { hash: item.hash, there: None }), remote);
+            let copy = copy_of(item.id, said.unwrap_or(SyncedNote { hash: item.hash, there: None }), remote);
             if said.is_some() || copy.is_some() {
                 synced.insert(item.id);
                 // A note that was edited and then reverted has a local origin.
@@ -131,7 +131,7 @@ impl Plan {
 
 /// The remote copy of a local note, if it still has the text that both had: the note itself, not just one with
 /// the same text.
-fn copy_of(id: NodeId, Mark { hash, there }: Mark, remote: &Inventory) -> Option<&Item> {
+fn copy_of(id: NodeId, SyncedNote { hash, there }: SyncedNote, remote: &Inventory) -> Option<&Item> {
     if let Some(there) = there {
         return remote.with_id(there).filter(|other| other.hash == hash);
     }

@@ -15,7 +15,7 @@ use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The edges that the links of the files require, by source: kind and target, with the reason.
-pub(super) type WantedEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
+pub(super) type DesiredEdges = BTreeMap<NodeId, BTreeMap<(EdgeKind, NodeId), String>>;
 
 /// The target of a link: a note, several candidates, or nothing.
 enum LinkTarget {
@@ -114,7 +114,7 @@ impl VaultSync<'_> {
 }
 
 /// The edges that the links require, and the links that are ambiguous or unresolved.
-fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
+fn wanted(sync: &VaultSync<'_>) -> Result<(DesiredEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
     let view = sync.memory.store.view();
     let live: Vec<(&String, &VaultFile, NodeId)> = sync
         .records
@@ -124,7 +124,7 @@ fn wanted(sync: &VaultSync<'_>) -> Result<(WantedEdges, Vec<AmbiguousLink>, Vec<
         .filter(|(_, _, node)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
         .collect();
     let names = LinkNames::of(&sync.memory.store, &view, &live);
-    let mut edges = WantedEdges::new();
+    let mut edges = DesiredEdges::new();
     let (mut ambiguous, mut unresolved) = (Vec::new(), Vec::new());
     let mut sessions: BTreeMap<&str, BTreeSet<(Timestamp, &String, NodeId)>> = BTreeMap::new();
     for (path, record, node) in &live {

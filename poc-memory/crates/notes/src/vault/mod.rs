@@ -25,7 +25,7 @@ mod write_back;
 mod written_properties;
 
 pub use binding::{VaultBinding, add, bindings, bound_folder, named, set_write_back};
-pub use report::{AmbiguousLink, FileProblem, RenamedFile, UnresolvedVaultLink, VaultReport};
+pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, VaultReport};
 pub use scan::{FolderState, folders};
 pub use status::{VaultStatus, status};
 pub use sync::{SyncOptions, sync};

@@ -2,7 +2,7 @@
 
 use super::binding::{VaultFile, put_file};
 use super::names::{self, NameChange, NameOwners};
-use super::report::FileProblem;
+use super::report::FileError;
 use super::sync::VaultSync;
 use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
@@ -20,7 +20,7 @@ const CHUNK: usize = 1000;
 struct AssignedNames {
     /// The names that files got, by path.
     given: Vec<(String, String)>,
-    warnings: Vec<FileProblem>,
+    warnings: Vec<FileError>,
 }
 
 impl VaultSync<'_> {

@@ -5,7 +5,7 @@
 //! file, the note of the file gets the name with the vault as a prefix.
 
 use super::plan::{Digests, FileGroup};
-use super::report::FileProblem;
+use super::report::FileError;
 use crate::{key, rename};
 use poc_graph::error::{Error, Result};
 use poc_graph::{MAX_ALIASES, Node, NodeId};
@@ -20,7 +20,7 @@ const MOVING: &str = "vault-moving/";
 pub(super) fn desired_names(
     files: &Digests,
     groups: &[FileGroup],
-    warnings: &mut Vec<FileProblem>,
+    warnings: &mut Vec<FileError>,
 ) -> BTreeMap<String, String> {
     let group_of: HashMap<&str, usize> = groups
         .iter()
@@ -39,7 +39,7 @@ pub(super) fn desired_names(
                     if Some(name) == digest.own_key.as_ref() {
                         let error = Error::conflict(format!("the key `{name}` already belongs to `{first}`"));
                         let error = error.hint("give each file a key of its own").field("key");
-                        warnings.push(FileProblem { file: path.clone(), error });
+                        warnings.push(FileError { file: path.clone(), error });
                     }
                 }
                 _ => {
@@ -130,7 +130,7 @@ pub(super) fn assign(
     change: &NameChange,
     moving: &MovingNote,
     owners: &NameOwners<'_>,
-    warnings: &mut Vec<FileProblem>,
+    warnings: &mut Vec<FileError>,
 ) -> Result<Vec<(String, String)>> {
     let mut given = Vec::new();
     for (path, name) in &change.gained {
@@ -139,7 +139,7 @@ pub(super) fn assign(
             let error = Error::conflict(format!(
                 "the key `{name}` belongs to another note, so the note of this file has the key `{free}`"
             ));
-            warnings.push(FileProblem { file: path.clone(), error: error.hint("rename one of them") });
+            warnings.push(FileError { file: path.clone(), error: error.hint("rename one of them") });
         }
         given.push((path.clone(), free));
     }

@@ -31,7 +31,7 @@ pub(super) struct FileGroup {
 
 /// The changes that a sync will make.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct SyncPlan {
+pub(super) struct VaultSyncPlan {
     /// All files, grouped by text.
     pub(super) groups: Vec<FileGroup>,
     /// Notes whose files are gone.
@@ -51,7 +51,7 @@ pub(super) fn plan(
     files: &Digests,
     records: &VaultFiles,
     current: &dyn Fn(NodeId, bool) -> Option<NodeId>,
-) -> SyncPlan {
+) -> VaultSyncPlan {
     let mut groups: Vec<FileGroup> = Vec::new();
     let mut contents: Vec<[u8; 32]> = Vec::new();
     let mut by_content: HashMap<[u8; 32], usize> = HashMap::new();
@@ -72,7 +72,7 @@ pub(super) fn plan(
     matching.by_similarity(files);
     let groups = matching.groups;
 
-    let mut plan = SyncPlan::default();
+    let mut plan = VaultSyncPlan::default();
     let group_of: HashMap<&str, usize> = groups
         .iter()
         .enumerate()

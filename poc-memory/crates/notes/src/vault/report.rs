@@ -27,9 +27,9 @@ pub struct VaultReport {
     /// Number of removed edges whose links no file has any more.
     pub links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
-    pub refused: Vec<FileProblem>,
+    pub refused: Vec<FileError>,
     /// Properties that were left out because of their value, and keys that another note already has.
-    pub warnings: Vec<FileProblem>,
+    pub warnings: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     pub ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist yet.
@@ -72,7 +72,7 @@ pub struct RenamedFile {
 
 /// A file with a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FileProblem {
+pub struct FileError {
     /// Its path in the vault.
     pub file: String,
     /// What is wrong.
@@ -104,7 +104,7 @@ pub struct UnresolvedVaultLink {
 pub(super) struct SyncSummary {
     pub(super) at: Timestamp,
     pub(super) files: u64,
-    pub(super) refused: Vec<FileProblem>,
+    pub(super) refused: Vec<FileError>,
     pub(super) ambiguous: Vec<AmbiguousLink>,
     pub(super) unresolved: Vec<UnresolvedVaultLink>,
     /// The last transaction that the sync has seen.

@@ -1,7 +1,7 @@
 //! The state of the vaults, determined without reading their files.
 
 use super::binding::{self, VaultBinding};
-use super::report::{AmbiguousLink, FileProblem, UnresolvedVaultLink};
+use super::report::{AmbiguousLink, FileError, UnresolvedVaultLink};
 use super::scan::{FolderState, VaultScan};
 use super::scan_record::ScanRecord;
 use crate::Memory;
@@ -28,7 +28,7 @@ pub struct VaultStatus {
     /// When it was last synchronised.
     pub synchronised: Option<Timestamp>,
     /// Files that the last sync could not read.
-    pub refused: Vec<FileProblem>,
+    pub refused: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     pub ambiguous: Vec<AmbiguousLink>,
     /// Links to notes that do not exist.

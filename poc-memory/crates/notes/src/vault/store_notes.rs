@@ -3,7 +3,7 @@
 use super::binding::{VaultFile, put_file};
 use super::digest::{self, FileDigest, GivenProperties, ReadFile};
 use super::plan::FileGroup;
-use super::report::FileProblem;
+use super::report::FileError;
 use super::sync::VaultSync;
 use crate::batch::separate_note_errors;
 use crate::insert::{self, PreparedNote};
@@ -109,7 +109,7 @@ impl VaultSync<'_> {
                         let warnings = file.note.warnings.into_iter();
                         self.report
                             .warnings
-                            .extend(warnings.map(|error| FileProblem { file: path.clone(), error }));
+                            .extend(warnings.map(|error| FileError { file: path.clone(), error }));
                     }
                 }
                 Err(error) => self.refuse(&ready.group, error),
@@ -124,7 +124,7 @@ impl VaultSync<'_> {
             self.report.busy += 1;
         }
         let file = group.paths.first().cloned().unwrap_or_default();
-        self.report.refused.push(FileProblem { file, error });
+        self.report.refused.push(FileError { file, error });
     }
 
     /// Reads the first file of a group and those that have changed. `None` if one of them has changed since

@@ -3,8 +3,8 @@
 use super::binding::{self, VaultBinding, VaultFiles};
 use super::digest::{self, FileDigest};
 use super::names;
-use super::plan::{self, Digests, SyncPlan};
-use super::report::{FileProblem, RenamedFile, SyncSummary, VaultReport};
+use super::plan::{self, Digests, VaultSyncPlan};
+use super::report::{FileError, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
 use crate::{Memory, regular_file};
@@ -43,7 +43,7 @@ pub(super) struct VaultSync<'a> {
     pub(super) start: VaultFiles,
     /// The files that exist.
     pub(super) files: Digests,
-    pub(super) plan: SyncPlan,
+    pub(super) plan: VaultSyncPlan,
     /// The name that each note should get from its file, by path.
     pub(super) desired_names: BTreeMap<String, String>,
     /// The names that notes got in this sync, by path.
@@ -90,7 +90,7 @@ pub fn sync(
     let unreadable = scan.unreadable.iter().filter(|(path, _)| !path.is_empty());
     report
         .refused
-        .extend(unreadable.map(|(file, error)| FileProblem { file: file.clone(), error: error.clone() }));
+        .extend(unreadable.map(|(file, error)| FileError { file: file.clone(), error: error.clone() }));
     let read = read_files(memory, &vault, (&scan, &record, began), &records, &mut report)?;
     let is_changed = has_changed(&records, &read.files);
     let mut sync = VaultSync {
@@ -100,7 +100,7 @@ pub fn sync(
         start: records.clone(),
         records,
         files: read.files,
-        plan: SyncPlan::default(),
+        plan: VaultSyncPlan::default(),
         desired_names: BTreeMap::new(),
         names: HashMap::new(),
         before: HashMap::new(),
@@ -202,13 +202,13 @@ fn read_files(
                         read.stats.push((path.clone(), *stat));
                     }
                     Err(error) => {
-                        report.refused.push(FileProblem { file: path.clone(), error });
+                        report.refused.push(FileError { file: path.clone(), error });
                         read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
                     }
                 }
             }
             Err(error) => {
-                report.refused.push(FileProblem { file: path.clone(), error });
+                report.refused.push(FileError { file: path.clone(), error });
                 read.files.extend(record.map(|record| (path.clone(), record.digest.clone())));
             }
         }

@@ -81,7 +81,7 @@ fn counts(report: &VaultReport) -> [u64; 6] {
 }
 
 fn problems(report: &VaultReport) -> String {
-    let line = |problem: &FileProblem| format!("{}: {}\n", problem.file, problem.error.line());
+    let line = |problem: &FileError| format!("{}: {}\n", problem.file, problem.error.line());
     report.refused.iter().chain(&report.warnings).map(line).collect()
 }
 

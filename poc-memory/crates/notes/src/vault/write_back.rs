@@ -5,8 +5,8 @@
 
 use super::binding::{VaultFile, WriteBackState, put_file};
 use super::digest;
-use super::links::WantedEdges;
-use super::report::FileProblem;
+use super::links::DesiredEdges;
+use super::report::FileError;
 use super::scan::FileStat;
 use super::sync::VaultSync;
 use super::written_properties::{self, WrittenProperties};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 impl VaultSync<'_> {
     /// Writes the missing links and replacements into the files. `edges` are those that the files' own links
     /// require.
-    pub(super) fn write_back(&mut self, edges: &WantedEdges) -> Result<()> {
+    pub(super) fn write_back(&mut self, edges: &DesiredEdges) -> Result<()> {
         let view = self.memory.store.view();
         let paths: HashMap<NodeId, String> = self
             .records
@@ -102,7 +102,7 @@ impl VaultSync<'_> {
                     return Ok(());
                 }
                 Err(error) => {
-                    self.report.refused.push(FileProblem { file: path.to_owned(), error });
+                    self.report.refused.push(FileError { file: path.to_owned(), error });
                     return Ok(());
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::param::{Param, ParamPosition, Presence};
 use super::stage_error::StageError;
-use super::value::{Compare, Direction, Value};
+use super::value::{Direction, FieldComparison, Value};
 use poc_graph::State;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
@@ -66,7 +66,7 @@ arguments! {
     /// The number of a parameter.
     number: Number -> f64;
     /// The comparison of a parameter.
-    compare: Compare -> Compare;
+    compare: FieldComparison -> FieldComparison;
     /// The glob of a parameter.
     glob: Glob -> super::glob::Glob;
     /// The state of a parameter.

@@ -2,7 +2,7 @@
 
 use super::correction;
 use super::diagnostic::{SourceDiagnostic, short};
-use super::lex::{Argument, RawStage, Word};
+use super::lex::{Argument, RawStage, RawWord};
 use super::names::Names;
 use super::param::{Param, ParamPosition, ParamType, Presence, invalid_value};
 use super::stage::definition::StageDef;
@@ -123,7 +123,7 @@ impl Binder<'_> {
         }
     }
 
-    fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &Word) {
+    fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &RawWord) {
         let named =
             || self.def.params.iter().enumerate().filter(|(_, param)| param.position == ParamPosition::Named);
         let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
@@ -188,7 +188,7 @@ impl Binder<'_> {
     /// Reports a duration in another notation, such as `7 days`. Returns whether the text is one.
     fn other_notation(&mut self, param: &Param, argument: &Argument) -> bool {
         let texts = argument.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
-        let is_sign = |word: &Word| Relation::SIGNS.iter().any(|(sign, _)| *sign == word.text);
+        let is_sign = |word: &RawWord| Relation::SIGNS.iter().any(|(sign, _)| *sign == word.text);
         let signs = argument.words.iter().take_while(|word| is_sign(word)).count();
         let right =
             argument.words.len() == 1 + signs && param.value_type.parse(&texts.replace(' ', "")).is_ok();
@@ -203,7 +203,7 @@ impl Binder<'_> {
     }
 
     /// Binds the words after a value to the parameters that are written after a space.
-    fn words(&mut self, words: &[Word]) {
+    fn words(&mut self, words: &[RawWord]) {
         for word in words {
             match self.free(ParamPosition::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
                 Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),

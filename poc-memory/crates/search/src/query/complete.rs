@@ -1,7 +1,7 @@
 //! Completion: what may follow at a position of a pipeline that is being typed, from the tables of the language.
 
 use super::field::FIELDS;
-use super::lex::{self, Argument, RawStage, Word};
+use super::lex::{self, Argument, RawStage, RawWord};
 use super::names::{Names, is_name};
 use super::param::{Param, ParamPosition, ParamType, Presence};
 use super::stage::definition::{Kind, StageDef};
@@ -140,7 +140,7 @@ impl Place<'_> {
                 let ended = value.words.last().is_some_and(|word| word.span.end < self.at);
                 match positional(ParamPosition::Space).next().filter(|_| value.words.len() > 1 || ended) {
                     Some(direction) => {
-                        let typed = value.words.get(1..).and_then(<[Word]>::last);
+                        let typed = value.words.get(1..).and_then(<[RawWord]>::last);
                         self.values(direction, typed.map_or(self.at, |word| word.span.start))
                     }
                     None => self.values(param, value.words.first().map_or(self.at, |word| word.span.start)),
@@ -154,7 +154,7 @@ impl Place<'_> {
     }
 
     /// The word of an argument that contains the position or directly precedes it.
-    fn last_word<'w>(&self, argument: &'w Argument) -> Option<&'w Word> {
+    fn last_word<'w>(&self, argument: &'w Argument) -> Option<&'w RawWord> {
         argument.words.last().filter(|word| word.span.end == self.at)
     }
 

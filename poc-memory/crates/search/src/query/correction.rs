@@ -1,6 +1,6 @@
 //! Corrections of common mistakes: the corrected stage, ready to run.
 
-use super::lex::{RawStage, Word};
+use super::lex::{RawStage, RawWord};
 use super::param::{Param, ParamPosition, ParamType};
 use super::stage;
 use super::stage::definition::StageDef;
@@ -87,9 +87,9 @@ pub(super) fn with_colon(raw: &RawStage, def: &StageDef, param: &Param) -> Optio
 }
 
 /// Corrects a stage whose named parameters were written after a space or a `:`, as in `spread max_hops=3`.
-pub(super) fn with_commas(raw: &RawStage, def: &StageDef, words: &[Word]) -> Option<String> {
+pub(super) fn with_commas(raw: &RawStage, def: &StageDef, words: &[RawWord]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
-    let is_named = |word: &Word| {
+    let is_named = |word: &RawWord| {
         let name = word.equals.and_then(|at| word.text.get(..at));
         name.is_some_and(|name| def.named(name).is_some())
     };

@@ -13,7 +13,7 @@ pub(super) type Values = BTreeMap<String, String>;
 
 /// A word: text without unquoted spaces.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Word {
+pub(super) struct RawWord {
     /// The text, with quotes resolved.
     pub(super) text: String,
     /// The byte range in the source, including quotes.
@@ -26,7 +26,7 @@ pub(super) struct Word {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Argument {
     /// The words of the argument.
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<RawWord>,
     /// The byte range of the `:` or `,` before it.
     pub(super) mark: Range<usize>,
 }
@@ -45,7 +45,7 @@ pub(super) struct RawStage {
     /// The arguments after each `,`.
     pub(super) arguments: Vec<Argument>,
     /// The words after a stage word that has no `:`.
-    pub(super) trailing: Vec<Word>,
+    pub(super) trailing: Vec<RawWord>,
     /// The byte range of the whole stage.
     pub(super) span: Range<usize>,
     /// The text of the whole stage.
@@ -198,7 +198,7 @@ impl Lexer<'_, '_> {
     }
 
     /// The words up to the next `,`, `|` or the end.
-    fn words(&mut self) -> Vec<Word> {
+    fn words(&mut self) -> Vec<RawWord> {
         let mut words = Vec::new();
         loop {
             self.skip_space();
@@ -209,9 +209,9 @@ impl Lexer<'_, '_> {
         }
     }
 
-    fn word(&mut self) -> Word {
+    fn word(&mut self) -> RawWord {
         let start = self.offset();
-        let mut word = Word::default();
+        let mut word = RawWord::default();
         let mut value_starts = true;
         while let Some(char) = self.peek() {
             match char {

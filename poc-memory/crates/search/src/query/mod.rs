@@ -40,6 +40,6 @@ pub use field::{FIELDS, Field, Unit};
 pub use names::Names;
 pub use outline::{Argument, Outline};
 pub use param::{Param, ParamPosition, ParamType, Presence};
-pub use set::{Pair, ResultSet, ScoredNode};
+pub use set::{InterferencePair, ResultSet, ScoredNode};
 pub use sources::{Indexes, Sources};
 pub use stage::{Kind, STAGES, StageDef, is_generated, is_id, vocabulary};

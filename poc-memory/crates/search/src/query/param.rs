@@ -3,7 +3,7 @@
 use super::diagnostic::SourceDiagnostic;
 use super::field;
 use super::glob::Glob;
-use super::value::{Compare, Direction, Quantity, Relation, Value};
+use super::value::{Direction, FieldComparison, Quantity, Relation, Value};
 use poc_graph::similar;
 use poc_graph::time::Span;
 use poc_graph::{State, normal_key};
@@ -163,7 +163,7 @@ fn compare(text: &str, quantity: impl Fn(&str) -> Option<Quantity>) -> Result<Va
         .into_iter()
         .find_map(|(sign, relation)| text.strip_prefix(sign).map(|rest| (relation, rest)))
         .unwrap_or((Relation::Equal, text));
-    quantity(rest).map(|quantity| Value::Compare(Compare { relation, quantity })).ok_or(None)
+    quantity(rest).map(|quantity| Value::FieldComparison(FieldComparison { relation, quantity })).ok_or(None)
 }
 
 /// The signature of a stage, such as `not-visited:AGENT[,DURATION]`.

@@ -4,7 +4,7 @@
 use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};
 use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics};
-use super::lex::{self, Argument, RawStage, Values, Word};
+use super::lex::{self, Argument, RawStage, RawWord, Values};
 use super::names::Names;
 use super::stage::definition::Kind;
 use super::stage_error::StageError;
@@ -269,7 +269,7 @@ impl<'a> Builder<'a> {
         let mut stage = stage.clone();
         if has_no_text(&stage) && def.text_param().is_some() && self.calls.is_empty() {
             let end = stage.word_span.end..stage.word_span.end;
-            let word = |text| Word { text, span: end.clone(), equals: None };
+            let word = |text| RawWord { text, span: end.clone(), equals: None };
             stage.value =
                 self.terms.take().map(|terms| Argument { words: vec![word(terms)], mark: end.clone() });
         }

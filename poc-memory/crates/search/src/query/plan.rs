@@ -6,7 +6,7 @@ use super::ast::{Call, Pipeline};
 use super::context::QueryContext;
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
-use super::scan::{Comparison, Filter, StateSet};
+use super::scan::{ComparisonFilter, Filter, StateSet};
 use super::set::{ResultSet, ScoredNode};
 use super::sources::Sources;
 use super::stage::definition::{Kind, Work};
@@ -132,12 +132,12 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
 fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
     Ok(match call.def.work {
         Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
-        Work::Compare(field) => {
+        Work::FieldComparison(field) => {
             let compare = call.arguments.compare("CMP")?;
             let (until, step) = (field.unit.is_time().then_some(ctx.sources.now), field.unit.step());
             let field = (field.read)(ctx, "");
             let (relation, bound) = (compare.relation, compare.quantity.amount());
-            Some(Box::new(Comparison { field, relation, bound, until, step, values: Vec::new() }))
+            Some(Box::new(ComparisonFilter { field, relation, bound, until, step, values: Vec::new() }))
         }
         _ => None,
     })
@@ -177,7 +177,7 @@ fn step(
             *set = ResultSet { items, pairs: Vec::new() };
             *len = set.items.len();
         }
-        Work::Filter(_) | Work::Compare(_) => {
+        Work::Filter(_) | Work::FieldComparison(_) => {
             if let Some(mut filter) = filter(call, ctx)? {
                 let keeps_unvisited =
                     call.def.hints.keeps_visited.map(|keeps| keeps != call.negated) == Some(false);

@@ -43,7 +43,7 @@ impl<F: FnMut(ScoredNode) -> f64> FieldReader for F {
 }
 
 /// A filter that compares a field with a bound.
-pub(super) struct Comparison<'a> {
+pub(super) struct ComparisonFilter<'a> {
     /// The field.
     pub(super) field: Box<dyn FieldReader + 'a>,
     /// The operator.
@@ -58,7 +58,7 @@ pub(super) struct Comparison<'a> {
     pub(super) values: Vec<f64>,
 }
 
-impl Filter for Comparison<'_> {
+impl Filter for ComparisonFilter<'_> {
     fn retain(&mut self, items: &mut Vec<ScoredNode>, wanted: bool) {
         self.values.clear();
         self.field.read(items, &mut self.values);

@@ -14,7 +14,7 @@ pub struct ScoredNode {
 /// A pair that `interference-pairs` reports: two similar nodes in different communities, or near-duplicates in the same
 /// one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
+pub struct InterferencePair {
     /// The node with the smaller id.
     pub a: Ix,
     /// The other node.
@@ -29,5 +29,5 @@ pub struct ResultSet {
     /// The nodes, in order.
     pub items: Vec<ScoredNode>,
     /// The pairs that a generator found. Only pairs with both members in `items` count.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<InterferencePair>,
 }

@@ -17,7 +17,7 @@ pub(super) enum Value {
     /// A duration.
     Span(Span),
     /// A comparison.
-    Compare(Compare),
+    FieldComparison(FieldComparison),
     /// A glob.
     Glob(Glob),
     /// A state.
@@ -33,7 +33,7 @@ impl fmt::Display for Value {
             Value::Count(count) => write!(f, "{count}"),
             Value::Number(number) => write!(f, "{number}"),
             Value::Span(span) => f.write_str(&in_days(*span)),
-            Value::Compare(compare) => write!(f, "{compare}"),
+            Value::FieldComparison(compare) => write!(f, "{compare}"),
             Value::Glob(glob) => f.write_str(&quoted(glob.text())),
             Value::State(state) => write!(f, "{state}"),
             Value::Direction(direction) => write!(f, "{direction}"),
@@ -72,14 +72,14 @@ impl fmt::Display for Direction {
 
 /// A comparison such as `>0.5`, `<=7d` or `4000` (the same as `=4000`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Compare {
+pub(super) struct FieldComparison {
     /// The comparison operator.
     pub(super) relation: Relation,
     /// The right-hand side.
     pub(super) quantity: Quantity,
 }
 
-impl Compare {
+impl FieldComparison {
     /// Whether the comparison can be true for some value up to `max`.
     pub(super) fn can_hold_up_to(self, max: f64) -> bool {
         let min = self.quantity.amount();
@@ -136,7 +136,7 @@ impl Quantity {
     }
 }
 
-impl fmt::Display for Compare {
+impl fmt::Display for FieldComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.relation != Relation::Equal {
             let sign = Relation::SIGNS.iter().find(|(_, relation)| *relation == self.relation);

@@ -16,12 +16,12 @@ pub(crate) enum Rejection {
 
 /// Whether a transaction is durable and visible, as soon as this is known.
 #[derive(Default)]
-pub(crate) struct Outcome {
+pub(crate) struct CommitOutcome {
     result: Mutex<Option<Result<(), Rejection>>>,
     known: Condvar,
 }
 
-impl Outcome {
+impl CommitOutcome {
     /// Waits for the outcome.
     pub(crate) fn wait(&self) -> Result<(), Rejection> {
         let mut result = self.result.lock();
@@ -40,11 +40,11 @@ impl Outcome {
 
 /// The sending side of an outcome. Dropping it without a result sets an error, so that no writer
 /// waits forever.
-pub(crate) struct OutcomeSender(Arc<Outcome>);
+pub(crate) struct OutcomeSender(Arc<CommitOutcome>);
 
 impl OutcomeSender {
-    pub(crate) fn new() -> (OutcomeSender, Arc<Outcome>) {
-        let outcome = Arc::new(Outcome::default());
+    pub(crate) fn new() -> (OutcomeSender, Arc<CommitOutcome>) {
+        let outcome = Arc::new(CommitOutcome::default());
         (OutcomeSender(outcome.clone()), outcome)
     }
 

@@ -5,7 +5,7 @@
 //! again.
 
 use super::outcome::Rejection;
-use super::{CommitQueue, Committer, ReadOnlyCause, take_back};
+use super::{CommitQueue, Committer, ReadOnlyReason, take_back};
 use crate::delta::deltas;
 use crate::engine::{Engine, Mark, changes};
 use crate::pending_transaction::PendingTransaction;
@@ -37,7 +37,7 @@ impl Committer {
                     return self.give_way(copy, batch);
                 }
                 Err(error) => {
-                    let cause = ReadOnlyCause::SharedLog(error.message);
+                    let cause = ReadOnlyReason::SharedLog(error.message);
                     let mut error = cause.error();
                     error.message += "; it is not known whether this write was made";
                     self.refuse(cause, rest);
@@ -85,7 +85,7 @@ impl Committer {
     pub(super) fn follow_news(&mut self) -> Result<(), String> {
         self.commits.queue.lock().has_news = false;
         let before = self.commits.read_only();
-        if matches!(before, None | Some(ReadOnlyCause::SharedLog(_))) {
+        if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {
             match self.follow()? {
                 None if before.is_some() => {
                     tracing::info!("the store takes writes again");
@@ -94,7 +94,7 @@ impl Committer {
                 }
                 None => {}
                 // The cause was already reported.
-                Some(ReadOnlyCause::SharedLog(_)) if before.is_some() => {}
+                Some(ReadOnlyReason::SharedLog(_)) if before.is_some() => {}
                 Some(cause) => self.refuse(cause, Vec::new()),
             }
         }
@@ -106,7 +106,7 @@ impl Committer {
 
     /// Applies all records of the shared log that the store lacks. If that fails, returns why the store can accept no
     /// writes.
-    pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyCause>, String> {
+    pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyReason>, String> {
         let Some(copy) = self.shared_log.clone() else { return Ok(None) };
         let mut taken = Vec::new();
         let cause = loop {
@@ -117,7 +117,7 @@ impl Committer {
                         break Some(cause);
                     }
                 }
-                Err(error) => break Some(ReadOnlyCause::SharedLog(error.message)),
+                Err(error) => break Some(ReadOnlyReason::SharedLog(error.message)),
             }
         };
         reject(&taken);
@@ -128,7 +128,7 @@ impl Committer {
         &mut self,
         records: &[CopiedRecord],
         taken: &mut Vec<PendingTransaction>,
-    ) -> Result<Option<ReadOnlyCause>, String> {
+    ) -> Result<Option<ReadOnlyReason>, String> {
         let appended = shared_log_copy::append(&mut self.appender.lock(), records);
         if let Err(error) = appended {
             return Ok(Some(self.disk_cause(&error)));

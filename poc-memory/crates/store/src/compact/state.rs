@@ -1,6 +1,6 @@
 //! The state after a transaction, as an engine and as a compacted segment.
 
-use super::Work;
+use super::CompactionJob;
 use crate::disk::remove_folder;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::{Engine, Mark, Put, changes};
@@ -18,7 +18,7 @@ const TXN_BYTES: usize = 4 << 20;
 /// Number of transactions between two calls of the callbacks.
 const SLICE: u64 = 64;
 
-impl Work<'_> {
+impl CompactionJob<'_> {
     /// Prepares an engine in the folder that contains everything up to transaction `target`.
     pub(crate) fn prepare(&self, folder: &Path, target: u64) -> Result<BufferedEngine> {
         let log = self.shared.log.as_ref();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The block that a key belongs to.
 #[derive(Clone)]
-pub(in crate::engine) struct FoundBlock {
+pub(in crate::engine) struct CachedBlock {
     /// The smallest key that belongs to the block.
     pub(in crate::engine) lower: Vec<u8>,
     /// The smallest key of the next block; `None` for the last block.
@@ -25,8 +25,8 @@ pub(in crate::engine) struct BlockCache {
 
 #[derive(Default)]
 struct Generations {
-    newer: BTreeMap<Vec<u8>, FoundBlock>,
-    older: BTreeMap<Vec<u8>, FoundBlock>,
+    newer: BTreeMap<Vec<u8>, CachedBlock>,
+    older: BTreeMap<Vec<u8>, CachedBlock>,
     /// The size of the newer generation, in bytes.
     bytes: usize,
     /// The number of changes of blocks. A block that was read before a change must not be added after it.
@@ -41,7 +41,7 @@ impl BlockCache {
 
     /// The block of a key. If it is not cached, the error is the number of changes so far, to be passed to
     /// [`BlockCache::put`].
-    pub(in crate::engine) fn get(&self, key: &[u8]) -> Result<FoundBlock, u64> {
+    pub(in crate::engine) fn get(&self, key: &[u8]) -> Result<CachedBlock, u64> {
         let mut generations = self.generations.lock();
         if let Some(found) = find(&generations.newer, key) {
             return Ok(found.clone());
@@ -53,7 +53,7 @@ impl BlockCache {
     }
 
     /// Adds a block that was read when there had been `changes` changes, unless there were more since.
-    pub(in crate::engine) fn put(&self, changes: u64, found: &FoundBlock) {
+    pub(in crate::engine) fn put(&self, changes: u64, found: &CachedBlock) {
         let mut generations = self.generations.lock();
         if generations.changes == changes {
             self.insert(&mut generations, found.clone());
@@ -66,7 +66,7 @@ impl BlockCache {
         *generations = Generations { changes: generations.changes + 1, ..Generations::default() };
     }
 
-    fn insert(&self, generations: &mut Generations, found: FoundBlock) {
+    fn insert(&self, generations: &mut Generations, found: CachedBlock) {
         let bytes = found.block.len();
         if bytes > self.half {
             return;
@@ -80,7 +80,7 @@ impl BlockCache {
     }
 }
 
-fn find<'a>(generation: &'a BTreeMap<Vec<u8>, FoundBlock>, key: &[u8]) -> Option<&'a FoundBlock> {
+fn find<'a>(generation: &'a BTreeMap<Vec<u8>, CachedBlock>, key: &[u8]) -> Option<&'a CachedBlock> {
     let (_, found) = generation.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
     found.upper.as_deref().is_none_or(|upper| key < upper).then_some(found)
 }

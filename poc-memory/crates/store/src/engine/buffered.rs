@@ -28,11 +28,11 @@ pub(crate) struct BufferedEngine {
 
 struct Buffers {
     engine: Arc<dyn Engine>,
-    both: RwLock<Both>,
+    both: RwLock<WriteBuffers>,
 }
 
 /// The changes that the engine may lack, newest first.
-struct Both {
+struct WriteBuffers {
     active: Buffer,
     /// A buffer that is being written or could not be written; `None` if the engine has all of it.
     frozen: Option<Arc<FrozenBuffer>>,
@@ -116,7 +116,7 @@ impl Buffers {
 impl BufferedEngine {
     /// Creates a buffer of `limit` bytes in front of an engine.
     pub(crate) fn new(engine: Arc<dyn Engine>, limit: usize) -> Result<BufferedEngine> {
-        let both = Both { active: Buffer::new(engine.mark()?), frozen: None };
+        let both = WriteBuffers { active: Buffer::new(engine.mark()?), frozen: None };
         let buffers = Arc::new(Buffers { engine, both: RwLock::new(both) });
         Ok(BufferedEngine { buffers, limit, writer: Mutex::default() })
     }

@@ -315,7 +315,7 @@ impl Engine for LazyEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::memory::MemoryEngine;
+    use crate::engine::memory::InMemoryEngine;
 
     /// A failed engine that does not close until `gate` is opened.
     struct StuckEngine {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     fn engine_with(value: &str) -> Arc<dyn Engine> {
-        let engine = MemoryEngine::default();
+        let engine = InMemoryEngine::default();
         let puts = vec![(b"key".to_vec(), Some(value.as_bytes().to_vec()))];
         engine.apply(puts.into(), Mark::default()).unwrap();
         Arc::new(engine)

@@ -22,7 +22,7 @@ mod tests;
 pub(crate) use directory::{delete_open, each_intact_record, is_readable, newest_seq, size};
 pub(crate) use earlier_layout::is_in as has_earlier_layout;
 
-use super::sled::session;
+use super::sled::boot_marker;
 use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
 use super::{Engine, EngineError, Mark, Put, Visitor, damage_marker, last_mark, put_length, sorted};
 use crate::disk;
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use table_files::Generations;
+use table_files::GenerationRange;
 
 /// When changes are written as tables.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ struct Version {
 /// A table and the generations it contains.
 #[derive(Clone)]
 struct Run {
-    generations: Generations,
+    generations: GenerationRange,
     table: Arc<SortedTable>,
 }
 
@@ -171,7 +171,7 @@ impl LsmEngine {
             return Err(EngineError::EarlierLayout.into());
         }
         fs::create_dir_all(directory).map_err(unreadable)?;
-        let open = |generations: Generations| {
+        let open = |generations: GenerationRange| {
             let table = Arc::new(SortedTable::open(&directory.join(generations.file_name()))?);
             Ok(Run { generations, table })
         };
@@ -179,7 +179,7 @@ impl LsmEngine {
             table_files::read(directory)?.into_iter().map(open).collect::<Result<_, EngineError>>()?;
         let mut current = Version { tables, recent: None };
         let folder = recent_folder(directory, current.newest_generation());
-        if is_copy && !session::survived(&folder) {
+        if is_copy && !boot_marker::is_same_boot(&folder) {
             fs::remove_dir_all(&folder).map_err(unreadable)?;
         }
         if folder.is_dir() {
@@ -242,7 +242,7 @@ impl LsmEngine {
         let recent = current.recent_records(&[])?;
         let in_sled: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
         self.state.check_space((in_sled + changes.iter().map(put_length).sum::<usize>()) as u64)?;
-        let generations = Generations::one(current.newest_generation() + 1);
+        let generations = GenerationRange::one(current.newest_generation() + 1);
         let path = self.state.directory.join(generations.file_name());
         let mut writer = TableWriter::create(&path, (recent.len() + changes.len()) as u64)?;
         let mut sources = MergeIterator::default();

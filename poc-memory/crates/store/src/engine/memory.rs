@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 
 /// A sorted map in memory. Its contents are lost when it is dropped.
 #[derive(Default)]
-pub(crate) struct MemoryEngine(RwLock<State>);
+pub(crate) struct InMemoryEngine(RwLock<SortedRecords>);
 
 #[derive(Default)]
-struct State {
+struct SortedRecords {
     records: BTreeMap<Vec<u8>, Vec<u8>>,
     mark: Mark,
 }
 
-impl Engine for MemoryEngine {
+impl Engine for InMemoryEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.0.read().records.get(key).cloned())
     }

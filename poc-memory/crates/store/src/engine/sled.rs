@@ -6,18 +6,18 @@
 //! sled's batches and transactions are not used. They take a lock that all databases of the process share. A database
 //! that the disk has failed can hold a share of that lock forever, and then every later read of any database hangs.
 
-pub(in crate::engine) mod session;
+pub(in crate::engine) mod boot_marker;
 #[cfg(test)]
 mod tests;
 mod write_blocks;
 
 use super::block::Block;
-use super::block_cache::{BlockCache, FoundBlock};
+use super::block_cache::{BlockCache, CachedBlock};
 use super::{Engine, EngineError, Mark, Put, Visitor, damage_marker, put_length};
 use crate::disk;
 use crate::watchdog;
+use boot_marker::BootMarker;
 use poc_graph::error::Result;
-use session::Session;
 use std::borrow::Cow;
 use std::io;
 use std::ops::Bound;
@@ -58,7 +58,7 @@ pub(crate) struct SledEngine {
     /// data that was not written.
     failed: AtomicBool,
     // `None` for a copy. This must be the last field, so that it drops after sled is closed.
-    _session: Option<Session>,
+    _session: Option<BootMarker>,
 }
 
 impl SledEngine {
@@ -68,8 +68,9 @@ impl SledEngine {
         if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }
-        let session = Session::start(directory).map_err(|source| directory_error(directory, source))?;
-        SledEngine::open_in(directory, Some(session))
+        let boot_marker =
+            BootMarker::start(directory).map_err(|source| directory_error(directory, source))?;
+        SledEngine::open_in(directory, Some(boot_marker))
     }
 
     /// Opens a directory that may be deleted afterwards, such as a copy. Nothing is synced when it is closed.
@@ -77,13 +78,13 @@ impl SledEngine {
         SledEngine::open_in(directory, None)
     }
 
-    fn open_in(directory: &Path, session: Option<Session>) -> Result<SledEngine> {
+    fn open_in(directory: &Path, boot_marker: Option<BootMarker>) -> Result<SledEngine> {
         // The thread that flushes twice a second is disabled: data that a killed process had not flushed is in the log.
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
         let db = unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
         let failed = AtomicBool::new(false);
-        Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, _session: session })
+        Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, _session: boot_marker })
     }
 
     /// The highest number of a transaction whose changes the directory may contain, in any layout.
@@ -118,7 +119,7 @@ impl SledEngine {
     }
 
     /// Records the outcome of reading a block. A block that cannot be read counts as damage.
-    fn noted<T>(&self, read: Result<T, EngineError>) -> Result<T> {
+    fn record_damage<T>(&self, read: Result<T, EngineError>) -> Result<T> {
         if matches!(&read, Err(EngineError::Damaged(_))) {
             self.note_damage();
         }
@@ -141,7 +142,7 @@ impl SledEngine {
 
     /// The block that a key belongs to; `None` if there is no such block yet. If the block had to be read, `keep`
     /// decides whether it is added to the cache.
-    fn block(&self, key: &[u8], keep: bool) -> Result<Option<FoundBlock>> {
+    fn block(&self, key: &[u8], keep: bool) -> Result<Option<CachedBlock>> {
         let changes = match self.cache.get(key) {
             Ok(found) => return Ok(Some(found)),
             Err(changes) => changes,
@@ -153,7 +154,7 @@ impl SledEngine {
         Ok(found)
     }
 
-    fn stored_block(&self, key: &[u8]) -> Result<Option<FoundBlock>> {
+    fn stored_block(&self, key: &[u8]) -> Result<Option<CachedBlock>> {
         let own = block_key(key);
         loop {
             let Some((lower, block)) = self.last_block(Bound::Included(own.as_slice()))? else {
@@ -162,7 +163,7 @@ impl SledEngine {
             let upper = self.lower_bound_after(block_key(&lower))?;
             // If the block was split meanwhile, the key may now belong to a new block.
             if upper.as_deref().is_none_or(|upper| key < upper) {
-                return Ok(Some(FoundBlock { lower, upper, block }));
+                return Ok(Some(CachedBlock { lower, upper, block }));
             }
         }
     }
@@ -172,7 +173,7 @@ impl SledEngine {
         let range = (Bound::Included([BLOCK].as_slice()), bound);
         let found = self.run(|db| db.range::<&[u8], _>(range).next_back().transpose())?;
         let Some((key, value)) = found else { return Ok(None) };
-        let block = self.noted(Block::decode(&value))?;
+        let block = self.record_damage(Block::decode(&value))?;
         Ok(Some((key.get(1..).unwrap_or_default().to_vec(), Arc::new(block))))
     }
 
@@ -232,7 +233,7 @@ fn encode_mark(mark: Mark) -> Vec<u8> {
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(found) = self.block(key, true)? else { return Ok(None) };
-        self.noted(found.block.get(key))
+        self.record_damage(found.block.get(key))
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
@@ -250,7 +251,7 @@ impl Engine for SledEngine {
             };
             is_first = false;
             let mut records = found.block.records();
-            while self.noted(records.advance())? {
+            while self.record_damage(records.advance())? {
                 if records.key() < from.as_slice() {
                     continue;
                 }

@@ -7,7 +7,7 @@
 //! later damage.
 
 use super::block::{Block, BlockWriter};
-use super::block_cache::{BlockCache, FoundBlock};
+use super::block_cache::{BlockCache, CachedBlock};
 use super::bloom_filter::BloomFilter;
 use super::{EngineError, Mark};
 use std::fs::{self, File};
@@ -200,7 +200,7 @@ impl SortedTable {
         };
         let Some((lower, block)) = self.block(at)? else { return Ok(None) };
         let upper = self.blocks.get(at + 1).map(|(first, _)| first.clone());
-        let found = FoundBlock { lower: lower.to_vec(), upper, block: Arc::new(block) };
+        let found = CachedBlock { lower: lower.to_vec(), upper, block: Arc::new(block) };
         self.cache.put(changes, &found);
         found.block.get(key)
     }

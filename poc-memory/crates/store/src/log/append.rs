@@ -6,7 +6,7 @@ use super::segment::{HEADER, Header};
 use super::snapshot::{SegmentState, check_segment};
 use super::{Log, RecordPosition, changed_length, missing_file, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk, FileId};
-use crate::quarantine::Quarantine;
+use crate::quarantine::QuarantineFolder;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ struct PendingCleanup {
     /// The log is not yet open for writing.
     is_closed: bool,
     /// The end of an interrupted write, which must first be moved to the quarantine.
-    tail: Option<(PrefixEnd, Arc<Quarantine>)>,
+    tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
     /// There may be bytes after the last durable record.
     is_torn: bool,
     /// A sync of the open segment has failed.
@@ -84,7 +84,7 @@ impl Appender {
         log: Arc<Log>,
         disk: Arc<dyn Disk>,
         limits: Limits,
-        tail: Option<(PrefixEnd, Arc<Quarantine>)>,
+        tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
     ) -> Self {
         let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };
         Appender { log, disk, limits, open: None, cleanup }

@@ -10,7 +10,7 @@ use super::segment::{
 use super::{Log, LogError, LogIndex, RecordPosition, modified_at, segment_path, unreadable};
 use crate::disk::{Disk, read_around};
 use crate::logged_transaction::LoggedTransaction;
-use crate::quarantine::Quarantine;
+use crate::quarantine::QuarantineFolder;
 use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -173,7 +173,7 @@ impl PrefixEnd {
 
     /// Moves everything after the prefix to the quarantine and returns a message about it. The damaged segment is
     /// truncated last, so that the next call or the next open continues after an interruption.
-    pub(crate) fn move_tail(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
+    pub(crate) fn move_tail(&self, quarantine: &QuarantineFolder, disk: &dyn Disk) -> io::Result<String> {
         let path = segment_path(&self.directory, self.number);
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let tail = if path.exists() { self.tail()? } else { Vec::new() };

@@ -10,15 +10,15 @@ use crate::commit::CommitQueue;
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
 use crate::engine::lsm::{self, LsmEngine};
-use crate::engine::memory::MemoryEngine;
+use crate::engine::memory::InMemoryEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine, EngineError, Mark, changes};
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log::{self, Log, PrefixEnd};
-use crate::read_only::ReadOnlyCause;
-use crate::shared_state::Shared;
+use crate::read_only::ReadOnlyReason;
+use crate::shared_state::StoreState;
 use crate::view_file::{self, SavedViews};
 use crate::views::Views;
 use crate::watchdog::run_watched;
@@ -67,7 +67,7 @@ pub(super) struct DamagedStore<'a> {
 
 impl DamagedStore<'_> {
     /// Opens the store for reading.
-    pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<Shared> {
+    pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<StoreState> {
         let DamagedStore { directory, embedder, patience, saved, lock } = self;
         let log_directory = directory.join("log");
         // The whole log is checked, including segments that an earlier open has checked.
@@ -114,12 +114,12 @@ impl DamagedStore<'_> {
             read_only: true,
         });
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
-        Ok(Shared {
+        Ok(StoreState {
             directory: directory.to_owned(),
             commits: Arc::new(CommitQueue::new(
                 seq,
                 views.clone(),
-                Some(ReadOnlyCause::Damage(damage.clone())),
+                Some(ReadOnlyReason::Damage(damage.clone())),
             )),
             writer: WriterState::shared(seq, views),
             committer: None,
@@ -167,7 +167,7 @@ impl SalvagedRecords {
 
     /// Like [`SalvagedRecords::of_log`], in memory.
     pub(crate) fn in_memory(log: &Log, last: u64) -> Result<SalvagedRecords> {
-        let engine = MemoryEngine::default();
+        let engine = InMemoryEngine::default();
         log.replay(1, last, &mut |txn, checksum| {
             engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
         })?;

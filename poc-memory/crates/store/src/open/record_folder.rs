@@ -8,7 +8,7 @@ use crate::engine::buffered::BufferedEngine;
 use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
 use crate::engine::{Engine, EngineError, OpenEngine, lsm};
 use crate::log::Log;
-use crate::quarantine::Quarantine;
+use crate::quarantine::QuarantineFolder;
 use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
@@ -29,7 +29,7 @@ pub(super) struct RecordFolder {
     /// Maximum time between two heartbeats of the engine.
     pub(super) patience: Duration,
     pub(super) reserve: Arc<Reserve>,
-    pub(super) quarantine: Arc<Quarantine>,
+    pub(super) quarantine: Arc<QuarantineFolder>,
 }
 
 impl RecordFolder {

@@ -51,7 +51,7 @@ impl NewLog<'_> {
     pub(super) fn write(&self, target: Option<&dyn Engine>) -> Result<()> {
         let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
-        let mut writer = Writer::new(self.folder)?;
+        let mut writer = NewLogWriter::new(self.folder)?;
         for (first, last) in self.log.intact_parts(self.last) {
             self.fill(&mut writer, first - 1, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
@@ -71,7 +71,7 @@ impl NewLog<'_> {
     }
 
     /// Replaces the missing transactions up to and including number `last`.
-    fn fill(&self, writer: &mut Writer, last: u64, target: Option<&dyn Engine>) -> Result<()> {
+    fn fill(&self, writer: &mut NewLogWriter, last: u64, target: Option<&dyn Engine>) -> Result<()> {
         let first = writer.next;
         if last < first {
             return Ok(());
@@ -208,7 +208,7 @@ fn equals(a: &dyn Engine, b: &dyn Engine) -> bool {
 }
 
 /// The new log while it is being written, and the state after its last transaction.
-struct Writer {
+struct NewLogWriter {
     log: Arc<Log>,
     appender: Appender,
     state: BufferedEngine,
@@ -219,14 +219,14 @@ struct Writer {
     _scratch: TemporaryFolder,
 }
 
-impl Writer {
-    fn new(folder: &Path) -> Result<Writer> {
+impl NewLogWriter {
+    fn new(folder: &Path) -> Result<NewLogWriter> {
         let log = Arc::new(Log::empty(folder));
         let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default(), None);
         appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
         let scratch = TemporaryFolder::create()?;
         let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
-        Ok(Writer { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
+        Ok(NewLogWriter { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
     }
 
     /// Adds a transaction. If `expected` is given, the checksum of its record must match.

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// A memory engine whose disk can be full. A write then fails after half of its changes.
 #[derive(Default)]
 struct FullEngine {
-    engine: MemoryEngine,
+    engine: InMemoryEngine,
     is_full: AtomicBool,
 }
 
@@ -74,7 +74,7 @@ proptest! {
     fn a_buffered_engine_equals_one_without_a_buffer(
         steps in proptest::collection::vec(step(), 1..40), limit in 1usize..300,
     ) {
-        let (inner, plain) = (Arc::new(FullEngine::default()), MemoryEngine::default());
+        let (inner, plain) = (Arc::new(FullEngine::default()), InMemoryEngine::default());
         let buffered = BufferedEngine::new(inner.clone(), limit).unwrap();
         let mut seq = 0;
         for step in steps {

@@ -26,7 +26,7 @@ proptest! {
     #[test]
     fn the_engine_equals_the_one_in_memory(txns in txns(), table in 1usize..2000, recent in 1usize..2000) {
         let folder = tempfile::tempdir().unwrap();
-        let memory = MemoryEngine::default();
+        let memory = InMemoryEngine::default();
         let open = || LsmEngine::open_with(&folder.path().join("records"), Limits { table, recent }).unwrap();
         let lsm = open();
         for (at, ops) in txns.into_iter().enumerate() {

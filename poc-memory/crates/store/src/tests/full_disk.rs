@@ -129,7 +129,7 @@ static FULL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Behaves like sled: it cannot be opened on a full disk, and after a failed write, reads fail too.
 struct FragileEngine {
-    engine: MemoryEngine,
+    engine: InMemoryEngine,
     folder: PathBuf,
     failed: AtomicBool,
 }
@@ -138,7 +138,7 @@ impl FragileEngine {
     fn open(folder: &Path) -> Result<Arc<dyn Engine>> {
         is_full(folder)?;
         Ok(Arc::new(FragileEngine {
-            engine: MemoryEngine::default(),
+            engine: InMemoryEngine::default(),
             folder: folder.to_owned(),
             failed: AtomicBool::new(false),
         }))
@@ -434,7 +434,7 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     FULL.lock().insert(folder.path().join("records"));
     let store = open_in(&folder, parts(&disk)).unwrap();
     assert_eq!(numbers(&store), [1, 2]);
-    assert!(matches!(store.read_only(), Some(ReadOnlyCause::Disk(_))));
+    assert!(matches!(store.read_only(), Some(ReadOnlyReason::Disk(_))));
     assert_eq!(fs::metadata(&path).unwrap().len(), length - 5);
     assert!(!folder.path().join("quarantine").join("records").exists());
     assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(4))).unwrap_err().code, Code::ReadOnly);

@@ -159,7 +159,7 @@ static ENGINE_GATE: Mutex<()> = Mutex::new(());
 fn blocked_engine() -> Parts {
     let engine = |_: &Path| -> Result<Arc<dyn Engine>> {
         drop(ENGINE_GATE.lock());
-        Ok(Arc::new(MemoryEngine::default()))
+        Ok(Arc::new(InMemoryEngine::default()))
     };
     Parts { engine, ..in_memory() }
 }

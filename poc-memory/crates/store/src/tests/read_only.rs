@@ -383,7 +383,7 @@ fn a_whole_store_is_not_repaired() {
 fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts::default()).unwrap();
-    assert_eq!(quarantine_items(folder.path()).unwrap(), []);
+    assert_eq!(quarantine_parts(folder.path()).unwrap(), []);
     let other = poc_graph::Tuple::new([("who", "other")]).unwrap();
     let tenant = store.for_tenant(&other);
     put(&store, 1);
@@ -397,7 +397,7 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     fs::create_dir(folder.path().join("quarantine")).unwrap();
     fs::write(folder.path().join("quarantine/x.log-24"), &fs::read(segment).unwrap()[24..]).unwrap();
     fs::create_dir(folder.path().join("quarantine/records")).unwrap();
-    let [records, piece] = &quarantine_items(folder.path()).unwrap()[..] else { panic!() };
+    let [records, piece] = &quarantine_parts(folder.path()).unwrap()[..] else { panic!() };
     assert_eq!((records.name.as_str(), records.changes), ("records", 0));
     assert_eq!((piece.changes, piece.range), (4, Some((1, 4))));
     let found = quarantine_contents(folder.path(), "x.log-24").unwrap();

@@ -11,7 +11,7 @@ const QUIET: VerifyCallbacks<'static> =
 
 fn found(store: &Store) -> Vec<String> {
     let findings = store.verify(&QUIET).unwrap();
-    let line = |finding: &VerifyDiagnostic| {
+    let line = |finding: &DamagedPart| {
         let file = finding.path.strip_prefix(&store.shared.directory).unwrap();
         format!("{}: {}", file.display(), finding.message)
     };

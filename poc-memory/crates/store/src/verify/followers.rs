@@ -1,6 +1,6 @@
 //! Compares the followers with the records.
 
-use super::{MAX_LISTED, StorePart, Verifier, VerifyDiagnostic, listed};
+use super::{DamagedPart, MAX_LISTED, StorePart, Verifier, listed};
 use crate::follower::{Follower, NoteDigests};
 use crate::keys;
 use crate::record_encoding::Record as _;
@@ -19,7 +19,7 @@ const MAX_SUSPECTS: usize = 1000;
 impl Verifier<'_> {
     /// Compares each follower's data about every note with that derived from the records, and checks the follower's
     /// files.
-    pub(super) fn followers(&self) -> Result<Vec<VerifyDiagnostic>> {
+    pub(super) fn followers(&self) -> Result<Vec<DamagedPart>> {
         let shared = &self.store.shared;
         let lagging = self.store.lagging_followers();
         let mut findings = Vec::new();
@@ -27,7 +27,7 @@ impl Verifier<'_> {
         for follower in shared.index_workers.followers() {
             let name = follower.name();
             let damaged = follower.damaged_files();
-            findings.extend(damaged.into_iter().map(|path| VerifyDiagnostic {
+            findings.extend(damaged.into_iter().map(|path| DamagedPart {
                 part: StorePart::Index,
                 path,
                 message: "its content is not what was written".into(),

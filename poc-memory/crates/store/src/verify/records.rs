@@ -3,7 +3,7 @@
 //! Only hashes of the log's contents are kept in memory, and in parts of limited size. Each part covers the records
 //! whose key hashes are in one range, and reads the whole log once.
 
-use super::{MAX_LISTED, StorePart, Verifier, VerifyDiagnostic, listed};
+use super::{DamagedPart, MAX_LISTED, StorePart, Verifier, listed};
 use crate::engine::{Engine as _, changes};
 use crate::keys;
 use crate::table::Table;
@@ -17,7 +17,7 @@ const PART: u64 = 1 << 19;
 const MAX_SUSPECTS: usize = 10_000;
 
 /// The hash of each record's value according to the log, by the hash of its key.
-type Expected = FxHashMap<u64, u64>;
+type ExpectedHashes = FxHashMap<u64, u64>;
 
 /// Records that differ, by key, with the hash of the value according to the log, or `None` if the log has no such
 /// record.
@@ -29,8 +29,8 @@ fn hash(bytes: &[u8]) -> u64 {
 
 impl Verifier<'_> {
     /// Compares the records of all tenants with the log.
-    pub(super) fn records(&self) -> Result<Vec<VerifyDiagnostic>> {
-        let mut findings: Vec<VerifyDiagnostic> =
+    pub(super) fn records(&self) -> Result<Vec<DamagedPart>> {
+        let mut findings: Vec<DamagedPart> =
             self.sealed(StorePart::Records, "records/last").into_iter().collect();
         if let Err(error) = self.store.shared.engine.check_files() {
             findings.push(self.unreadable(error)?);
@@ -68,7 +68,7 @@ impl Verifier<'_> {
         &self,
         total: Option<u64>,
         each: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<Option<VerifyDiagnostic>> {
+    ) -> Result<Option<DamagedPart>> {
         let (mut done, mut stopped) = (0, None);
         let read = self.store.shared.engine.scan_as_it_is(&[], &mut |key, value| {
             done += 1;
@@ -87,7 +87,7 @@ impl Verifier<'_> {
     }
 
     /// The diagnostic for records that cannot be read. Other errors are returned unchanged.
-    fn unreadable(&self, error: Error) -> Result<VerifyDiagnostic> {
+    fn unreadable(&self, error: Error) -> Result<DamagedPart> {
         match error.code {
             Code::Damaged | Code::Internal => Ok(self.finding(StorePart::Records, FOLDER, error.message)),
             _ => Err(error),
@@ -101,11 +101,11 @@ impl Verifier<'_> {
         (part, parts): (u64, u64),
         (seq, count): (u64, u64),
         suspects: &mut Suspects,
-    ) -> Result<Option<VerifyDiagnostic>> {
+    ) -> Result<Option<DamagedPart>> {
         let log = &self.store.shared.log;
         let base = log.base_seq();
         let belongs = |key: u64| key % parts == part;
-        let mut expected = Expected::default();
+        let mut expected = ExpectedHashes::default();
         log.replay(1, seq, &mut |txn, _| {
             self.step("changes of records", txn.seq, Some(seq))?;
             for (key, value) in changes(&txn)? {

@@ -1,14 +1,14 @@
 //! Reads every segment of the log.
 
-use super::{StorePart, Verifier, VerifyDiagnostic};
+use super::{DamagedPart, StorePart, Verifier};
 use crate::log::{SegmentState, check_segment_with};
 use poc_graph::error::Result;
 
 impl Verifier<'_> {
     /// Checks headers, checksums, numbers and lengths of all segments, and the list of previously checked segments.
-    pub(super) fn segments(&self) -> Result<Vec<VerifyDiagnostic>> {
+    pub(super) fn segments(&self) -> Result<Vec<DamagedPart>> {
         let log = self.store.log_snapshot();
-        let mut findings: Vec<VerifyDiagnostic> =
+        let mut findings: Vec<DamagedPart> =
             // This list is created again if it is missing.
             self.sealed(StorePart::Index, "log/checked").into_iter().collect();
         let (mut number, last_segment) = (0, log.segments.len());
@@ -27,7 +27,7 @@ impl Verifier<'_> {
                 }
                 SegmentState::Damaged { offset } => format!("it is damaged at byte {offset}"),
             };
-            findings.push(VerifyDiagnostic { part: StorePart::Log, path: segment.path.clone(), message });
+            findings.push(DamagedPart { part: StorePart::Log, path: segment.path.clone(), message });
         }
         Ok(findings)
     }

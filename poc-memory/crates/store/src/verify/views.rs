@@ -1,6 +1,6 @@
 //! Compares the view and the saved view with the log.
 
-use super::{StorePart, Verifier, VerifyDiagnostic, listed};
+use super::{DamagedPart, StorePart, Verifier, listed};
 use crate::catch_up::apply_to_views;
 use crate::view_file;
 use crate::views::Views;
@@ -11,12 +11,12 @@ const FILE: &str = "view";
 
 impl Verifier<'_> {
     /// Compares the views of all tenants with those that follow from the transactions of the log.
-    pub(super) fn views(&self) -> Result<Vec<VerifyDiagnostic>> {
+    pub(super) fn views(&self) -> Result<Vec<DamagedPart>> {
         let shared = &self.store.shared;
         let base = shared.log.base_seq();
         // The file is read before the views, so that the views are not older.
         let saved = view_file::read(&shared.directory);
-        let mut findings: Vec<VerifyDiagnostic> = self.sealed(StorePart::View, FILE).into_iter().collect();
+        let mut findings: Vec<DamagedPart> = self.sealed(StorePart::View, FILE).into_iter().collect();
         let (seq, views) = shared.commits.views();
         let mut expected = Views::default();
         self.advance(&mut expected, 1, seq)?;

@@ -1,7 +1,7 @@
 //! Reads `[[tests]]`. Only `agent check` and `agent test` check what the tests refer to, because a missing
 //! fixture must not stop an agent.
 
-use super::{Located, Reader, Section};
+use super::{Reader, TomlSection, WithOffset};
 use crate::definition::{AgentTest, TestExpectation, TestText};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 const DEFAULT_NOW: &str = "2026-11-21T08:00:00Z";
 
 impl<'a> Reader<'a> {
-    pub(super) fn tests(&self, root: &Section<'a>) -> Vec<AgentTest> {
+    pub(super) fn tests(&self, root: &TomlSection<'a>) -> Vec<AgentTest> {
         let mut names = BTreeSet::new();
         let mut tests = Vec::new();
         for section in root.sections("tests") {
             section.refuse_unknown();
-            let name: Option<Located<String>> = section.required("name");
-            let fixture: Option<Located<String>> = section.required("fixture");
-            let response: Option<Located<String>> = section.get("response");
+            let name: Option<WithOffset<String>> = section.required("name");
+            let fixture: Option<WithOffset<String>> = section.required("fixture");
+            let response: Option<WithOffset<String>> = section.get("response");
             let (now, expect) = (self.instant(&section), self.expect(&section.section("expect")));
             if let Some(name) = &name {
                 if name.value.trim().is_empty() {
@@ -37,13 +37,13 @@ impl<'a> Reader<'a> {
         tests
     }
 
-    fn instant(&self, section: &Section<'a>) -> Option<Timestamp> {
-        let now: Option<Located<String>> = section.get("now");
+    fn instant(&self, section: &TomlSection<'a>) -> Option<Timestamp> {
+        let now: Option<WithOffset<String>> = section.get("now");
         let (text, offset) = now.map_or_else(|| (DEFAULT_NOW.to_owned(), 0), |now| (now.value, now.offset));
         Timestamp::parse(&text).map_err(|error| self.file.report(offset, error)).ok()
     }
 
-    fn expect(&self, section: &Section<'a>) -> Option<TestExpectation> {
+    fn expect(&self, section: &TomlSection<'a>) -> Option<TestExpectation> {
         section.refuse_unknown();
         if section.is_empty() {
             let diagnostic = FileDiagnostic::new("the test expects nothing, so it cannot fail");
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
             self.file.report(section.offset(), diagnostic.hint(hint));
             return None;
         }
-        let list = |key: &str| section.get::<Vec<Located<String>>>(key).map(|list| list.value);
+        let list = |key: &str| section.get::<Vec<WithOffset<String>>>(key).map(|list| list.value);
         let texts = |key: &str| list(key).map(|list| list.into_iter().map(|item| item.value).collect());
         Some(TestExpectation {
             selected: list("selected").map(|keys| keys.into_iter().map(quoted).collect()),
@@ -63,6 +63,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn quoted(placed: Located<String>) -> TestText {
+fn quoted(placed: WithOffset<String>) -> TestText {
     TestText { text: placed.value, offset: placed.offset }
 }

@@ -1,6 +1,6 @@
 //! `[prompt]`: reads the template from its file or the agent file and checks it against the placeholders.
 
-use super::{Located, Reader, Section};
+use super::{Reader, TomlSection, WithOffset};
 use crate::check;
 use crate::definition::{ON_OVERFLOW, PromptRules, text};
 use crate::template;
@@ -8,9 +8,9 @@ use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::BTreeMap;
 
 impl<'a> Reader<'a> {
-    pub(super) fn prompt(&self, section: &Section<'a>) -> Option<PromptRules> {
+    pub(super) fn prompt(&self, section: &TomlSection<'a>) -> Option<PromptRules> {
         section.refuse_unknown();
-        let placeholders: Option<Vec<Located<String>>> =
+        let placeholders: Option<Vec<WithOffset<String>>> =
             section.required("placeholders").map(|placed| placed.value);
         let vars = section.section("vars").values();
         let vars: BTreeMap<String, String> =
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The template text, from the `prompts` folder or the agent file.
-    fn source(&self, section: &Section<'a>) -> Option<Source> {
+    fn source(&self, section: &TomlSection<'a>) -> Option<Source> {
         let (file, text, offset) = match (section.place("template"), section.place("inline")) {
             (None, None) => {
                 section.missing("template", "\"linker.md\"");
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
             (Some(_), None) => {
-                let name: Located<String> = section.get("template")?;
+                let name: WithOffset<String> = section.get("template")?;
                 match template::checked_name(&name.value).and_then(|()| (self.context.template)(&name.value))
                 {
                     Ok(text) => (Some(name.value), text, name.offset),
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
                 }
             }
             (None, Some(_)) => {
-                let inline: Located<String> = section.get("inline")?;
+                let inline: WithOffset<String> = section.get("inline")?;
                 (None, inline.value, inline.offset)
             }
         };

@@ -53,7 +53,7 @@ fn a_temporarily_wrong_clock_loses_no_spending_of_today() {
 
 #[test]
 fn a_run_over_budget_is_not_rerun() {
-    for trigger in [TriggerKind::Schedule, TriggerKind::Change] {
+    for trigger in [TriggerKind::Slot, TriggerKind::Change] {
         let mut state = AgentState::default();
         let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
         state.record(&failed);

@@ -95,17 +95,17 @@ fn key_of(node: &Node, text: &TextIndex, common: usize) -> Option<String> {
 }
 
 /// A word of the subject of a note.
-struct Word {
+struct SubjectWord {
     spelled: String,
     is_needed: bool,
 }
 
 /// The words that name the subject, in the order of the title.
-fn subject(node: &Node, text: &TextIndex, common: usize) -> Vec<Word> {
+fn subject(node: &Node, text: &TextIndex, common: usize) -> Vec<SubjectWord> {
     let is_chosen = node.own_title().is_some();
     let names = MentionIndex::capitalized_names(&node.title);
     let content: BTreeSet<String> = text.query_tokens(&node.title).into_iter().collect();
-    let mut words: Vec<Word> = Vec::new();
+    let mut words: Vec<SubjectWord> = Vec::new();
     for token in node.title.split_whitespace() {
         let token = token.trim_matches(|c: char| !c.is_alphanumeric());
         let spelled = spelled(token);
@@ -123,7 +123,7 @@ fn subject(node: &Node, text: &TextIndex, common: usize) -> Vec<Word> {
                 || occurrences(node, &spelled) > 1
         };
         if is_needed || !is_common && (is_chosen || names_it()) {
-            words.push(Word { spelled, is_needed });
+            words.push(SubjectWord { spelled, is_needed });
         }
     }
     words

@@ -56,7 +56,7 @@ pub(super) fn find<'a>(
 }
 
 /// A heading and the lines below it.
-struct Section<'a> {
+struct TextSection<'a> {
     heading: &'a str,
     /// The whole line of the heading.
     line: &'a str,
@@ -67,12 +67,12 @@ struct Section<'a> {
 /// the text has no clear sections. Every line of the text is kept.
 pub(super) fn split(body: &str, (min, max): (usize, usize)) -> Option<(String, Vec<Part>)> {
     let level = level(body)?;
-    let (mut front, mut sections, mut fenced) = (Vec::new(), Vec::<Section<'_>>::new(), false);
+    let (mut front, mut sections, mut fenced) = (Vec::new(), Vec::<TextSection<'_>>::new(), false);
     for line in body.lines() {
         fenced ^= is_fence(line);
         match heading(line).filter(|_| !fenced) {
             Some((depth, heading)) if depth == level => {
-                sections.push(Section { heading, line, lines: Vec::new() });
+                sections.push(TextSection { heading, line, lines: Vec::new() });
             }
             // A higher heading between the sections means that the sections do not divide the whole text.
             Some((depth, _)) if depth < level && !sections.is_empty() => return None,

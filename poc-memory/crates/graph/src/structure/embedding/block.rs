@@ -6,7 +6,7 @@
 //! of [`BLOCK`].
 
 use super::eigenpair::Eigenpair;
-use super::filter::Filter;
+use super::filter::ChebyshevFilter;
 use super::walk::Walk;
 use crate::cancellation;
 use faer::linalg::matmul::matmul;
@@ -36,7 +36,7 @@ pub(super) fn min_basis(wanted: usize) -> usize {
 #[derive(Debug)]
 pub(super) struct BlockSearch<'a> {
     walk: &'a Walk,
-    filter: Filter,
+    filter: ChebyshevFilter,
     // What every vector is orthogonal to: the first eigenvector and those already found.
     known: Mat<f64>,
     // Start vectors. They also replace vectors that depend on the basis.
@@ -48,7 +48,7 @@ impl<'a> BlockSearch<'a> {
     /// Starts a search from a block of random vectors.
     pub(super) fn new(
         walk: &'a Walk,
-        filter: Filter,
+        filter: ChebyshevFilter,
         found: &[Eigenpair],
         random: [Vec<f64>; BLOCK],
     ) -> BlockSearch<'a> {

@@ -16,7 +16,7 @@ const LANCZOS_STEPS: usize = 80;
 /// Bound on the amplification: cosh 18, about 33 million.
 const MAX_GROWTH: f64 = 18.0;
 
-/// The factor by which [`Filter::weaker`] divides the degree.
+/// The factor by which [`ChebyshevFilter::weaker`] divides the degree.
 const WEAKER: usize = 3;
 
 /// An estimate of the spectral density of N: values in descending order, each with the number of eigenvalues
@@ -89,23 +89,23 @@ impl SpectralDensity {
 
 /// The Chebyshev polynomial, scaled to a cut.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filter {
+pub(super) struct ChebyshevFilter {
     middle: f64,
     half: f64,
     degree: usize,
 }
 
-impl Filter {
+impl ChebyshevFilter {
     /// A filter for the `wanted` largest eigenvalues, with about `room` times as many above the cut. The smallest
     /// wanted eigenvalue is amplified by cosh `growth`.
-    pub(super) fn new(density: &SpectralDensity, wanted: usize, room: f64, growth: f64) -> Filter {
+    pub(super) fn new(density: &SpectralDensity, wanted: usize, room: f64, growth: f64) -> ChebyshevFilter {
         let smallest = density.below(wanted as f64);
         let cut = density.below(wanted as f64 * room).min(density.under(smallest)).max(-0.9);
         let (middle, half) = ((cut - 1.0) / 2.0, (cut + 1.0) / 2.0);
         let rate = |value: f64| ((value - middle) / half).max(1.0).acosh();
         let max = MAX_GROWTH / rate(1.0);
         let degree = (growth / rate(smallest).max(1e-9)).min(max).max(1.0);
-        Filter { middle, half, degree: degree as usize }
+        ChebyshevFilter { middle, half, degree: degree as usize }
     }
 
     /// The number of matrix multiplications.
@@ -114,8 +114,8 @@ impl Filter {
     }
 
     /// A filter of lower degree: enough to find one eigenvalue.
-    pub(super) fn weaker(self) -> Filter {
-        Filter { degree: self.degree.div_ceil(WEAKER), ..self }
+    pub(super) fn weaker(self) -> ChebyshevFilter {
+        ChebyshevFilter { degree: self.degree.div_ceil(WEAKER), ..self }
     }
 
     /// Computes T(N) `x`, for `x` orthogonal to the eigenvector of eigenvalue 1.

@@ -4,7 +4,7 @@
 use super::block::{self, BLOCK, BlockSearch, TOLERANCE};
 use super::dense;
 use super::eigenpair::Eigenpair;
-use super::filter::{Filter, SpectralDensity};
+use super::filter::{ChebyshevFilter, SpectralDensity};
 use super::walk::Walk;
 use crate::cancellation;
 
@@ -115,7 +115,7 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
         search.work < MAX_WORK && search.turn < MAX_TURNS && !cancellation::is_requested()
     };
     while !converged && may_continue(&search) {
-        let filter = Filter::new(&density, wanted, room, growth);
+        let filter = ChebyshevFilter::new(&density, wanted, room, growth);
         let asked = if missed { wanted } else { wanted - pairs.len() };
         let is_first = pairs.is_empty();
         let found = search.find(filter, &pairs, asked);
@@ -152,7 +152,7 @@ struct EigenSearch<'a> {
 }
 
 impl EigenSearch<'_> {
-    fn find(&mut self, filter: Filter, known: &[Eigenpair], wanted: usize) -> Vec<Eigenpair> {
+    fn find(&mut self, filter: ChebyshevFilter, known: &[Eigenpair], wanted: usize) -> Vec<Eigenpair> {
         if wanted == 0 {
             return Vec::new();
         }
@@ -162,7 +162,7 @@ impl EigenSearch<'_> {
         found
     }
 
-    fn probe(&mut self, filter: Filter, known: &[Eigenpair]) -> Option<f64> {
+    fn probe(&mut self, filter: ChebyshevFilter, known: &[Eigenpair]) -> Option<f64> {
         let mut search = BlockSearch::new(self.walk, filter, known, self.start());
         let min = search.probe(self.basis);
         self.work += search.work();

@@ -1,6 +1,6 @@
 //! The first step of a level: nodes move to the neighbouring community that raises modularity most.
 
-use super::network::Network;
+use super::network::CsrGraph;
 use crate::cancellation;
 use crate::rng::{Rng, SeededRng};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ pub(super) const SLICE: u32 = 1024;
 
 /// Moves nodes until no move raises modularity. Labels must be below the number of nodes. A node is visited again only
 /// after a neighbour has moved to another community than its own.
-pub(super) fn move_nodes(network: &Network, labels: &mut [u32], random: &SeededRng) {
+pub(super) fn move_nodes(network: &CsrGraph, labels: &mut [u32], random: &SeededRng) {
     let nodes = network.len();
     let mut degrees = network.degrees_by(labels);
     let mut sizes = vec![0u32; nodes];

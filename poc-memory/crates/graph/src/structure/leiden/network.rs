@@ -3,7 +3,7 @@
 /// An undirected network in compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, sorted by
 /// target. An edge is stored at both ends.
 #[derive(Clone, Debug, Default)]
-pub(in crate::structure) struct Network {
+pub(in crate::structure) struct CsrGraph {
     starts: Vec<usize>,
     targets: Vec<u32>,
     weights: Vec<f64>,
@@ -13,10 +13,10 @@ pub(in crate::structure) struct Network {
     total: f64,
 }
 
-impl Network {
+impl CsrGraph {
     /// Creates a network from the edges of every node, given as the other end and a positive weight. Both ends must
     /// list an edge, and no node may list itself.
-    pub(in crate::structure) fn new<R>(rows: impl ExactSizeIterator<Item = R> + Clone) -> Network
+    pub(in crate::structure) fn new<R>(rows: impl ExactSizeIterator<Item = R> + Clone) -> CsrGraph
     where
         R: IntoIterator<Item = (u32, f64)>,
     {
@@ -44,7 +44,7 @@ impl Network {
                 *place += 1;
             }
         }
-        let mut network = Network { starts, targets, weights, degrees: Vec::new(), total: 0.0 };
+        let mut network = CsrGraph { starts, targets, weights, degrees: Vec::new(), total: 0.0 };
         network.degrees =
             (0..nodes as u32).map(|node| network.edges(node).map(|(_, weight)| weight).sum()).collect();
         network.total = network.degrees.iter().sum();
@@ -107,10 +107,10 @@ impl Network {
 
     /// The network with each part merged into one node, and all edges between two parts merged into one edge. `parts`
     /// has the part of every node, below `count`.
-    pub(super) fn merged(&self, parts: &[u32], count: usize) -> Network {
+    pub(super) fn merged(&self, parts: &[u32], count: usize) -> CsrGraph {
         let (members, first) = sorted_by_label(parts, count);
         let part = |node: u32| parts.get(node as usize).copied().unwrap_or(0);
-        let mut merged = Network {
+        let mut merged = CsrGraph {
             starts: Vec::with_capacity(count + 1),
             targets: Vec::new(),
             weights: Vec::new(),

@@ -1,7 +1,7 @@
 //! The second step of a level: splits every community into parts that are well connected internally.
 
 use super::local_moving::{LabelWeights, MIN_MOVE, shuffled};
-use super::network::Network;
+use super::network::CsrGraph;
 use crate::rng::{Rng, SeededRng};
 
 /// The randomness of the choice of a part (θ in the paper, which uses the same value): a part that raises the objective
@@ -12,7 +12,7 @@ const RANDOMNESS: f64 = 0.01;
 /// its own. A node that is still alone and well connected with the rest of its community joins a well-connected part of
 /// it, if modularity does not decrease. The choice among several parts is random, so that refinement can reach
 /// partitions that a greedy choice would miss.
-pub(super) fn refine(network: &Network, communities: &[u32], random: &SeededRng) -> Vec<u32> {
+pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng) -> Vec<u32> {
     let nodes = network.len();
     let in_community = network.degrees_by(communities);
     let community = |node: u32| communities.get(node as usize).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-use super::network::Network;
+use super::network::CsrGraph;
 use super::refinement::refine;
 use super::*;
 use crate::rng::SeededRng;
@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Edges = Vec<(u32, u32, f64)>;
 
-fn network(nodes: u32, edges: &[(u32, u32, f64)]) -> Network {
+fn network(nodes: u32, edges: &[(u32, u32, f64)]) -> CsrGraph {
     let mut rows: Vec<Vec<(u32, f64)>> = vec![Vec::new(); nodes as usize];
     for &(a, b, weight) in edges {
         rows[a as usize].push((b, weight));
         rows[b as usize].push((a, weight));
     }
-    Network::new(rows.iter().map(|row| row.iter().copied()))
+    CsrGraph::new(rows.iter().map(|row| row.iter().copied()))
 }
 
 fn alone(nodes: u32) -> Vec<u32> {
@@ -104,7 +104,7 @@ fn edge(node: u32, inside: bool, random: &SeededRng) -> Option<(u32, u32)> {
     (other != node).then(|| (node.min(other), node.max(other)))
 }
 
-fn as_network(edges: &BTreeSet<(u32, u32)>) -> Network {
+fn as_network(edges: &BTreeSet<(u32, u32)>) -> CsrGraph {
     network(512, &edges.iter().map(|&(a, b)| (a, b, 1.0)).collect::<Vec<_>>())
 }
 

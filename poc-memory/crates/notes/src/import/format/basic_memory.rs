@@ -48,7 +48,7 @@ pub(super) fn is_permalinked(text: &str) -> bool {
 pub(super) fn read_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
     read_parts(text, file, import).map(|mut note| {
         if let ParsedNote::Foreign(foreign) = &mut note {
-            let front_matter::Parts { front, body } = front_matter::split(text);
+            let front_matter::MarkdownParts { front, body } = front_matter::split(text);
             let properties: Value = front_matter::parse(front).unwrap_or_default();
             if let Some(permalink) = json::text(&properties, "permalink") {
                 foreign.ignored.retain(|field| field != "permalink");

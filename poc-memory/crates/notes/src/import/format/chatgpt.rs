@@ -3,7 +3,7 @@
 
 use super::claude_code::text_bytes;
 use super::{Class, Format, json};
-use crate::import::conversation::{Conversation, IdentifiedMessage, Message, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, turns};
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
 use crate::import::source_file::{Sample, SourceFile};
@@ -126,6 +126,6 @@ fn parse_message(node: &Value, skipped: &mut SkippedCounts) -> Option<Identified
     let text = texts.join("\n\n");
     let id = json::text(message, "id").or_else(|| json::text(node, "id"))?.to_owned();
     let at = json::time(message, "create_time");
-    let message = Message::new(answer, at, &text, skipped);
+    let message = TurnMessage::new(answer, at, &text, skipped);
     (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }

@@ -4,7 +4,7 @@
 use super::claude_code::text_bytes;
 use super::{Class, Format, json};
 use crate::import::ParsedNote;
-use crate::import::conversation::{Conversation, IdentifiedMessage, Message, short, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, short, turns};
 use crate::import::foreign::ForeignNote;
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
@@ -123,7 +123,7 @@ fn parse_message(message: &Value, skipped: &mut SkippedCounts) -> Option<Identif
     }
     let at = json::time(message, "created_at");
     let id = json::text(message, "uuid")?.to_owned();
-    let message = Message::new(answer, at, &texts.join("\n\n"), skipped);
+    let message = TurnMessage::new(answer, at, &texts.join("\n\n"), skipped);
     (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }
 

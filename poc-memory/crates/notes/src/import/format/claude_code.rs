@@ -6,7 +6,7 @@
 //! from the last line to the root form the conversation; the others were abandoned. After a compaction, the
 //! tree begins anew, and `logicalParentUuid` says where it continues.
 
-use crate::import::conversation::{Conversation, Message, Turn};
+use crate::import::conversation::{Conversation, Turn, TurnMessage};
 use crate::import::skipped::SkippedCounts;
 use crate::import::transcript::{self, Content, LinePosition, TranscriptLines, TurnAtPosition};
 use poc_graph::error::Result;
@@ -27,7 +27,7 @@ const MACHINE_TEXTS: &[&str] = &[
 ];
 
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct LineType<'a> {
     #[serde(rename = "type", default)]
     kind: &'a str,
 }
@@ -185,7 +185,7 @@ impl Lines {
 
     fn say(&mut self, turn: usize, answer: bool, line: &Line<'_>, text: &str) {
         let at = transcript::time(line.timestamp.as_deref());
-        let message = Message::new(answer, at, text, &mut self.skipped);
+        let message = TurnMessage::new(answer, at, text, &mut self.skipped);
         if let Some(open) = self.turns.get_mut(turn) {
             open.turn.messages.push(message);
         }
@@ -281,7 +281,7 @@ impl Lines {
 
 impl TranscriptLines for Lines {
     fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()> {
-        let Kind { kind } = transcript::parse(line)?;
+        let LineType { kind } = transcript::parse(line)?;
         let line: Line<'_> = match transcript::parse(line) {
             // Lines of other kinds are internal to the program and change from release to release.
             Err(_) if !matches!(kind, "user" | "assistant") => return Ok(()),

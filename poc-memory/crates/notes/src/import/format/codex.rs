@@ -4,7 +4,7 @@
 //! `event_msg` lines repeat them. All prompts with the same `turn_id` belong to one turn.
 
 use super::claude_code::text_bytes;
-use crate::import::conversation::{Conversation, Message, Turn};
+use crate::import::conversation::{Conversation, Turn, TurnMessage};
 use crate::import::skipped::SkippedCounts;
 use crate::import::transcript::{self, Content, LinePosition, TranscriptLines, TurnAtPosition};
 use poc_graph::error::Result;
@@ -143,7 +143,7 @@ impl Lines {
     }
 
     fn say(&mut self, answer: bool, at: Option<Timestamp>, text: &str) {
-        let message = Message::new(answer, at, text, &mut self.skipped);
+        let message = TurnMessage::new(answer, at, text, &mut self.skipped);
         if let Some(last) = self.turns.last_mut() {
             last.turn.messages.push(message);
         }

@@ -4,7 +4,7 @@
 use super::claude_code::text_bytes;
 use super::{Class, Format, json};
 use crate::import::ParsedNote;
-use crate::import::conversation::{Conversation, IdentifiedMessage, Message, turns};
+use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, turns};
 use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
 use crate::import::run::Import;
@@ -147,6 +147,6 @@ fn parse_message(number: u64, message: &Value, skipped: &mut SkippedCounts) -> O
         return None;
     }
     let id = json::text(message, "id").map_or_else(|| format!("message-{number}"), str::to_owned);
-    let message = Message::new(answer, json::time(message, "created_at"), &text, skipped);
+    let message = TurnMessage::new(answer, json::time(message, "created_at"), &text, skipped);
     (!message.text.is_empty()).then_some(IdentifiedMessage { id, message })
 }

@@ -411,7 +411,7 @@ fn run(seed: u64, files: usize, edits: usize, rounds: u64) {
                     report.refused.iter().all(|problem| problem.file.starts_with("broken-")),
                     "{report:#?}"
                 );
-                let is_taken = |problem: &FileProblem| problem.error.message.contains("of another note");
+                let is_taken = |problem: &FileError| problem.error.message.contains("of another note");
                 assert!(
                     !report.warnings.iter().any(is_taken),
                     "seed {seed}, round {round}: {}",

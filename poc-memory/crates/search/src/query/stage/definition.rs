@@ -7,7 +7,7 @@ use crate::query::field::Field;
 use crate::query::param::{Param, ParamPosition, ParamType, signature};
 use crate::query::scan::{Filter, Order, Scan};
 use crate::query::set::{ResultSet, ScoredNode};
-use crate::query::value::Compare;
+use crate::query::value::FieldComparison;
 use poc_graph::State;
 use poc_graph::error::Result;
 use std::ops::Range;
@@ -73,7 +73,7 @@ pub(in crate::query) enum Work {
     /// Resolves the arguments once and returns the filter.
     Filter(for<'a> fn(&'a Arguments, &'a QueryContext<'a>) -> Result<Box<dyn Filter + 'a>>),
     /// Compares a field with the argument of the stage.
-    Compare(&'static Field),
+    FieldComparison(&'static Field),
     /// Returns the field and the direction to sort by.
     Sort(for<'a> fn(&'a Arguments, &'a QueryContext<'a>) -> Result<Order<'a>>),
     /// Orders the items. Only the first `wanted` matter; the others may be dropped.
@@ -136,7 +136,7 @@ impl StageDef {
     pub fn kind(&self) -> Kind {
         match self.work {
             Work::Scan(_) | Work::Generate(_) => Kind::Generator,
-            Work::Filter(_) | Work::Compare(_) => Kind::Filter,
+            Work::Filter(_) | Work::FieldComparison(_) => Kind::Filter,
             Work::Sort(_) | Work::Order(_) | Work::Cut(_) => Kind::Transform,
             Work::Algorithm(_) => Kind::Algorithm,
         }
@@ -189,8 +189,8 @@ impl StageDef {
     pub(in crate::query) fn passes(&self, arguments: &Arguments, node: &NewNode<'_>) -> Option<bool> {
         match self.work {
             // The text may be shorter than the maximum, so only a failure is certain.
-            Work::Compare(field) if field.is_text_len => {
-                let may_pass = |compare: Compare| compare.can_hold_up_to(node.most_chars as f64);
+            Work::FieldComparison(field) if field.is_text_len => {
+                let may_pass = |compare: FieldComparison| compare.can_hold_up_to(node.most_chars as f64);
                 if arguments.compare("CMP").is_ok_and(may_pass) { None } else { Some(false) }
             }
             _ => self.hints.passes.map(|passes| passes(arguments, node)),

@@ -6,7 +6,7 @@ use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
-use crate::query::set::{Pair, ResultSet, ScoredNode};
+use crate::query::set::{InterferencePair, ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
@@ -107,10 +107,10 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
             }
         }
     }
-    let mut pairs: Vec<Pair> =
-        found.into_iter().map(|((a, b), similarity)| Pair { a, b, similarity }).collect();
+    let mut pairs: Vec<InterferencePair> =
+        found.into_iter().map(|((a, b), similarity)| InterferencePair { a, b, similarity }).collect();
     pairs.sort_unstable_by(|x, y| {
-        let ids = |pair: &Pair| (view.id(pair.a), view.id(pair.b));
+        let ids = |pair: &InterferencePair| (view.id(pair.a), view.id(pair.b));
         y.similarity.total_cmp(&x.similarity).then_with(|| ids(x).cmp(&ids(y)))
     });
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();

@@ -35,7 +35,7 @@ pub use generated_key::{is_generated, is_id};
 
 use super::field::{FIELDS, Field};
 use super::param::{Param, ParamPosition, ParamType, Presence};
-use super::value::Compare;
+use super::value::FieldComparison;
 use definition::{Hints, Work};
 use std::sync::LazyLock;
 
@@ -87,13 +87,13 @@ fn comparison(field: &'static Field) -> Option<StageDef> {
             Ok(compare) => format!("whose {} is {}", call.word, spaced(&compare)),
             Err(_) => String::new(),
         },
-        work: Work::Compare(field),
+        work: Work::FieldComparison(field),
         hints: Hints::NONE,
     })
 }
 
 /// A comparison with a space after its sign: `> 0.5` for `>0.5`, `= 7` for `7`.
-fn spaced(compare: &Compare) -> String {
+fn spaced(compare: &FieldComparison) -> String {
     let text = compare.to_string();
     match text.find(|char: char| char.is_ascii_digit()) {
         Some(0) | None => format!("= {text}"),

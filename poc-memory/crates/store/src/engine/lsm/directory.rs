@@ -2,7 +2,7 @@
 
 use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
-use crate::engine::sled::{self, SledEngine, session};
+use crate::engine::sled::{self, SledEngine, boot_marker};
 use crate::engine::sorted_table::SortedTable;
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{damage_marker, last_mark};
@@ -39,7 +39,7 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
             folders_of_sled.push(path);
         }
     }
-    for folder in folders_of_sled.into_iter().filter(|folder| session::survived(folder)) {
+    for folder in folders_of_sled.into_iter().filter(|folder| boot_marker::is_same_boot(folder)) {
         // The files of a damaged store must not change, and sled changes what it opens.
         let copy = TemporaryFolder::copy_of(&folder)?;
         match run_watched(patience, move |_| SledEngine::open_copy(copy.path())?.newest_seq()) {

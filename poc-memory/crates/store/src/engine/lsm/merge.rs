@@ -1,7 +1,7 @@
 //! Merges tables into longer ones.
 
 use super::merge_iterator::MergeIterator;
-use super::table_files::Generations;
+use super::table_files::GenerationRange;
 use super::{LsmState, Run, Version};
 use crate::engine::sorted_table::TableWriter;
 use poc_graph::error::Result;
@@ -41,7 +41,7 @@ impl LsmState {
         let (merged, older) = current.tables.split_at(count);
         let (Some(newest), Some(oldest)) = (merged.first(), merged.last()) else { return Ok(()) };
         self.check_space(merged.iter().map(|run| run.table.length()).sum())?;
-        let generations = Generations { first: oldest.generations.first, last: newest.generations.last };
+        let generations = GenerationRange { first: oldest.generations.first, last: newest.generations.last };
         let max_records = merged.iter().map(|run| run.table.records()).sum();
         let mut writer = TableWriter::create(&self.directory.join(generations.file_name()), max_records)?;
         let mut sources = MergeIterator::default();

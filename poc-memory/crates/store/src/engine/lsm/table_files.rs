@@ -19,15 +19,15 @@ pub(super) fn is_table(file: &Path) -> bool {
 
 /// A range of consecutive generations, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Generations {
+pub(super) struct GenerationRange {
     pub(super) first: u64,
     pub(super) last: u64,
 }
 
-impl Generations {
+impl GenerationRange {
     /// A single generation.
-    pub(super) fn one(generation: u64) -> Generations {
-        Generations { first: generation, last: generation }
+    pub(super) fn one(generation: u64) -> GenerationRange {
+        GenerationRange { first: generation, last: generation }
     }
 
     /// The name of the table file with these generations.
@@ -35,13 +35,13 @@ impl Generations {
         format!("{:08}-{:08}.{EXTENSION}", self.first, self.last)
     }
 
-    fn of_file_name(name: &str) -> Option<Generations> {
+    fn of_file_name(name: &str) -> Option<GenerationRange> {
         let (first, last) = name.strip_suffix(EXTENSION)?.strip_suffix('.')?.split_once('-')?;
         let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-        (1 <= first && first <= last).then_some(Generations { first, last })
+        (1 <= first && first <= last).then_some(GenerationRange { first, last })
     }
 
-    fn contains(self, other: Generations) -> bool {
+    fn contains(self, other: GenerationRange) -> bool {
         self != other && self.first <= other.first && other.last <= self.last
     }
 }
@@ -51,15 +51,15 @@ impl Generations {
 ///
 /// # Errors
 /// [`EngineError::Damaged`] if a table is missing.
-pub(super) fn read(directory: &Path) -> Result<Vec<Generations>, EngineError> {
+pub(super) fn read(directory: &Path) -> Result<Vec<GenerationRange>, EngineError> {
     let failed = |source| EngineError::Directory { directory: directory.to_owned(), source };
     let entries =
         fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
     let named: Vec<(String, fs::DirEntry)> =
         entries.into_iter().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry)).collect();
-    let all: Vec<Generations> =
-        named.iter().filter_map(|(name, _)| Generations::of_file_name(name)).collect();
-    let mut tables: Vec<Generations> =
+    let all: Vec<GenerationRange> =
+        named.iter().filter_map(|(name, _)| GenerationRange::of_file_name(name)).collect();
+    let mut tables: Vec<GenerationRange> =
         all.iter().copied().filter(|own| !all.iter().any(|other| other.contains(*own))).collect();
     tables.sort_unstable();
     let mut next = 1;
@@ -75,7 +75,7 @@ pub(super) fn read(directory: &Path) -> Result<Vec<Generations>, EngineError> {
     let recent = recent_folder(directory, next - 1);
     for (name, entry) in named {
         let path = entry.path();
-        let is_obsolete = match Generations::of_file_name(&name) {
+        let is_obsolete = match GenerationRange::of_file_name(&name) {
             Some(own) => !tables.contains(&own),
             None => name.ends_with(".partial") || name == disk::PROBE,
         };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine::memory::MemoryEngine;
+use crate::engine::memory::InMemoryEngine;
 use crate::engine::sled::SledEngine;
 use crate::engine::temporary_folder::copy_files;
 use crate::tests::bytes_of_files;
@@ -127,7 +127,7 @@ proptest! {
         let engine = open(&folder);
         let expected = filled(&engine, 1);
         drop(engine);
-        let table = folder.path().join(Generations::one(1).file_name());
+        let table = folder.path().join(GenerationRange::one(1).file_name());
         let mut bytes = fs::read(&table).unwrap();
         let at = at.index(bytes.len());
         if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
@@ -158,7 +158,7 @@ fn filled(engine: &LsmEngine, seq: u64) -> Contents {
 fn damage_that_was_found_is_known_to_the_next_open() {
     let folder = tempfile::tempdir().unwrap();
     drop(filled(&open(&folder), 1));
-    let table = folder.path().join(Generations::one(1).file_name());
+    let table = folder.path().join(GenerationRange::one(1).file_name());
     let mut bytes = fs::read(&table).unwrap();
     bytes[20] ^= 1;
     fs::write(&table, bytes).unwrap();
@@ -310,7 +310,7 @@ fn rewritten_records_have_no_obsolete_values() {
 #[test]
 fn a_table_that_is_not_completed_is_not_left_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(Generations::one(1).file_name());
+    let path = folder.path().join(GenerationRange::one(1).file_name());
     let mut writer = TableWriter::create(&path, 1).unwrap();
     writer.push(b"key", b"value").unwrap();
     drop(writer);
@@ -356,7 +356,7 @@ fn readers_find_every_record_while_tables_change() {
         }
         done.store(true, Ordering::SeqCst);
     });
-    let memory = MemoryEngine::default();
+    let memory = InMemoryEngine::default();
     let all: Vec<Put> = contents(&engine).into_iter().map(|(key, value)| (key, Some(value))).collect();
     memory.apply(all.into(), Mark::default()).unwrap();
     drop(engine);

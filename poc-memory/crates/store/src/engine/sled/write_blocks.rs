@@ -30,7 +30,7 @@ impl SledEngine {
             let (own, later) = left.split_at(left.partition_point(|(key, _)| belongs(key)));
             left = later;
             let old = found.as_ref().map(|found| found.block.as_ref());
-            let merged = self.noted(block::merge(old, own, upper.as_deref()))?;
+            let merged = self.record_damage(block::merge(old, own, upper.as_deref()))?;
             self.replace_block(&lower, merged, write)?;
         }
         write((MARK_KEY.to_vec(), Some(encode_mark(mark))))?;
@@ -59,9 +59,9 @@ impl SledEngine {
             false => self.last_block(Bound::Excluded(key.as_slice()))?,
         };
         if let Some((before, block)) = before
-            && self.noted(block.reaches(lower))?
+            && self.record_damage(block.reaches(lower))?
         {
-            let kept = self.noted(block::merge(Some(&block), &[], Some(lower)))?;
+            let kept = self.record_damage(block::merge(Some(&block), &[], Some(lower)))?;
             self.replace_block(&before, kept, write)?;
         }
         write((key, None))

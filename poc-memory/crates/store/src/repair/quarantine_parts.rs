@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// A file or folder in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuarantineItem {
+pub struct QuarantinePart {
     /// The name of the file or folder.
     pub name: String,
     /// The size on disk, in bytes.
@@ -32,10 +32,10 @@ pub struct QuarantineItem {
 ///
 /// # Errors
 /// `unavailable` if the quarantine cannot be read.
-pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
+pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
     let mut found = Vec::new();
     for (name, files) in named_files(directory)? {
-        let mut part = QuarantineItem { name, bytes: 0, changes: 0, range: None };
+        let mut part = QuarantinePart { name, bytes: 0, changes: 0, range: None };
         for file in files {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
@@ -49,7 +49,7 @@ pub fn quarantine_items(directory: &Path) -> Result<Vec<QuarantineItem>> {
     Ok(found)
 }
 
-/// The names of [`quarantine_items`], without reading their files.
+/// The names of [`quarantine_parts`], without reading their files.
 ///
 /// # Errors
 /// `unavailable` when a folder cannot be read.
@@ -62,7 +62,7 @@ pub fn quarantine_names(directory: &Path) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it, `unavailable` when it cannot be deleted.
-pub fn delete_quarantine_item(directory: &Path, name: &str) -> Result<u64> {
+pub fn delete_quarantine_part(directory: &Path, name: &str) -> Result<u64> {
     let path = item_path(directory, name)?;
     let bytes = files(&path)?.iter().map(|file| fs::metadata(file).map_or(0, |found| found.len())).sum();
     let delete = || {
@@ -105,18 +105,18 @@ fn named_files(directory: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
 
 /// The quarantined data of one tenant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct QuarantinedTenant {
+pub struct QuarantineTenant {
     /// The keys and values that identify the tenant; `None` if the quarantine does not have them.
     pub tuple: Option<Tuple>,
     /// The notes, each in the state after its last change in the quarantine. A note deleted there has its state before.
-    pub notes: Vec<QuarantinedRecord>,
+    pub notes: Vec<QuarantineNote>,
     /// The edges in the state after their last change, without deleted ones.
     pub edges: Vec<Edge>,
 }
 
 /// A note in the quarantine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QuarantinedRecord {
+pub struct QuarantineNote {
     /// The note.
     pub node: Node,
     /// Whether the last change of the note deleted it.
@@ -128,7 +128,7 @@ pub struct QuarantinedRecord {
 ///
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.
-pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantinedTenant>> {
+pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantineTenant>> {
     let path = item_path(directory, name)?;
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
     let mut add = |seq: u64, tenant: Tenant, write: Write| {
@@ -152,13 +152,13 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
             }
         });
     }
-    let mut found: BTreeMap<Tenant, QuarantinedTenant> = BTreeMap::new();
+    let mut found: BTreeMap<Tenant, QuarantineTenant> = BTreeMap::new();
     for ((tenant, table, _), (_, write)) in newest {
         let deleted = write.after.is_none();
         let Some(bytes) = write.after.or(write.before) else { continue };
         match table {
             Table::Nodes => {
-                let note = QuarantinedRecord { node: Node::decode(&bytes)?, deleted };
+                let note = QuarantineNote { node: Node::decode(&bytes)?, deleted };
                 found.entry(tenant).or_default().notes.push(note);
             }
             Table::Edges if !deleted => found.entry(tenant).or_default().edges.push(Edge::decode(&bytes)?),
@@ -179,7 +179,7 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.
 /// `not_found` when the quarantine does not contain it.
-pub fn each_quarantined_record(
+pub fn for_each_quarantine_record(
     directory: &Path,
     name: &str,
     each: &mut dyn FnMut(Table, &[u8]),

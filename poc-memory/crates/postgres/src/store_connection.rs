@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 use postgres::{Client, Statement};
 
 /// A connection to the database of a store, with its prepared statements.
-pub(crate) struct Session {
+pub(crate) struct StoreConnection {
     pub(crate) client: Client,
     /// The number that identifies the store in the database.
     pub(crate) store: i64,
@@ -19,16 +19,16 @@ pub(crate) struct Session {
     pub(crate) read: Statement,
 }
 
-impl Session {
+impl StoreConnection {
     /// # Errors
     /// `unavailable` if the database cannot be reached, `invalid_config` if it lacks the schema or the store, and
     /// `conflict` if a newer release created the schema.
-    pub(crate) fn open(location: &LogLocation) -> Result<Session> {
+    pub(crate) fn open(location: &LogLocation) -> Result<StoreConnection> {
         let client = location.connect()?;
-        Session::prepare(client, location)
+        StoreConnection::prepare(client, location)
     }
 
-    fn prepare(mut client: Client, location: &LogLocation) -> Result<Session> {
+    fn prepare(mut client: Client, location: &LogLocation) -> Result<StoreConnection> {
         let of = |error: postgres::Error| failure(location, &error);
         schema::check(&mut client, location)?;
         let store = store_row::get(&mut client, location)?;
@@ -47,7 +47,7 @@ impl Session {
         let has_notify = with_notify.is_some();
         let append = with_notify.map_or_else(|| client.prepare(APPEND), Ok).map_err(of)?;
         let read = client.prepare(READ).map_err(of)?;
-        Ok(Session { client, store, has_notify, append, read })
+        Ok(StoreConnection { client, store, has_notify, append, read })
     }
 
     /// The number of the store's last record.

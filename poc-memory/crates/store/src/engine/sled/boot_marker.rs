@@ -16,27 +16,27 @@ const MARK: &str = "open-since-boot";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Whether the machine did not stop while the directory was open.
-pub(in crate::engine) fn survived(directory: &Path) -> bool {
+pub(in crate::engine) fn is_same_boot(directory: &Path) -> bool {
     survived_until(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
 }
 
-/// Like [`survived`], for a given boot of the machine; `None` if the boot is unknown.
+/// Like [`is_same_boot`], for a given boot of the machine; `None` if the boot is unknown.
 fn survived_until(directory: &Path, boot: Option<&str>) -> bool {
     fs::read_to_string(directory.join(MARK)).ok().is_none_or(|since| boot == Some(since.as_str()))
 }
 
 /// The time between opening and closing a directory.
-pub(super) struct Session {
+pub(super) struct BootMarker {
     directory: PathBuf,
 }
 
-impl Session {
+impl BootMarker {
     /// Marks the directory as open in the current boot of the machine.
-    pub(super) fn start(directory: &Path) -> io::Result<Session> {
-        Session::start_in(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
+    pub(super) fn start(directory: &Path) -> io::Result<BootMarker> {
+        BootMarker::start_in(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
     }
 
-    fn start_in(directory: &Path, boot: Option<&str>) -> io::Result<Session> {
+    fn start_in(directory: &Path, boot: Option<&str>) -> io::Result<BootMarker> {
         let mark = directory.join(MARK);
         if let Some(boot) = boot {
             if !survived_until(directory, Some(boot)) {
@@ -52,7 +52,7 @@ impl Session {
             }
             File::open(directory)?.sync_all()?;
         }
-        Ok(Session { directory: directory.to_owned() })
+        Ok(BootMarker { directory: directory.to_owned() })
     }
 
     fn end(&self) -> io::Result<()> {
@@ -64,7 +64,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for BootMarker {
     fn drop(&mut self) {
         // A leftover mark only costs a rebuild after a power failure.
         if let Err(error) = self.end() {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn left_by_a_crash(directory: &Path, boot: &str) {
-        std::mem::forget(Session::start_in(directory, Some(boot)).unwrap());
+        std::mem::forget(BootMarker::start_in(directory, Some(boot)).unwrap());
         fs::write(directory.join("db"), "records").unwrap();
     }
 
@@ -104,7 +104,7 @@ mod tests {
     fn a_crash_of_the_process_keeps_the_files() {
         let folder = tempfile::tempdir().unwrap();
         left_by_a_crash(folder.path(), "one");
-        drop(Session::start_in(folder.path(), Some("one")).unwrap());
+        drop(BootMarker::start_in(folder.path(), Some("one")).unwrap());
         assert!(folder.path().join("db").exists());
     }
 
@@ -113,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("records");
         left_by_a_crash(&records, "one");
-        let _session = Session::start_in(&records, Some("two")).unwrap();
+        let _session = BootMarker::start_in(&records, Some("two")).unwrap();
         assert!(!records.join("db").exists());
     }
 
@@ -121,8 +121,8 @@ mod tests {
     fn a_clean_close_is_trusted_after_any_boot() {
         let folder = tempfile::tempdir().unwrap();
         left_by_a_crash(folder.path(), "one");
-        drop(Session::start_in(folder.path(), Some("one")).unwrap());
-        drop(Session::start_in(folder.path(), Some("two")).unwrap());
+        drop(BootMarker::start_in(folder.path(), Some("one")).unwrap());
+        drop(BootMarker::start_in(folder.path(), Some("two")).unwrap());
         assert!(folder.path().join("db").exists());
         assert!(!folder.path().join(MARK).exists());
     }

@@ -5,7 +5,7 @@ use poc_graph::time::Timestamp;
 
 /// Why an agent is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PauseCause {
+pub enum PauseReason {
     /// A person paused it.
     ByPerson(Pause),
     /// Too many consecutive runs failed.
@@ -17,38 +17,38 @@ pub enum PauseCause {
     },
 }
 
-impl PauseCause {
+impl PauseReason {
     /// Why an agent is paused at `now`, if it is. `after` is the number of failures that pause it; 0 means
     /// never.
-    pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<PauseCause> {
+    pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<PauseReason> {
         if let Some(pause) = state.pause().filter(|pause| pause.is_active(now)) {
-            return Some(PauseCause::ByPerson(pause.clone()));
+            return Some(PauseReason::ByPerson(pause.clone()));
         }
         let failures = state.failures();
         let since = state.last().map_or(now, |last| last.ended);
-        is_enough(after, failures).then_some(PauseCause::Failing { failures, since })
+        is_enough(after, failures).then_some(PauseReason::Failing { failures, since })
     }
 
     /// Start of the pause.
     pub fn since(&self) -> Timestamp {
         match self {
-            PauseCause::ByPerson(pause) => pause.since,
-            PauseCause::Failing { since, .. } => *since,
+            PauseReason::ByPerson(pause) => pause.since,
+            PauseReason::Failing { since, .. } => *since,
         }
     }
 
     /// End of the pause, if it ends by itself.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
-            PauseCause::ByPerson(pause) => pause.until,
-            PauseCause::Failing { .. } => None,
+            PauseReason::ByPerson(pause) => pause.until,
+            PauseReason::Failing { .. } => None,
         }
     }
 
     /// A message with the command that ends the pause.
     pub fn line(&self, agent: &str) -> String {
         match self {
-            PauseCause::ByPerson(Pause { since, until, note }) => {
+            PauseReason::ByPerson(Pause { since, until, note }) => {
                 let end = match until {
                     Some(until) => format!(" until {until}"),
                     None => format!("; {}", ends(agent)),
@@ -56,7 +56,7 @@ impl PauseCause {
                 let note = if note.is_empty() { String::new() } else { format!(": {note}") };
                 format!("paused since {since}{end}{note}")
             }
-            PauseCause::Failing { failures, .. } => {
+            PauseReason::Failing { failures, .. } => {
                 format!("paused after {failures} failures in a row; {}", ends(agent))
             }
         }
