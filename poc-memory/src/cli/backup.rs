@@ -1,7 +1,7 @@
 //! `backup`, which also lists and checks generations without opening a memory.
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::session::Session;
 use super::{call_value, progress};
 use crate::ops::{self, BackupOutput, Op as _, Progress, mebibytes, second, table};
 use poc_graph::error::{Error, Exit, Result};
@@ -101,17 +101,17 @@ impl LocalCommand for Backup {
     const NAME: &'static str = "backup";
     type Output = BackupAnswer;
 
-    fn run(self, session: &Session) -> Result<BackupAnswer> {
+    fn run(self, context: &CommandContext) -> Result<BackupAnswer> {
         let path = &self.request.path;
         if self.list {
             let generations = backup::generations(path)?.iter().map(GenerationOutput::of).collect();
             return Ok(BackupAnswer::Listed { generations });
         }
         if self.verify {
-            return verify(path, session);
+            return verify(path, context);
         }
         let op = ops::find(Self::NAME).ok_or_else(|| Error::internal("there is no op `backup`"))?;
-        let answer = call_value(session, op, json::encode(&self.request)?)?;
+        let answer = call_value(context, op, json::encode(&self.request)?)?;
         let output: BackupOutput = json::decode_answer(Self::NAME, &answer)?;
         if let Some(notice) = ops::Backup::notice(&output) {
             tracing::warn!("{notice}");
@@ -162,12 +162,12 @@ impl LocalCommand for Backup {
 }
 
 /// Reads every file of every generation.
-fn verify(path: &Path, session: &Session) -> Result<BackupAnswer> {
+fn verify(path: &Path, context: &CommandContext) -> Result<BackupAnswer> {
     let generations = backup::generations(path)?;
     if generations.is_empty() {
         return Err(backup::no_backups(path));
     }
-    let bar = progress::Bar::new(&session.globals);
+    let bar = progress::Bar::new(&context.globals);
     let callbacks =
         BackupCallbacks { progress: &|done, total| show(&bar, done, total), check_cancelled: &|| Ok(()) };
     let checks = backup::verify(&generations, &callbacks)?;

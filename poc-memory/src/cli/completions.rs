@@ -2,8 +2,8 @@
 
 mod values;
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::session::Session;
 use clap::ValueEnum;
 use clap_complete::env::{CompleteEnv, Shells};
 use poc_graph::error::{Error, Result};
@@ -67,7 +67,7 @@ impl LocalCommand for Completions {
     const VERBATIM: bool = true;
     type Output = CompletionsOutput;
 
-    fn run(self, _: &Session) -> Result<CompletionsOutput> {
+    fn run(self, _: &CommandContext) -> Result<CompletionsOutput> {
         let shell = self.shell.name();
         let failed = |error: &dyn std::fmt::Display| {
             Error::internal(format!("the completion script cannot be generated: {error}"))

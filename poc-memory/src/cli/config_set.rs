@@ -1,8 +1,8 @@
 //! `config set`
 
+use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
-use super::session::Session;
 use poc_config::Config;
 use poc_config::files;
 use poc_config::paths::create_private;
@@ -48,16 +48,16 @@ impl LocalCommand for ConfigSet {
     const NAME: &'static str = "config set";
     type Output = ConfigSetOutput;
 
-    fn run(self, session: &Session) -> Result<ConfigSetOutput> {
-        session.paths.must_exist()?;
-        let file = session.paths.config_file();
+    fn run(self, context: &CommandContext) -> Result<ConfigSetOutput> {
+        context.paths.must_exist()?;
+        let file = context.paths.config_file();
         let name = file.display().to_string();
         let before = match poc_config::files::read_text(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Error::unavailable(format!("`{name}` cannot be read: {error}"))),
         };
-        let old = session.config().ok();
+        let old = context.config().ok();
         let after = edited(&name, &before, &self.key, self.value.as_deref())?;
         let changed = after != before;
         if changed {
@@ -68,9 +68,9 @@ impl LocalCommand for ConfigSet {
         let Some(setting) = settings.into_iter().find(|setting| setting.key == self.key) else {
             return Err(Error::not_found(format!("`{}` is not set", self.key)).field("key"));
         };
-        let config = session.config()?;
+        let config = context.config()?;
         // An unreachable daemon is not an error of the settings.
-        let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
+        let running = daemon_client::ask(&context.paths, Some(&config)).ok().flatten();
         // The daemon applies settings that requests read as soon as it notices the change of the file.
         let follows = |settings: &str| {
             let old = old.as_ref().filter(|old| old.fingerprint() == settings);

@@ -1,10 +1,10 @@
 //! `demo`
 
 use super::command::{self, SelectedCommand};
+use super::command_context::CommandContext;
 use super::globals::Globals;
 use super::local::LocalCommand;
 use super::sample_memory::{temporary_folder, write_notes};
-use super::session::Session;
 use crate::dispatch::{Connection, InProcess};
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -87,20 +87,20 @@ impl LocalCommand for Demo {
     const NAME: &'static str = "demo";
     type Output = DemoOutput;
 
-    fn run(self, session: &Session) -> Result<DemoOutput> {
+    fn run(self, context: &CommandContext) -> Result<DemoOutput> {
         let folder = temporary_folder()?;
         write_notes(&folder.path().join("notes"))?;
         let paths = Paths::in_folder(folder.path());
         let mut memory = Connection::InProcess(Box::new(InProcess::open(paths, Config::defaults()?)?));
-        let heading = session.heading();
+        let heading = context.heading();
         let mut steps = Vec::new();
         let mut run = String::new();
         for step in STEPS {
             let line: Vec<String> = step.line.iter().map(|word| word.replace("{run}", &run)).collect();
             let command = command_line(&line);
-            session.say(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
+            context.say(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
             let (answer, text) = run_command(&mut memory, &line, folder.path())?;
-            session.say(&format!("{}\n", indent(&text)))?;
+            context.say(&format!("{}\n", indent(&text)))?;
             if step.keeps_run {
                 run = answer.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
             }

@@ -1,8 +1,8 @@
 //! `embed distill`
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use super::session::Session;
 use crate::ops::Progress;
 use poc_embed::DistillOptions;
 use poc_graph::error::{Error, Result};
@@ -48,7 +48,7 @@ impl LocalCommand for EmbedDistill {
     const NAME: &'static str = "embed distill";
     type Output = EmbedDistillOutput;
 
-    fn run(self, session: &Session) -> Result<EmbedDistillOutput> {
+    fn run(self, context: &CommandContext) -> Result<EmbedDistillOutput> {
         let name = self.from.canonicalize().ok();
         let name = name.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "model".to_owned());
@@ -64,7 +64,7 @@ impl LocalCommand for EmbedDistill {
             licence: self.licence,
             made_by,
         };
-        let bar = Bar::new(&session.globals);
+        let bar = Bar::new(&context.globals);
         let made = poc_embed::distill(&self.from, &options, &mut |done, total| {
             bar.show(&Progress { what: "tokens".into(), done: done as u64, total: Some(total as u64) });
         });

@@ -2,9 +2,9 @@
 
 mod gates;
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use super::session::Session;
 use crate::ops::{Progress, measures_table, plural};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
@@ -111,7 +111,7 @@ impl LocalCommand for Eval {
     const NAME: &'static str = "eval";
     type Output = EvalOutput;
 
-    fn run(self, session: &Session) -> Result<EvalOutput> {
+    fn run(self, context: &CommandContext) -> Result<EvalOutput> {
         // The file is read first, so that an invalid one fails before the long run.
         let earlier = self.compare.as_deref().map(compare::read).transpose()?;
         let set = EvalSet::read(&self.folder)?;
@@ -120,11 +120,11 @@ impl LocalCommand for Eval {
             true => set.halves(),
             false => (EvalSet { questions: Vec::new(), ..set.clone() }, set),
         };
-        let config = session.config()?;
+        let config = context.config()?;
         if let Some(model) = &self.model {
             check_model(&config, model)?;
         }
-        let bar = Bar::new(&session.globals);
+        let bar = Bar::new(&context.globals);
         let progress = |step, done, total| {
             let what = match step {
                 EvalPhase::Storing => "documents stored",
@@ -134,7 +134,7 @@ impl LocalCommand for Eval {
         };
         let clock = Arc::new(ManualClock::new(SystemClock.now()));
         // The clock is fixed, because notes would otherwise age while the questions are asked.
-        let evaluation = Evaluation::load(&set, config, Some(&session.paths), clock.clone(), &progress)?;
+        let evaluation = Evaluation::load(&set, config, Some(&context.paths), clock.clone(), &progress)?;
         if self.gates {
             let gates = evaluation.gates(&set, foreign.as_ref(), &progress)?;
             bar.clear();

@@ -1,8 +1,8 @@
 //! `embed fetch`
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use super::session::Session;
 use crate::ops::Progress;
 use poc_embed::{FetchedModel, HubCache, HubClient, HubName};
 use poc_graph::error::Result;
@@ -23,11 +23,11 @@ impl LocalCommand for EmbedFetch {
     const NAME: &'static str = "embed fetch";
     type Output = FetchedModel;
 
-    fn run(self, session: &Session) -> Result<FetchedModel> {
+    fn run(self, context: &CommandContext) -> Result<FetchedModel> {
         let variable = |name: &str| std::env::var(name).ok();
         let (hub, cache) =
-            (HubClient::new(&session.config()?.hub, &variable)?, HubCache::from_env(&variable)?);
-        let bar = Bar::new(&session.globals);
+            (HubClient::new(&context.config()?.hub, &variable)?, HubCache::from_env(&variable)?);
+        let bar = Bar::new(&context.globals);
         let fetched = hub.fetch(&self.name, &cache, &mut |file, done, total| {
             bar.show(&Progress { what: format!("bytes of {file}"), done, total });
         });

@@ -70,7 +70,7 @@ impl Globals {
     }
 
     /// The options that can be read before a successful parse, which are needed to report a usage error.
-    pub(super) fn foreseen(arguments: &[OsString]) -> Globals {
+    pub(super) fn parse_before_clap(arguments: &[OsString]) -> Globals {
         let words: Vec<&str> =
             arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
         let color = |value: &str| Color::from_str(value, false).ok();
@@ -108,12 +108,13 @@ mod tests {
 
     #[test]
     fn options_for_errors_are_read_from_an_invalid_command_line() {
-        let foreseen = |line: &str| {
-            let globals = Globals::foreseen(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let parse_before_clap = |line: &str| {
+            let globals =
+                Globals::parse_before_clap(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
             (globals.json, globals.color)
         };
-        assert_eq!(foreseen("poc-memory serch --json"), (true, Color::Auto));
-        assert_eq!(foreseen("poc-memory serch --color never"), (false, Color::Never));
-        assert_eq!(foreseen("poc-memory serch --color=always -- --json"), (false, Color::Always));
+        assert_eq!(parse_before_clap("poc-memory serch --json"), (true, Color::Auto));
+        assert_eq!(parse_before_clap("poc-memory serch --color never"), (false, Color::Never));
+        assert_eq!(parse_before_clap("poc-memory serch --color=always -- --json"), (false, Color::Always));
     }
 }

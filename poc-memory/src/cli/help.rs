@@ -1,9 +1,9 @@
 //! Help on the whole program: the short page of `--help`, the list of all commands, and the command `help`.
 
 use super::command::{self, SelectedCommand, all};
+use super::command_context::CommandContext;
 use super::globals::Globals;
 use super::local::LocalCommand;
-use super::session::Session;
 use clap::Command;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -215,7 +215,7 @@ impl LocalCommand for Help {
     const FOR_AGENTS: bool = true;
     type Output = HelpOutput;
 
-    fn run(self, _: &Session) -> Result<HelpOutput> {
+    fn run(self, _: &CommandContext) -> Result<HelpOutput> {
         let mut top = command::build(&Globals::default());
         top.build();
         let text = match self.all {

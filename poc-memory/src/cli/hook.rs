@@ -7,9 +7,9 @@
 mod assistant;
 mod log;
 
+use super::command_context::CommandContext;
 use super::daemon;
 use super::local::LocalCommand;
-use super::session::Session;
 use crate::client::Client;
 use crate::ops::{Hook, HookEvent, HookOutput, Principal};
 use assistant::AssistantInput;
@@ -59,8 +59,8 @@ impl LocalCommand for HookCall {
     const FOR_AGENTS: bool = true;
     type Output = HookCallOutput;
 
-    fn run(self, session: &Session) -> Result<HookCallOutput> {
-        answer(self.event, session.globals.profile.clone());
+    fn run(self, context: &CommandContext) -> Result<HookCallOutput> {
+        answer(self.event, context.globals.profile.clone());
         Ok(HookCallOutput {})
     }
 

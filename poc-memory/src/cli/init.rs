@@ -1,7 +1,7 @@
 //! `init`
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::session::Session;
 use poc_agent::{agent_files, embedded};
 use poc_config::files;
 use poc_config::paths::create_private;
@@ -38,8 +38,8 @@ impl LocalCommand for Init {
     const NAME: &'static str = "init";
     type Output = InitOutput;
 
-    fn run(self, session: &Session) -> Result<InitOutput> {
-        let paths = &session.paths;
+    fn run(self, context: &CommandContext) -> Result<InitOutput> {
+        let paths = &context.paths;
         paths.create()?;
         create_private(&paths.agents())?;
         create_private(&paths.prompts())?;

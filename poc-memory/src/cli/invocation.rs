@@ -1,6 +1,6 @@
 //! The command line with which other programs start this one, with the folders and the profile of this call.
 
-use super::session::Session;
+use super::command_context::CommandContext;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
@@ -21,12 +21,12 @@ pub(super) struct Invocation {
 
 impl Invocation {
     /// A command with the tenant, the profile and the folders of this call.
-    pub(super) fn of(session: &Session, command: &[&str]) -> Result<Invocation> {
+    pub(super) fn of(context: &CommandContext, command: &[&str]) -> Result<Invocation> {
         let mut arguments = Vec::new();
-        for pair in &session.globals.tenant {
+        for pair in &context.globals.tenant {
             arguments.extend(["--tenant".to_owned(), pair.clone()]);
         }
-        if let Some(profile) = &session.globals.profile {
+        if let Some(profile) = &context.globals.profile {
             arguments.extend(["--profile".to_owned(), profile.clone()]);
         }
         arguments.extend(command.iter().map(|word| (*word).to_owned()));

@@ -1,8 +1,8 @@
 //! Commands that only the command line has. They concern this machine rather than the memory, or extend an op
 //! with what only the command line can do.
 
+use super::command_context::CommandContext;
 use super::output::RenderedAnswer;
-use super::session::Session;
 use clap::ArgMatches;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
@@ -22,7 +22,7 @@ pub(super) trait LocalCommand: clap::Args {
     type Output: Serialize;
 
     /// Runs it.
-    fn run(self, session: &Session) -> Result<Self::Output>;
+    fn run(self, context: &CommandContext) -> Result<Self::Output>;
 
     /// The answer as text for a person.
     fn show(output: &Self::Output) -> String;
@@ -39,7 +39,7 @@ pub(super) struct LocalCommandDef {
     pub(super) tenants: bool,
     pub(super) for_agents: bool,
     pub(super) augment: fn(clap::Command) -> clap::Command,
-    pub(super) run: fn(&Session, &ArgMatches) -> Result<RenderedAnswer>,
+    pub(super) run: fn(&CommandContext, &ArgMatches) -> Result<RenderedAnswer>,
 }
 
 impl LocalCommandDef {
@@ -49,10 +49,10 @@ impl LocalCommandDef {
             tenants: L::TENANTS,
             for_agents: L::FOR_AGENTS,
             augment: |command| L::augment_args(command),
-            run: |session, matches| {
+            run: |context, matches| {
                 let command =
                     L::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
-                let output = command.run(session)?;
+                let output = command.run(context)?;
                 let value = json::encode(&output)?;
                 Ok(RenderedAnswer {
                     value,

@@ -1,10 +1,10 @@
 //! `man`
 
 use super::command;
+use super::command_context::CommandContext;
 use super::globals::Globals;
 use super::help::{self, HelpSection};
 use super::local::LocalCommand;
-use super::session::Session;
 use clap::Command;
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
@@ -43,7 +43,7 @@ impl LocalCommand for Man {
     const VERBATIM: bool = true;
     type Output = ManOutput;
 
-    fn run(self, _: &Session) -> Result<ManOutput> {
+    fn run(self, _: &CommandContext) -> Result<ManOutput> {
         let mut top = command::build(&Globals::default());
         // Gives every command the global options and its full name.
         top.build();

@@ -1,11 +1,11 @@
 //! `mcp`: MCP on standard input and output, and the settings that clients need.
 
+use super::command_context::CommandContext;
 use super::daemon_client;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
-use super::session::Session;
 use crate::dispatch::{self, Connection};
-use crate::mcp::{Caller, Server};
+use crate::mcp::{OpExecutor, Server};
 use crate::ops::{Access, OpDef, Principal, tenancy};
 use clap::ValueEnum;
 use parking_lot::Mutex;
@@ -36,9 +36,12 @@ impl LocalCommand for McpServe {
     const TENANTS: bool = true;
     type Output = McpServeOutput;
 
-    fn run(self, session: &Session) -> Result<McpServeOutput> {
-        let caller =
-            CommandCaller { session: session.clone(), config: session.config()?, opening: Mutex::default() };
+    fn run(self, context: &CommandContext) -> Result<McpServeOutput> {
+        let caller = ConnectionOpExecutor {
+            context: context.clone(),
+            config: context.config()?,
+            opening: Mutex::default(),
+        };
         let failed = |error: &dyn std::fmt::Display| {
             Error::unavailable(format!("the assistant cannot be served: {error}"))
         };
@@ -67,23 +70,23 @@ impl LocalCommand for McpServe {
 /// Calls the daemon if one runs, otherwise opens the memory for each call, because an assistant may keep this
 /// process for days and must not lock others out. Every call has its own connection, which is closed when the
 /// call is cancelled, so that the daemon stops computing.
-struct CommandCaller {
-    session: Session,
+struct ConnectionOpExecutor {
+    context: CommandContext,
     config: Config,
     // Concurrent calls must not lock each other out of a store that no daemon serves.
     opening: Mutex<()>,
 }
 
-impl CommandCaller {
+impl ConnectionOpExecutor {
     /// Whether the server was started for one tenant.
     fn is_bound(&self) -> bool {
-        !self.session.globals.tenant.is_empty()
+        !self.context.globals.tenant.is_empty()
     }
 }
 
-impl Caller for CommandCaller {
+impl OpExecutor for ConnectionOpExecutor {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
-        let (paths, config) = (&self.session.paths, &self.config);
+        let (paths, config) = (&self.context.paths, &self.config);
         let daemon = dispatch::connect(paths, config)?.map(Connection::Daemon);
         let _one_at_a_time = daemon.is_none().then(|| self.opening.lock());
         // The client may have cancelled this call while it waited.
@@ -100,7 +103,7 @@ impl Caller for CommandCaller {
             .field(tenancy::FIELD));
         }
         // The tenant of the command line only applies to ops that take one.
-        let request = if op.per_tenant { self.session.with_global_arguments(request)? } else { request };
+        let request = if op.per_tenant { self.context.with_global_arguments(request)? } else { request };
         connection.acting_for(Principal::Model).call(op, request, &|_| {})
     }
 
@@ -139,9 +142,9 @@ enum McpClient {
 impl McpClient {
     /// The settings for MCP over HTTP. They refer to the token's file or to an environment variable instead
     /// of the token itself, because settings are often shared.
-    fn over_http(self, session: &Session) -> Result<McpConfigOutput> {
-        let config = session.config()?;
-        if !session.globals.tenant.is_empty() {
+    fn over_http(self, context: &CommandContext) -> Result<McpConfigOutput> {
+        let config = context.config()?;
+        if !context.globals.tenant.is_empty() {
             return Err(Error::invalid("over HTTP every request names its own tenant")
                 .hint(
                     "leave `--tenant` out, or `--http`: a server started for the assistant can be given one",
@@ -152,7 +155,7 @@ impl McpClient {
             return Err(Error::unavailable("MCP is not served over HTTP")
                 .hint("set `http = true` under `[mcp]` in config.toml and start the daemon again"));
         }
-        let url = match running(&session.paths, &config)? {
+        let url = match running(&context.paths, &config)? {
             Some(url) => url,
             None if config.rest.address.port() != 0 => format!("http://{}/mcp", config.rest.address),
             None => {
@@ -160,7 +163,7 @@ impl McpClient {
                     .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
             }
         };
-        let file = session.paths.model_token().display().to_string();
+        let file = context.paths.model_token().display().to_string();
         let (place, text) = match self {
             McpClient::ClaudeCode => (
                 "shell",
@@ -210,11 +213,11 @@ impl LocalCommand for McpConfig {
     const TENANTS: bool = true;
     type Output = McpConfigOutput;
 
-    fn run(self, session: &Session) -> Result<McpConfigOutput> {
+    fn run(self, context: &CommandContext) -> Result<McpConfigOutput> {
         if self.http {
-            return self.client.over_http(session);
+            return self.client.over_http(context);
         }
-        let Invocation { program, arguments, environment } = Invocation::of(session, &["mcp"])?;
+        let Invocation { program, arguments, environment } = Invocation::of(context, &["mcp"])?;
         let mut server = BTreeMap::from([("command", json!(program)), ("args", json!(arguments))]);
         if !environment.is_empty() {
             server.insert("env", json!(environment));
@@ -242,8 +245,8 @@ impl LocalCommand for McpConfig {
                 ("~/.codex/config.toml", text.trim_end().to_owned())
             }
         };
-        if !session.paths.exists() {
-            tracing::warn!("there is no profile `{}` yet", session.paths.profile());
+        if !context.paths.exists() {
+            tracing::warn!("there is no profile `{}` yet", context.paths.profile());
         }
         Ok(McpConfigOutput { place: place.into(), text })
     }

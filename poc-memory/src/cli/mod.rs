@@ -3,6 +3,7 @@
 
 mod backup;
 mod command;
+mod command_context;
 mod completions;
 mod config_set;
 mod confirmation;
@@ -31,7 +32,6 @@ mod progress;
 mod repair;
 mod restore;
 mod sample_memory;
-mod session;
 mod settings;
 mod setup;
 mod store;
@@ -42,12 +42,12 @@ pub use files::{restrict_new_files, survive_file_size_limit};
 use crate::dispatch::{self, Connection};
 use crate::ops::{OpDef, Screen, tenancy};
 use command::SelectedCommand;
+use command_context::CommandContext;
 use globals::Globals;
 use output::{Output, RenderedAnswer};
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_models::AGENT_VARIABLE;
-use session::Session;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -60,14 +60,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return exit;
     }
     let arguments = command::rewrite_flags(arguments);
-    let globals = Globals::foreseen(&arguments);
+    let globals = Globals::parse_before_clap(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => return usage::end(&error, &arguments, &Output::new(&globals)).into(),
     };
     let globals = Globals::parsed(&matches);
     let output = Output::new(&globals);
-    session::start_logging(&globals);
+    command_context::start_logging(&globals);
     let exit = match run(&matches, globals, &output) {
         Ok(exit) => exit,
         Err(error) => {
@@ -88,7 +88,7 @@ pub fn usage_error(error: &clap::Error, help: &str) -> Option<Error> {
 }
 
 fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<Exit> {
-    let session = Session::new(globals)?;
+    let context = CommandContext::new(globals)?;
     let (chosen, matches) = command::chosen(matches)?;
     let (name, for_agents) = match &chosen {
         SelectedCommand::Local(command) => (command.name, command.for_agents),
@@ -102,7 +102,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
     let screen = output.screen();
     let answer = match chosen {
         SelectedCommand::Local(command) => {
-            if !session.globals.tenant.is_empty() && !command.tenants {
+            if !context.globals.tenant.is_empty() && !command.tenants {
                 return Err(Error::invalid(format!(
                     "`{}` is about this machine and takes no tenant",
                     command.name
@@ -110,10 +110,10 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 .hint("leave `--tenant` out")
                 .field(tenancy::FIELD));
             }
-            (command.run)(&session, matches)?
+            (command.run)(&context, matches)?
         }
         SelectedCommand::Op(op) => {
-            call(&session, op, session.with_global_arguments((op.parse)(matches)?)?, &screen)?
+            call(&context, op, context.with_global_arguments((op.parse)(matches)?)?, &screen)?
         }
     };
     output.answer(&answer)?;
@@ -126,8 +126,13 @@ fn asking_agent() -> Option<String> {
 }
 
 /// Runs an op in the daemon or in this process.
-fn call(session: &Session, op: &OpDef, args: serde_json::Value, screen: &Screen) -> Result<RenderedAnswer> {
-    let value = call_value(session, op, args)?;
+fn call(
+    context: &CommandContext,
+    op: &OpDef,
+    args: serde_json::Value,
+    screen: &Screen,
+) -> Result<RenderedAnswer> {
+    let value = call_value(context, op, args)?;
     let output = (op.decode)(&value)?;
     if let Some(notice) = output.notice() {
         tracing::warn!("{notice}");
@@ -141,40 +146,40 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value, screen: &Screen)
 }
 
 /// Runs an op in the daemon or in this process and returns its answer as JSON.
-fn call_value(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<serde_json::Value> {
-    let mut connection = connect(session, op)?;
-    let bar = progress::Bar::new(&session.globals);
+fn call_value(context: &CommandContext, op: &OpDef, args: serde_json::Value) -> Result<serde_json::Value> {
+    let mut connection = connect(context, op)?;
+    let bar = progress::Bar::new(&context.globals);
     let value = connection.call(op, args, &|progress| bar.show(&progress))?;
     bar.clear();
     Ok(value)
 }
 
 /// The connection for an op.
-fn connect(session: &Session, op: &OpDef) -> Result<Connection> {
-    let config = match session.config() {
+fn connect(context: &CommandContext, op: &OpDef) -> Result<Connection> {
+    let config = match context.config() {
         Ok(config) => config,
-        Err(error) => return connect_running(session, error),
+        Err(error) => return connect_running(context, error),
     };
     if !op.creates_profile {
-        session.paths.must_exist()?;
+        context.paths.must_exist()?;
     }
     // Warns that a new profile is created, because its name may be mistyped.
-    if !session.paths.exists() && !session.globals.json {
+    if !context.paths.exists() && !context.globals.json {
         tracing::warn!(
             "the profile `{}` is new and empty; see `poc-memory profile list`",
-            session.paths.profile()
+            context.paths.profile()
         );
     }
     if op.needs_daemon {
-        return Ok(Connection::Daemon(dispatch::connect_daemon(&session.paths, &config)?));
+        return Ok(Connection::Daemon(dispatch::connect_daemon(&context.paths, &config)?));
     }
-    Connection::open(session.paths.clone(), config)
+    Connection::open(context.paths.clone(), config)
 }
 
 /// The connection for an op if the settings are invalid: a running daemon still has the settings with which
 /// it started. Without a daemon this fails with `broken`.
-fn connect_running(session: &Session, broken: Error) -> Result<Connection> {
-    match dispatch::connect(&session.paths, &Config::defaults()?) {
+fn connect_running(context: &CommandContext, broken: Error) -> Result<Connection> {
+    match dispatch::connect(&context.paths, &Config::defaults()?) {
         Ok(Some(client)) => {
             tracing::warn!(
                 "the settings are invalid, the daemon keeps the last valid ones: {}",

@@ -1,8 +1,8 @@
 //! `page`, which also starts the daemon and the browser.
 
+use super::command_context::CommandContext;
 use super::daemon;
 use super::local::LocalCommand;
-use super::session::Session;
 use crate::dispatch;
 use crate::ops::PageLink;
 use poc_graph::error::Result;
@@ -29,15 +29,15 @@ impl LocalCommand for Page {
     const TENANTS: bool = true;
     type Output = PageLink;
 
-    fn run(self, session: &Session) -> Result<PageLink> {
-        session.paths.must_exist()?;
-        daemon::start_and_wait(session)?;
-        let mut client = dispatch::connect_daemon(&session.paths, &session.config()?)?;
-        let request = session.with_global_arguments(json!({ "read_only": self.read_only }))?;
+    fn run(self, context: &CommandContext) -> Result<PageLink> {
+        context.paths.must_exist()?;
+        daemon::start_and_wait(context)?;
+        let mut client = dispatch::connect_daemon(&context.paths, &context.config()?)?;
+        let request = context.with_global_arguments(json!({ "read_only": self.read_only }))?;
         let link = client.call(Self::NAME, request, &|_| {})?;
         let link: PageLink = json::decode_answer(Self::NAME, &link)?;
         // Without a browser, the printed link is what the user needs.
-        if !self.print && !session.globals.json {
+        if !self.print && !context.globals.json {
             open(&link.url);
         }
         Ok(link)

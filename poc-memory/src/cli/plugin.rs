@@ -1,8 +1,8 @@
 //! `plugin`: the memory as a plugin of Claude Code and Codex.
 
+use super::command_context::CommandContext;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
-use super::session::Session;
 use super::setup;
 use poc_config::files;
 use poc_graph::error::{Error, Result};
@@ -44,7 +44,7 @@ impl LocalCommand for Plugin {
     const TENANTS: bool = true;
     type Output = PluginOutput;
 
-    fn run(self, session: &Session) -> Result<PluginOutput> {
+    fn run(self, context: &CommandContext) -> Result<PluginOutput> {
         let folder = std::path::absolute(&self.folder).map_err(|error| {
             Error::invalid(format!("`{}` is not a usable folder: {error}", self.folder.display()))
                 .field("folder")
@@ -57,7 +57,7 @@ impl LocalCommand for Plugin {
         }
         let plugin = folder.join(PLUGIN);
         let about = "Remembers your sessions, and adds what is known to new ones";
-        let Invocation { program, arguments, environment } = Invocation::of(session, &["mcp"])?;
+        let Invocation { program, arguments, environment } = Invocation::of(context, &["mcp"])?;
         let files = [
             (
                 marketplace,
@@ -80,7 +80,7 @@ impl LocalCommand for Plugin {
             ),
             (
                 plugin.join("hooks/hooks.json"),
-                json!({ "description": "Calls poc-memory", "hooks": setup::hooks(session)? }),
+                json!({ "description": "Calls poc-memory", "hooks": setup::hooks(context)? }),
             ),
         ];
         let mut written = Vec::new();

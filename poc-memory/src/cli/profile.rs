@@ -1,7 +1,7 @@
 //! `profile list`, `profile show` and `profile create`.
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::session::Session;
 use crate::dispatch::InProcess;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -72,8 +72,8 @@ impl LocalCommand for ProfileList {
     const NAME: &'static str = "profile list";
     type Output = ProfileListOutput;
 
-    fn run(self, session: &Session) -> Result<ProfileListOutput> {
-        let current = &session.paths;
+    fn run(self, context: &CommandContext) -> Result<ProfileListOutput> {
+        let current = &context.paths;
         let mut profiles = Vec::new();
         for name in current.profiles()? {
             profiles.push(ProfileOutput::of(&current.of_profile(&name)?, current));
@@ -104,8 +104,8 @@ impl LocalCommand for ProfileShow {
     const NAME: &'static str = "profile show";
     type Output = ProfileOutput;
 
-    fn run(self, session: &Session) -> Result<ProfileOutput> {
-        let current = &session.paths;
+    fn run(self, context: &CommandContext) -> Result<ProfileOutput> {
+        let current = &context.paths;
         let paths = match &self.name {
             Some(name) => current.of_profile(name)?,
             None => current.clone(),
@@ -140,15 +140,15 @@ impl LocalCommand for ProfileCreate {
     const NAME: &'static str = "profile create";
     type Output = ProfileOutput;
 
-    fn run(self, session: &Session) -> Result<ProfileOutput> {
-        let paths = session.paths.of_profile(&self.name)?;
+    fn run(self, context: &CommandContext) -> Result<ProfileOutput> {
+        let paths = context.paths.of_profile(&self.name)?;
         if Store::exists(&paths.store()) {
             return Err(Error::conflict(format!("the profile `{}` already exists", paths.profile()))
                 .hint(format!("use it: `poc-memory --profile {} …`", paths.profile())));
         }
         let config = Config::load(&paths.config_file())?;
         drop(InProcess::open(paths.clone(), config)?);
-        Ok(ProfileOutput::of(&paths, &session.paths))
+        Ok(ProfileOutput::of(&paths, &context.paths))
     }
 
     fn show(profile: &ProfileOutput) -> String {

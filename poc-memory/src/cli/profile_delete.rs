@@ -1,8 +1,8 @@
 //! `profile delete`
 
+use super::command_context::CommandContext;
 use super::confirmation::confirm;
 use super::local::LocalCommand;
-use super::session::Session;
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_notes::resolve::quoted;
@@ -36,8 +36,8 @@ impl LocalCommand for ProfileDelete {
     const NAME: &'static str = "profile delete";
     type Output = ProfileDeleteOutput;
 
-    fn run(self, session: &Session) -> Result<ProfileDeleteOutput> {
-        let paths = session.paths.of_profile(&self.name)?;
+    fn run(self, context: &CommandContext) -> Result<ProfileDeleteOutput> {
+        let paths = context.paths.of_profile(&self.name)?;
         let Some(folders) = paths.own_folders() else {
             return Err(Error::invalid("the default profile cannot be deleted")
                 .hint("its folders contain all profiles; `poc-memory delete KEY` deletes a note")

@@ -1,7 +1,7 @@
 //! `repair`
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::session::Session;
 use crate::ops::plural;
 use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
@@ -116,8 +116,8 @@ impl LocalCommand for RepairStore {
     const NAME: &'static str = "repair";
     type Output = RepairOutput;
 
-    fn run(self, session: &Session) -> Result<RepairOutput> {
-        let directory = session.paths.store();
+    fn run(self, context: &CommandContext) -> Result<RepairOutput> {
+        let directory = context.paths.store();
         if self.undo {
             if !self.yes {
                 return Err(Error::invalid("the last repair was not undone")
@@ -125,7 +125,7 @@ impl LocalCommand for RepairStore {
                     .field("yes"));
             }
             let replaced = undo_repair(&directory, &INDEX_FOLDERS)?;
-            forget_verification(session);
+            forget_verification(context);
             return Ok(RepairOutput::Undone { replaced });
         }
         if self.yes && self.from.is_none() {
@@ -136,7 +136,7 @@ impl LocalCommand for RepairStore {
         let repair = Repair::of(&directory)?;
         let mut choices = choices(&repair.options()?);
         let Some(from) = self.from else {
-            return Ok(shown(&repair, choices));
+            return Ok(choices_output(&repair, choices));
         };
         choices.retain(|choice| choice.from == from);
         let source = RepairFrom::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
@@ -146,10 +146,10 @@ impl LocalCommand for RepairStore {
                 .field("from"));
         };
         if !self.yes {
-            return Ok(shown(&repair, vec![choice]));
+            return Ok(choices_output(&repair, vec![choice]));
         }
         let replaced = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
-        forget_verification(session);
+        forget_verification(context);
         Ok(RepairOutput::Repaired { replaced, choice })
     }
 
@@ -189,14 +189,14 @@ impl LocalCommand for RepairStore {
     }
 }
 
-fn shown(repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
+fn choices_output(repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
     RepairOutput::Choices { damage: repair.damage().to_owned(), lost_after: repair.lost_end(), choices }
 }
 
 /// Deletes the result of the last verification, because it is about the replaced files. The daemon verifies
 /// again soon.
-fn forget_verification(session: &Session) {
-    if let Err(error) = atomic_file::remove(&session.paths.verification()) {
+fn forget_verification(context: &CommandContext) {
+    if let Err(error) = atomic_file::remove(&context.paths.verification()) {
         tracing::warn!("the problems of the last verification stay listed until the next one: {error}");
     }
 }

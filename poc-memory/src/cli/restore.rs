@@ -1,8 +1,8 @@
 //! `restore`
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress;
-use super::session::Session;
 use crate::ops::{self, plural, second};
 use poc_agent::agent_files;
 use poc_config::paths::Paths;
@@ -78,17 +78,17 @@ impl LocalCommand for Restore {
     const NAME: &'static str = "restore";
     type Output = RestoreOutput;
 
-    fn run(self, session: &Session) -> Result<RestoreOutput> {
+    fn run(self, context: &CommandContext) -> Result<RestoreOutput> {
         let target = match &self.into {
-            Some(home) => Paths::in_folder(home).of_profile(session.paths.profile())?,
-            None => session.paths.clone(),
+            Some(home) => Paths::in_folder(home).of_profile(context.paths.profile())?,
+            None => context.paths.clone(),
         };
         let point = match self.to {
             None => RestorePoint::Newest,
             Some(RestoreTarget::Seq(seq)) => RestorePoint::Seq(seq),
             Some(RestoreTarget::Time(moment)) => RestorePoint::At(moment.resolve(SystemClock.now())),
         };
-        let bar = progress::Bar::new(&session.globals);
+        let bar = progress::Bar::new(&context.globals);
         let progress = |done, total| super::backup::show(&bar, done, total);
         let callbacks = BackupCallbacks { progress: &progress, check_cancelled: &|| Ok(()) };
         let options = RestoreOptions { point, skip_damaged_files: self.skip_damaged_files };

@@ -1,8 +1,8 @@
 //! `config show`
 
+use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
-use super::session::Session;
 use poc_config::Setting;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
@@ -35,15 +35,15 @@ impl LocalCommand for ConfigShow {
     const NAME: &'static str = "config show";
     type Output = ConfigShowOutput;
 
-    fn run(self, session: &Session) -> Result<ConfigShowOutput> {
-        session.paths.must_exist()?;
-        let file = session.paths.config_file();
+    fn run(self, context: &CommandContext) -> Result<ConfigShowOutput> {
+        context.paths.must_exist()?;
+        let file = context.paths.config_file();
         let mut settings = poc_config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
-        let config = session.config()?;
+        let config = context.config()?;
         let problems = super::doctor::problems(&config);
         // The settings are shown even if the daemon cannot be reached.
-        let running = daemon_client::ask(&session.paths, Some(&config)).ok().flatten();
+        let running = daemon_client::ask(&context.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
         Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })
     }

@@ -1,8 +1,8 @@
 //! `store init` and `store copy`: the log in a database.
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress;
-use super::session::Session;
 use crate::dispatch;
 use crate::ops::{Progress, plural};
 use poc_config::StoreConfig;
@@ -45,8 +45,8 @@ impl LocalCommand for StoreInit {
     const NAME: &'static str = "store init";
     type Output = StoreInitOutput;
 
-    fn run(self, session: &Session) -> Result<StoreInitOutput> {
-        let settings = settings(session, self.log, self.name)?;
+    fn run(self, context: &CommandContext) -> Result<StoreInitOutput> {
+        let settings = settings(context, self.log, self.name)?;
         if settings.log.is_empty() {
             return Err(Error::invalid("no database is named")
                 .hint("give `--log postgres://USER@HOST:PORT/DATABASE`, or set `log` in `[store]`")
@@ -100,18 +100,18 @@ impl LocalCommand for StoreCopy {
     const NAME: &'static str = "store copy";
     type Output = StoreCopyOutput;
 
-    fn run(self, session: &Session) -> Result<StoreCopyOutput> {
+    fn run(self, context: &CommandContext) -> Result<StoreCopyOutput> {
         let StoreCopy { from, to, name } = self;
         match (is_database(&from), is_database(&to)) {
             (false, true) => {
-                let log = log(&settings(session, Some(to), name)?)?;
+                let log = log(&settings(context, Some(to), name)?)?;
                 let folder = store_folder(&from);
                 if !Store::exists(&folder) {
                     return Err(Error::not_found(format!("`{}` has no memory", folder.display()))
                         .hint("give the root folder of a memory, as in `POC_MEMORY_HOME`")
                         .field("from"));
                 }
-                let bar = progress::Bar::new(&session.globals);
+                let bar = progress::Bar::new(&context.globals);
                 let head = copy_log(&folder, log.as_ref(), &|done, total| {
                     bar.show(&Progress { what: "changes".into(), done, total: Some(total) });
                 })?;
@@ -119,7 +119,7 @@ impl LocalCommand for StoreCopy {
                 Ok(StoreCopyOutput { from, to: log.address(), head })
             }
             (true, false) => {
-                let log = log(&settings(session, Some(from), name)?)?;
+                let log = log(&settings(context, Some(from), name)?)?;
                 let paths = Paths::in_folder(Path::new(&to));
                 paths.create()?;
                 let from = log.address();
@@ -148,8 +148,8 @@ fn store_folder(home: &str) -> PathBuf {
 }
 
 /// The section `[store]` with the options of the command line.
-fn settings(session: &Session, log: Option<String>, name: Option<String>) -> Result<StoreConfig> {
-    let own = session.config()?.store;
+fn settings(context: &CommandContext, log: Option<String>, name: Option<String>) -> Result<StoreConfig> {
+    let own = context.config()?.store;
     Ok(StoreConfig { log: log.unwrap_or(own.log), name: name.unwrap_or(own.name), ..own })
 }
 

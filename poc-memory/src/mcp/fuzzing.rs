@@ -9,7 +9,7 @@
 )]
 
 use super::recent_searches::RecentSearches;
-use super::{Caller, prompts, resources, results, tools};
+use super::{OpExecutor, prompts, resources, results, tools};
 use crate::ops::{self, Access, OpDef};
 use poc_config::{Config, TenantSchema, ToolSet};
 use poc_graph::error::{Error, Result};
@@ -22,7 +22,7 @@ static TENANTS: LazyLock<TenantSchema> = LazyLock::new(|| Config::defaults().unw
 /// Offers a set of tools, decodes their requests, and answers none of them.
 struct Decoder(ToolSet);
 
-impl Caller for Decoder {
+impl OpExecutor for Decoder {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         ops::fuzzing::decode(op, request, &TENANTS)?;
         Err(Error::not_found("there is no memory"))

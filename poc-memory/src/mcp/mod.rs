@@ -25,7 +25,7 @@ use poc_graph::error::Result;
 use serde_json::Value;
 
 /// Runs ops for the server: a daemon, or a process that calls one.
-pub trait Caller: Send + Sync + 'static {
+pub trait OpExecutor: Send + Sync + 'static {
     /// Runs an op and blocks until it is done.
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value>;
 

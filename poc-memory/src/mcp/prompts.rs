@@ -1,6 +1,6 @@
 //! Prompts, which clients offer to the user as commands: recall, remember, hand over.
 
-use super::Caller;
+use super::OpExecutor;
 use super::tools::{OfferedTool, offered, running};
 use crate::ops::keys_beginning_with;
 use poc_graph::error::{Error, Result};
@@ -82,7 +82,7 @@ impl PromptDef {
 }
 
 /// The prompts for which the tools are offered.
-pub(super) fn list(caller: &dyn Caller) -> Vec<Prompt> {
+pub(super) fn list(caller: &dyn OpExecutor) -> Vec<Prompt> {
     let tools = offered(caller);
     let prompt = |prompt: &PromptDef| {
         prompt.text(&tools, None)?;
@@ -99,7 +99,7 @@ pub(super) fn list(caller: &dyn Caller) -> Vec<Prompt> {
 /// # Errors
 /// `invalid_argument` for an unknown prompt or argument, and for a missing one.
 pub(super) fn get(
-    caller: &dyn Caller,
+    caller: &dyn OpExecutor,
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<(&'static str, String)> {
@@ -128,6 +128,6 @@ pub(super) fn takes_key(prompt: &str, argument: &str) -> bool {
 
 /// Keys of notes that begin with a text, the heaviest first, for the argument of the prompt `recall` and for
 /// the address of a note. Empty where a tenant is required, because these requests cannot name one.
-pub(super) fn completions(caller: &dyn Caller, begin: &str) -> Vec<String> {
+pub(super) fn completions(caller: &dyn OpExecutor, begin: &str) -> Vec<String> {
     keys_beginning_with(begin, |op, request| caller.call(op, request))
 }

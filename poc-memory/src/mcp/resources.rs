@@ -1,7 +1,7 @@
 //! Notes as resources: `memory://nodes/KEY` is a note as Markdown, `memory://nodes/KEY?user=ann` a note of
 //! the tenant `user=ann`.
 
-use super::Caller;
+use super::OpExecutor;
 use crate::ops::{self, tenancy};
 use poc_config::TenantSchema;
 use poc_graph::error::{Error, Result};
@@ -30,7 +30,7 @@ const PAGE: usize = 100;
 ///
 /// # Errors
 /// `invalid_argument` for an unknown cursor, and the errors of the op `search`.
-pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
+pub(super) fn page(caller: &dyn OpExecutor, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
     let start: usize = cursor.map_or(Ok(0), str::parse).map_err(|_| {
         Error::invalid("the cursor is not one of this server").hint("begin without a cursor").field("cursor")
     })?;
@@ -64,7 +64,7 @@ fn percent_encoded(key: &str) -> String {
 ///
 /// # Errors
 /// `not_found` for another kind of URI, and the errors of the op `get`.
-pub(super) fn read(caller: &dyn Caller, uri: &str) -> Result<ResourceContents> {
+pub(super) fn read(caller: &dyn OpExecutor, uri: &str) -> Result<ResourceContents> {
     let unknown =
         || Error::not_found(format!("there is no resource `{uri}`")).hint(format!("`{NODES}KEY` is a note"));
     let named = uri.strip_prefix(NODES).ok_or_else(unknown)?;

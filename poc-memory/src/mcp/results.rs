@@ -1,21 +1,21 @@
 //! Answers and errors as results of tools.
 
 use super::tools::{OfferedTool, offered};
-use super::{Caller, hints};
+use super::{OpExecutor, hints};
 use crate::ops;
 use poc_graph::error::Error;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
 /// An answer as a result.
-pub(super) fn success(caller: &dyn Caller, mut answer: Value) -> CallToolResult {
+pub(super) fn success(caller: &dyn OpExecutor, mut answer: Value) -> CallToolResult {
     hints::rewrite_warnings(&mut answer, &offered(caller));
     CallToolResult::structured(ops::versioned(answer))
 }
 
 /// An error as a result. For an invalid argument it includes the expected schema, so that a model can correct
 /// itself.
-pub(super) fn failure(caller: &dyn Caller, tool: &OfferedTool, error: &Error) -> CallToolResult {
+pub(super) fn failure(caller: &dyn OpExecutor, tool: &OfferedTool, error: &Error) -> CallToolResult {
     let mut body = json!({ "error": hints::for_models(error, &offered(caller)) });
     if error.code.is_invalid() {
         let mut expected = Value::Object(tool.input(caller.tenants()));

@@ -2,7 +2,7 @@
 
 use super::recent_searches::RecentSearches;
 use super::tools::{self, OfferedTool};
-use super::{Caller, hints, prompts, resources, results};
+use super::{OpExecutor, hints, prompts, resources, results};
 use crate::ops::OpDef;
 use poc_graph::cancellation::{self, CancelOnDrop, CancellationToken};
 use poc_graph::error::{Code, Error};
@@ -43,15 +43,15 @@ fn instructions(tools: &[OfferedTool]) -> String {
     text
 }
 
-/// Serves one session of an MCP client by calling a [`Caller`].
+/// Serves one session of an MCP client by calling a [`OpExecutor`].
 pub struct Server {
-    caller: Arc<dyn Caller>,
+    caller: Arc<dyn OpExecutor>,
     searches: Arc<RecentSearches>,
 }
 
 impl Server {
     /// A server that runs ops with `caller`.
-    pub fn new(caller: Arc<dyn Caller>) -> Server {
+    pub fn new(caller: Arc<dyn OpExecutor>) -> Server {
         Server { caller, searches: Arc::default() }
     }
 
@@ -59,7 +59,7 @@ impl Server {
     async fn blocking<T: Send + 'static>(
         &self,
         op: Option<&'static OpDef>,
-        work: impl FnOnce(&dyn Caller) -> T + Send + 'static,
+        work: impl FnOnce(&dyn OpExecutor) -> T + Send + 'static,
     ) -> Result<T, RecvError> {
         let (send, result) = oneshot::channel();
         let caller = self.caller.clone();
@@ -126,7 +126,7 @@ impl ServerHandler for Server {
         let searches = self.searches.clone();
         let waiting = CancelOnDrop(CancellationToken::default());
         let token = waiting.0.clone();
-        let work = move |caller: &dyn Caller| {
+        let work = move |caller: &dyn OpExecutor| {
             let called = cancellation::scope(&token, || tool.call(caller, &searches, arguments));
             match called {
                 Ok(answer) => results::success(caller, answer),

@@ -23,7 +23,7 @@ fn offers(max: Access, set: ToolSet) -> Offers {
     Offers(max, set, tenants())
 }
 
-impl Caller for Offers {
+impl OpExecutor for Offers {
     fn call(&self, op: &'static OpDef, _: Value) -> Result<Value> {
         panic!("`{}` was called", op.name)
     }

@@ -9,7 +9,7 @@ mod remember;
 mod search;
 
 use super::recent_searches::RecentSearches;
-use super::{Caller, arguments, schema};
+use super::{OpExecutor, arguments, schema};
 use crate::ops::{self, Access, OPS, OpDef, ToolEffect};
 use def::DefaultToolDef;
 use poc_config::{TenantSchema, ToolSet};
@@ -56,7 +56,7 @@ enum ToolSource {
 }
 
 /// The tools that a caller offers to models.
-pub(super) fn offered(caller: &dyn Caller) -> Vec<OfferedTool> {
+pub(super) fn offered(caller: &dyn OpExecutor) -> Vec<OfferedTool> {
     let default_tools = DEFAULT_TOOLS.iter().map(|tool| (Cow::from(tool.name), ToolSource::Default(tool)));
     let op = |name: Cow<'static, str>, op: &'static OpDef| Some((name, ToolSource::Op(op, op.tool?)));
     let others = OPS.iter().filter(|op| DEFAULT_TOOLS.iter().all(|tool| !tool.ops.contains(&op.name)));
@@ -151,7 +151,7 @@ impl OfferedTool {
     /// Runs it and blocks until it is done.
     pub(super) fn call(
         &self,
-        caller: &dyn Caller,
+        caller: &dyn OpExecutor,
         searches: &RecentSearches,
         given: Map<String, Value>,
     ) -> Result<Value> {

@@ -200,7 +200,7 @@ pub(super) fn text(word: &str) -> Result<String, String> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|error| format!("standard input cannot be read: {}", files::in_plain_words(error)))?;
+        .map_err(|error| format!("standard input cannot be read: {}", files::with_readable_message(error)))?;
     Ok(text)
 }
 

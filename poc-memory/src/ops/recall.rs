@@ -155,7 +155,7 @@ impl Op for Recall {
                 score: hit.score,
                 weight: hit.weight,
                 breakdown: ScoreBreakdown {
-                    sim: hit.likeness,
+                    sim: hit.similarity,
                     weight: hit.weight,
                     graph: hit.graph,
                     depth: hit.path.len(),

@@ -22,7 +22,7 @@ use poc_config::{TenantSchema, ToolSet};
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::Result;
 use poc_graph::json::{self, UniqueFields};
-use poc_memory::mcp::{Caller, Server};
+use poc_memory::mcp::{OpExecutor, Server};
 use poc_memory::ops::{Access, OpDef, Principal};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -140,7 +140,7 @@ impl Service {
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_cancellation_token(ended.clone());
-        let caller = Arc::new(LocalCaller { shared: shared.clone(), may_write });
+        let caller = Arc::new(DaemonOpExecutor { shared: shared.clone(), may_write });
         // Each session has a server of its own, which remembers its searches.
         let server = move || Ok(Server::new(caller.clone()));
         let http = StreamableHttpService::new(server, sessions.clone(), config);
@@ -165,12 +165,12 @@ impl Service {
 }
 
 /// Calls ops on the memory that is open in this process.
-struct LocalCaller {
+struct DaemonOpExecutor {
     shared: Arc<Shared>,
     may_write: bool,
 }
 
-impl Caller for LocalCaller {
+impl OpExecutor for DaemonOpExecutor {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         let origin = CallOrigin { surface: "mcp", actor: Principal::Model, may_write: self.may_write };
         call::run(&self.shared, origin, op, request, &|_| {})

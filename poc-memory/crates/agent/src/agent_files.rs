@@ -332,7 +332,7 @@ impl FileSlot {
             return if files::write_new(&path, text)? { Ok(true) } else { Err(self.changed()) };
         };
         // A link is followed, so that the file it leads to is replaced and not the link.
-        let real = path.canonicalize().map_err(|error| files::unwritten(&path, &error))?;
+        let real = path.canonicalize().map_err(|error| files::write_error(&path, &error))?;
         let previous = self.previous_path();
         create_private(previous.parent().unwrap_or(&self.folder))?;
         files::write(&previous, &old)?;
@@ -344,7 +344,7 @@ impl FileSlot {
     /// it was not the version that was read. A change between reading and writing is therefore detected and
     /// kept.
     fn exchange(&self, path: &Path, read: Option<&str>, text: &str) -> Result<()> {
-        let failed = |error: &std::io::Error| files::unwritten(path, error);
+        let failed = |error: &std::io::Error| files::write_error(path, error);
         let file = files::beside(path, text)?;
         let permissions = std::fs::metadata(path).map_err(|error| failed(&error))?.permissions();
         file.as_file().set_permissions(permissions).map_err(|error| failed(&error))?;

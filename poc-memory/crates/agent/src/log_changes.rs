@@ -17,7 +17,7 @@ pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> b
         let txn = memory
             .store
             .transaction_of_any_tenant(seq)
-            .map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
+            .map(|txn| txn.is_some_and(|txn| written_notes(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
     let is_dropped = memory.store.history_base().is_some_and(|base| after < base.seq);
@@ -40,9 +40,9 @@ pub(super) fn any_stale_note(
     (after, until): (u64, u64),
     author: ChangeAuthor,
 ) -> Result<bool> {
-    let changed = changed(memory, definition, (after, until), author)?;
+    let changed_notes = changed_notes(memory, definition, (after, until), author)?;
     for (tenant, _) in memory.store.tenants()? {
-        if let Some(nodes) = changed.get(&tenant.id())
+        if let Some(nodes) = changed_notes.get(&tenant.id())
             && selection::stale_among(&memory.of(&tenant), definition, nodes)?
         {
             return Ok(true);
@@ -51,12 +51,12 @@ pub(super) fn any_stale_note(
     Ok(false)
 }
 
-/// The notes written by the transactions, by tenant, without those written by the agent itself unless its file includes
+/// The notes written_notes by the transactions, by tenant, without those written_notes by the agent itself unless its file includes
 /// them.
 ///
 /// # Errors
 /// `not_found` when the log no longer contains one of them.
-fn changed(
+fn changed_notes(
     memory: &Memory,
     definition: &Definition,
     (after, until): (u64, u64),
@@ -74,14 +74,15 @@ fn changed(
             .store
             .transaction_of_any_tenant(seq)?
             .ok_or_else(|| Error::not_found(format!("the log no longer contains the transaction {seq}")))?;
-        let written = written(&txn).filter(|_| counts(&txn));
-        nodes.entry(txn.tenant).or_default().extend(written);
+        let written_notes = written_notes(&txn).filter(|_| counts(&txn));
+        nodes.entry(txn.tenant).or_default().extend(written_notes);
     }
     Ok(nodes)
 }
 
 /// The notes that a transaction created or edited.
-fn written(txn: &LoggedTransaction) -> impl Iterator<Item = NodeId> {
-    let written = txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
-    written.filter_map(Write::node_id)
+fn written_notes(txn: &LoggedTransaction) -> impl Iterator<Item = NodeId> {
+    let written_notes =
+        txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
+    written_notes.filter_map(Write::node_id)
 }

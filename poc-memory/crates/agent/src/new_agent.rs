@@ -88,8 +88,8 @@ impl AgentDraft {
         let document = TomlDocument::parse(other, &text).ok();
         let value = |path| document.as_ref().and_then(|document| document.value_span(path));
         edits.extend(value("query.pipeline").map(|at| {
-            let said = text.get(at.clone()).unwrap_or_default();
-            (at, renamed(said, other, name))
+            let stage_text = text.get(at.clone()).unwrap_or_default();
+            (at, renamed(stage_text, other, name))
         }));
         let prompt = definition.prompt.template.map(|_| (format!("{name}.md"), definition.prompt.text));
         if let (Some((file, _)), Some(at)) = (&prompt, value("prompt.template")) {
@@ -294,7 +294,7 @@ mod tests {
     fn every_commented_line_is_valid_when_uncommented() {
         let draft = AgentDraft::new("mine").unwrap();
         let line = |line: &str| match line.strip_prefix('#') {
-            Some(said) if !said.starts_with([' ', ':']) => format!("{said}\n"),
+            Some(stage_text) if !stage_text.starts_with([' ', ':']) => format!("{stage_text}\n"),
             _ => format!("{line}\n"),
         };
         let all: String = draft.agent.lines().map(line).collect();

@@ -14,7 +14,7 @@ const MAX_ENTRIES: usize = 1000;
 const MAX_PROBLEMS: usize = 20;
 
 /// Maximum characters kept of a model's texts other than note bodies: they are stored in rows and edges.
-const MAX_SAID: usize = 2000;
+const MAX_TEXT_CHARS: usize = 2000;
 
 /// A reply that validates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,7 +55,7 @@ pub fn parse_json(text: &str) -> serde_json::Result<Value> {
 
 /// The text, cut to the maximum length of a model's texts.
 pub(super) fn short(text: &str) -> String {
-    cut(text, MAX_SAID)
+    cut(text, MAX_TEXT_CHARS)
 }
 
 /// The first characters of a text, with an ellipsis when it was cut.

@@ -195,8 +195,9 @@ fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec
         .collect();
     // A replacement and its parts are decided together, whichever of them is selected.
     let whole = |one: &Proposal| one.part_of.unwrap_or(one.index);
-    let wholes: Vec<u16> = proposals.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
-    Ok(proposals.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
+    let superseding_actions: Vec<u16> =
+        proposals.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
+    Ok(proposals.into_iter().filter(|one| superseding_actions.contains(&whole(one))).collect())
 }
 
 /// The memory of the tenant of a run's proposals.

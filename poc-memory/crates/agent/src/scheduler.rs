@@ -53,7 +53,10 @@ impl Scheduler {
         let now = memory.now();
         let changed = self.changes.needs_poll(memory, now);
         let delayed = self.delayed.values().any(|(until, _)| *until <= now);
-        changed || delayed || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
+        changed
+            || delayed
+            || self.must_recompute_slots(catalog, now)
+            || self.next.values().any(|next| *next <= now)
     }
 
     /// Polls the agents whose due time has come. Writes the rows of slots that are not run and returns the
@@ -171,7 +174,7 @@ impl Scheduler {
 
     /// Takes the agents that are due and stores their next due times.
     fn take_due(&mut self, memory: &Memory, catalog: Arc<Catalog>, tick: &Tick) -> Catalog {
-        let all = self.is_stale(&catalog, tick.now);
+        let all = self.must_recompute_slots(&catalog, tick.now);
         let quiet = self.changes.take_due(memory, &catalog, (all, tick.now));
         let come = |agent: &String| {
             let is_due = self.next.get(agent).is_some_and(|next| *next <= tick.now);
@@ -199,7 +202,7 @@ impl Scheduler {
         due
     }
 
-    fn is_stale(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
+    fn must_recompute_slots(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
         now < self.last_poll || self.catalog.as_ref().is_none_or(|known| !Arc::ptr_eq(known, catalog))
     }
 }

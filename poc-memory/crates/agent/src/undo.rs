@@ -35,20 +35,20 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
         return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
     check(run, only)?;
-    let is_meant = |at: usize, action: &ActionRecord| {
+    let is_selected = |at: usize, action: &ActionRecord| {
         let is_named = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
         is_named && action.state == ActionState::Applied
     };
     let with_replays = |row: &Run| only.is_empty() || row.applied().all(|action| action.undone());
-    undo_meant(memory, run, is_meant, with_replays)
+    undo_meant(memory, run, is_selected, with_replays)
 }
 
-/// Undoes the actions for which `is_meant` returns true, and the replays if `with_replays` returns true for
+/// Undoes the actions for which `is_selected` returns true, and the replays if `with_replays` returns true for
 /// the resulting row.
 fn undo_meant(
     memory: &Memory,
     run: &Run,
-    is_meant: impl Fn(usize, &ActionRecord) -> bool,
+    is_selected: impl Fn(usize, &ActionRecord) -> bool,
     with_replays: impl Fn(&Run) -> bool,
 ) -> Result<UndoReport> {
     let memory = &memory.of(&run.tenant);
@@ -56,15 +56,15 @@ fn undo_meant(
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", UNDO) };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let before = standing(&row);
-        let mut items = swap(memory, tx, (&txns, &mut row), &is_meant, ActionState::Undone)?;
+        let before = transactions_in_effect(&row);
+        let mut items = swap(memory, tx, (&txns, &mut row), &is_selected, ActionState::Undone)?;
         let is_undone = any_done(&items);
         if row.actions.iter().any(|action| action.state == ActionState::Proposed) {
             row.status = apply::status(&row);
         }
         if let Some(seq) = row.seq.filter(|_| with_replays(&row)) {
             let moved = writes(&txns, seq, row.replays);
-            let kept = replay_back(tx, moved)?;
+            let kept = restore_replay_intervals(tx, moved)?;
             if kept > 0 || items.is_empty() {
                 let refused = (kept > 0).then(|| format!("{kept} of them were replayed again since"));
                 let summary = match moved.len() {
@@ -87,7 +87,7 @@ fn undo_meant(
 
 /// The transactions of a run that still have an effect: an action is in the state that the transaction left,
 /// or the run's replays are not undone.
-fn standing(run: &Run) -> BTreeSet<u64> {
+fn transactions_in_effect(run: &Run) -> BTreeSet<u64> {
     let replayed = run.seq.filter(|_| run.has_replayed());
     let changed = run.actions.iter().filter(|action| is_changed(action));
     changed.filter_map(|action| action.seq).chain(replayed).collect()
@@ -95,7 +95,7 @@ fn standing(run: &Run) -> BTreeSet<u64> {
 
 /// Records the transactions that had an effect before the undo and have none now.
 fn set_undoes(tx: &mut Transaction<'_>, before: &BTreeSet<u64>, row: &Run) {
-    for seq in before.difference(&standing(row)) {
+    for seq in before.difference(&transactions_in_effect(row)) {
         tx.set_undoes(*seq);
     }
 }
@@ -122,12 +122,12 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
         return redo(memory, &run, seq);
     }
     let applied = applied_again(memory, &run, seq)?;
-    let is_meant = |_, action: &ActionRecord| {
+    let is_selected = |_, action: &ActionRecord| {
         action.state == ActionState::Applied && action.seq.is_some_and(|seq| applied.contains(&seq))
     };
     let is_replayed = run.seq == Some(seq) && run.has_replayed();
-    if is_replayed || run.actions.iter().any(|action| is_meant(0, action)) {
-        return undo_meant(memory, &run, is_meant, |row| row.seq == Some(seq) && row.has_replayed());
+    if is_replayed || run.actions.iter().any(|action| is_selected(0, action)) {
+        return undo_meant(memory, &run, is_selected, |row| row.seq == Some(seq) && row.has_replayed());
     }
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
 }
@@ -177,9 +177,9 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let is_meant = |_, action: &ActionRecord| is_undone_by(action, seq);
-        let before = standing(&row);
-        let items = swap(memory, tx, (&txns, &mut row), is_meant, ActionState::Applied)?;
+        let is_selected = |_, action: &ActionRecord| is_undone_by(action, seq);
+        let before = transactions_in_effect(&row);
+        let items = swap(memory, tx, (&txns, &mut row), is_selected, ActionState::Applied)?;
         set_undoes(tx, &before, &row);
         let undo = txns.get(&seq).map_or(&[][..], |txn| &txn.writes);
         undo.iter().try_for_each(|write| restore_visit(tx, write))?;
@@ -204,14 +204,14 @@ fn swap(
     memory: &Memory,
     tx: &mut Transaction<'_>,
     (txns, row): (&BTreeMap<u64, LoggedTransaction>, &mut Run),
-    is_meant: impl Fn(usize, &ActionRecord) -> bool,
+    is_selected: impl Fn(usize, &ActionRecord) -> bool,
     state: ActionState,
 ) -> Result<Vec<UndoItem>> {
     let mut order: Vec<usize> = (0..row.actions.len()).collect();
     order.sort_by_key(|&at| Reverse(row.actions.get(at).map(|action| (action.seq, action.writes))));
     let mut items = BTreeMap::new();
     for at in order {
-        let Some(action) = row.actions.get_mut(at).filter(|action| is_meant(at, action)) else { continue };
+        let Some(action) = row.actions.get_mut(at).filter(|action| is_selected(at, action)) else { continue };
         let Some(seq) = action.seq else { continue };
         let from = action_group::position(tx)?;
         let writes = writes(txns, seq, action.writes);
@@ -258,10 +258,10 @@ pub fn undo_since(
     let mut undone = Vec::new();
     for run in ledger::rows_since(memory, since)?.into_iter().rev() {
         cancellation::check()?;
-        let is_meant = agent.is_none_or(|agent| run.agent == agent)
+        let is_selected = agent.is_none_or(|agent| run.agent == agent)
             && run.finished.is_some()
             && ledger::is_visible(memory, &run);
-        if is_meant && (run.has_replayed() || run.applied().any(|action| !action.undone())) {
+        if is_selected && (run.has_replayed() || run.applied().any(|action| !action.undone())) {
             undone.push((run.id, undo(memory, &run, &[])?));
         }
     }
@@ -270,7 +270,7 @@ pub fn undo_since(
 
 /// Restores the replay intervals of notes and keeps what was learned from use since. Returns the number of
 /// notes that were replayed again since and keep their intervals.
-fn replay_back(tx: &mut Transaction<'_>, moved: &[Write]) -> Result<usize> {
+fn restore_replay_intervals(tx: &mut Transaction<'_>, moved: &[Write]) -> Result<usize> {
     let mut kept = 0;
     for write in moved {
         let now = tx.get_raw(write.table, &write.key)?;
@@ -299,8 +299,8 @@ fn check(run: &Run, only: &[u16]) -> Result<()> {
 }
 
 /// The numbers of the selected actions of a run.
-fn numbers(run: &Run, is_meant: impl Fn(&ActionRecord) -> bool) -> Vec<u16> {
-    let meant = (0..).zip(&run.actions).filter(|(_, action)| is_meant(action));
+fn numbers(run: &Run, is_selected: impl Fn(&ActionRecord) -> bool) -> Vec<u16> {
+    let meant = (0..).zip(&run.actions).filter(|(_, action)| is_selected(action));
     meant.filter_map(|(at, _)| number(at)).collect()
 }
 

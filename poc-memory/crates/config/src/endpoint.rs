@@ -11,7 +11,7 @@ pub enum EndpointError {
     /// The text does not have the form `http://HOST…` or `https://HOST…`.
     NoAddress,
     /// The URL contains a user or a password, which would then appear in every message that shows the URL.
-    Secret,
+    Credentials,
 }
 
 /// Parses the URL of an endpoint.
@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<Url, EndpointError> {
     let url = url.ok_or(EndpointError::NoAddress)?;
     match url.username().is_empty() && url.password().is_none() {
         true => Ok(url),
-        false => Err(EndpointError::Secret),
+        false => Err(EndpointError::Credentials),
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
         for none in ["", "localhost:11434", "ftp://example.com", "http://", "/v1"] {
             assert_eq!(parse(none), Err(EndpointError::NoAddress), "{none}");
         }
-        assert_eq!(parse("http://me:secret@example.com"), Err(EndpointError::Secret));
+        assert_eq!(parse("http://me:secret@example.com"), Err(EndpointError::Credentials));
     }
 
     #[test]

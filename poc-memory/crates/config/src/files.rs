@@ -10,11 +10,11 @@ use tempfile::{Builder, NamedTempFile};
 /// # Errors
 /// An error of the operating system. If the file is not UTF-8 text, the message says so in plain words.
 pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
-    std::fs::read_to_string(path).map_err(in_plain_words)
+    std::fs::read_to_string(path).map_err(with_readable_message)
 }
 
 /// Replaces the standard library's message `stream did not contain valid UTF-8` with plain words.
-pub fn in_plain_words(error: io::Error) -> io::Error {
+pub fn with_readable_message(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidData => io::Error::new(ErrorKind::InvalidData, "it is not UTF-8; save it as UTF-8"),
         _ => error,
@@ -29,7 +29,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool> {
     match beside(path, text)?.persist_noclobber(path) {
         Ok(_) => Ok(true),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(unwritten(path, &error.error)),
+        Err(error) => Err(write_error(path, &error.error)),
     }
 }
 
@@ -41,12 +41,12 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool> {
 pub fn write(path: &Path, text: &str) -> Result<()> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
+    std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
     let file = beside(path, text)?;
     if let Ok(there) = std::fs::metadata(path) {
-        file.as_file().set_permissions(there.permissions()).map_err(|error| unwritten(path, &error))?;
+        file.as_file().set_permissions(there.permissions()).map_err(|error| write_error(path, &error))?;
     }
-    file.persist(path).map(drop).map_err(|error| unwritten(path, &error.error))
+    file.persist(path).map(drop).map_err(|error| write_error(path, &error.error))
 }
 
 /// Removes a file if it exists.
@@ -74,11 +74,11 @@ pub fn beside(path: &Path, text: &str) -> Result<NamedTempFile> {
         file.as_file().sync_all()?;
         Ok(file)
     };
-    written().map_err(|error| unwritten(path, &error))
+    written().map_err(|error| write_error(path, &error))
 }
 
 /// The error for a file that cannot be written.
-pub fn unwritten(path: &Path, error: &io::Error) -> Error {
+pub fn write_error(path: &Path, error: &io::Error) -> Error {
     Error::unavailable(format!("`{}` cannot be written: {error}", path.display()))
 }
 

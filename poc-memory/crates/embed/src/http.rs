@@ -103,7 +103,7 @@ impl HttpEmbedder {
                 let hint = "give one such as `http://127.0.0.1:11434/v1`";
                 wrong(format!("`{}` is not an address", config.url), hint, "url")
             }
-            EndpointError::Secret => {
+            EndpointError::Credentials => {
                 let hint = "put the key into the environment variable that `key-env` names";
                 wrong("the address contains a user or a password".into(), hint, "url")
             }

@@ -13,7 +13,7 @@ use std::str::FromStr;
 const MAIN: &str = "main";
 
 /// Maximum number of bytes in the owner or the name of a model.
-const LONGEST: usize = 96;
+const MAX_NAME_BYTES: usize = 96;
 
 /// The name of a model on the hub: `ORG/NAME`, or `ORG/NAME@REVISION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl FromStr for HubName {
     fn from_str(text: &str) -> Result<HubName> {
         let is_part = |part: &str| {
             let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            (1..=LONGEST).contains(&part.len()) && part.chars().all(is_known) && !part.starts_with('.')
+            (1..=MAX_NAME_BYTES).contains(&part.len()) && part.chars().all(is_known) && !part.starts_with('.')
         };
         let (path, revision) = text.split_once('@').unwrap_or((text, MAIN));
         match path.split_once('/') {
@@ -103,7 +103,7 @@ impl HubCache {
 
 /// Whether a text can safely be used as the name of a snapshot's folder.
 pub(super) fn is_commit(text: &str) -> bool {
-    (1..=LONGEST).contains(&text.len())
+    (1..=MAX_NAME_BYTES).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         && !text.starts_with('.')
 }

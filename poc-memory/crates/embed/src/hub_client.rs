@@ -31,7 +31,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Maximum number of redirects.
 const HOPS: usize = 5;
 /// Maximum size of the hub's response about a model, in bytes.
-const LONGEST: u64 = 16 << 20;
+const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 
 /// Why a model was not downloaded.
@@ -127,7 +127,9 @@ impl HubClient {
         let address = endpoint::parse(text).map_err(|unfit| {
             let problem = match unfit {
                 EndpointError::NoAddress => format!("`{text}` is not an address"),
-                EndpointError::Secret => "the address of the hub contains a user or a password".to_owned(),
+                EndpointError::Credentials => {
+                    "the address of the hub contains a user or a password".to_owned()
+                }
             };
             Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
         })?;
@@ -188,7 +190,7 @@ impl HubClient {
         let HubName { owner, name: model, revision } = name;
         let (answer, _) = self.get(&["api", "models", owner, model, "revision", revision])?;
         let mut body = Vec::new();
-        let read = answer.take(LONGEST).read_to_end(&mut body);
+        let read = answer.take(MAX_RESPONSE_BYTES).read_to_end(&mut body);
         read.map_err(|error| self.failure(error.to_string()))?;
         serde_json::from_slice(&body)
             .map_err(|error| self.failure(format!("its description of `{name}` cannot be read: {error}")))

@@ -8,36 +8,36 @@ use std::fmt;
 
 /// An API key. It has no `Display`, its `Debug` hides the secret, and it can only be used as a header.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct ApiKey {
     secret: Secret,
-    origin: Origin,
+    origin: KeySource,
 }
 
 /// Where a key comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum KeySource {
     /// An environment variable.
     Variable(String),
     /// A file.
     File(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Variable(name) => write!(f, "the variable `{name}`"),
-            Origin::File(path) => write!(f, "the file `{path}`"),
+            KeySource::Variable(name) => write!(f, "the variable `{name}`"),
+            KeySource::File(path) => write!(f, "the file `{path}`"),
         }
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key").field("origin", &self.origin).finish_non_exhaustive()
     }
 }
 
-impl Key {
+impl ApiKey {
     /// The key of a provider, or `None` when its settings name no key. The variable takes precedence over the file.
     ///
     /// # Errors
@@ -45,17 +45,17 @@ impl Key {
     pub(super) fn find(
         provider: &ProviderConfig,
         environment: Environment<'_>,
-    ) -> Result<Option<Key>, String> {
+    ) -> Result<Option<ApiKey>, String> {
         if let Some(name) = &provider.key_env
             && let Some(secret) = environment(name)
         {
-            return Key::new(secret, Origin::Variable(name.clone())).map(Some);
+            return ApiKey::new(secret, KeySource::Variable(name.clone())).map(Some);
         }
         if let Some(path) = &provider.key_file {
             let file = path_of(path, environment)?;
             let secret = poc_config::files::read_text(&file)
                 .map_err(|error| format!("the key file `{path}` cannot be read: {error}"))?;
-            return Key::new(secret, Origin::File(path.clone())).map(Some);
+            return ApiKey::new(secret, KeySource::File(path.clone())).map(Some);
         }
         match &provider.key_env {
             Some(name) => Err(format!("set `{name}`")),
@@ -63,7 +63,7 @@ impl Key {
         }
     }
 
-    fn new(secret: String, origin: Origin) -> Result<Key, String> {
+    fn new(secret: String, origin: KeySource) -> Result<ApiKey, String> {
         let secret = secret.trim().to_owned();
         if secret.is_empty() {
             return Err(format!("{origin} is empty; put the key there"));
@@ -71,10 +71,10 @@ impl Key {
         if secret.bytes().any(|byte| !(b'!'..=b'~').contains(&byte)) {
             return Err(format!("{origin} contains more than a key; put one word of ASCII characters there"));
         }
-        Ok(Key { secret: Secret::new(secret), origin })
+        Ok(ApiKey { secret: Secret::new(secret), origin })
     }
 
-    pub(super) fn origin(&self) -> &Origin {
+    pub(super) fn origin(&self) -> &KeySource {
         &self.origin
     }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_key_is_never_shown() {
-        let key = Key::new("sk-secret\n".into(), Origin::Variable("K".into())).unwrap();
+        let key = ApiKey::new("sk-secret\n".into(), KeySource::Variable("K".into())).unwrap();
         let header = key.header("Bearer ").unwrap();
         assert_eq!(header.as_bytes(), b"Bearer sk-secret");
         for shown in [
@@ -135,7 +135,7 @@ mod tests {
         std::fs::write(&path, "from-file\n").unwrap();
         let both = provider(Some("K"), path.to_str());
         let find = |provider: &ProviderConfig, value: Option<&str>| {
-            let key = Key::find(provider, &|_| value.map(str::to_owned));
+            let key = ApiKey::find(provider, &|_| value.map(str::to_owned));
             key.map(|key| key.map(|key| key.secret.expose().to_owned()))
         };
         assert_eq!(find(&both, Some("from-variable")), Ok(Some("from-variable".into())));

@@ -8,7 +8,7 @@
 mod envelope;
 mod pipe;
 
-use super::api_key::Key;
+use super::api_key::ApiKey;
 use super::conversation::transcript;
 use super::environment::{Environment, path_of};
 use super::http::{Progress, backoff};
@@ -46,7 +46,7 @@ pub(super) struct CommandModel {
     program: PathBuf,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
-    key: Option<Key>,
+    key: Option<ApiKey>,
     calls: CallsConfig,
 }
 
@@ -68,7 +68,7 @@ impl CommandModel {
             ));
         };
         let program = find_program(program, environment)?;
-        let key = Key::find(provider, environment)?;
+        let key = ApiKey::find(provider, environment)?;
         let own = provider.key_env.iter().chain(provider.env.iter().flatten()).map(String::as_str);
         let variables = INHERITED_VARIABLES.into_iter().chain(own);
         let variables = variables.filter_map(|name| Some((name.to_owned(), environment(name)?))).collect();

@@ -8,7 +8,7 @@ mod progress;
 pub(super) use failure::{HttpError, RequestFeature};
 pub(super) use progress::Progress;
 
-use super::api_key::Key;
+use super::api_key::ApiKey;
 use exchange::{ExchangeError, HttpResponse, exchange};
 use failure::{AttemptError, TransientFailure};
 use poc_agent::model::{CallError, Request, RetryAfter, Secret};
@@ -29,7 +29,7 @@ type Wait = Box<dyn Fn(Duration, &CancellationToken) -> bool + Send + Sync>;
 pub(super) struct Http {
     /// The provider's name in the settings.
     pub(super) provider: String,
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<ApiKey>,
     base: Url,
     calls: CallsConfig,
     wait: Wait,
@@ -79,7 +79,7 @@ impl Http {
         name: &str,
         provider: &ProviderConfig,
         calls: &CallsConfig,
-        key: Option<Key>,
+        key: Option<ApiKey>,
     ) -> Result<Http, String> {
         let Some(address) = provider.base_url.as_deref() else {
             return Err(format!("put `providers.{name}.base-url = \"http://…\"` into config.toml"));
@@ -88,7 +88,7 @@ impl Http {
             EndpointError::NoAddress => {
                 format!("`providers.{name}.base-url` is not an address such as `http://127.0.0.1:11434/v1`")
             }
-            EndpointError::Secret => format!(
+            EndpointError::Credentials => format!(
                 "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
             ),
         })?;
@@ -124,7 +124,7 @@ impl Http {
 
     /// The key, which the server may echo.
     pub(super) fn secret(&self) -> Option<&Secret> {
-        self.key.as_ref().map(Key::secret)
+        self.key.as_ref().map(ApiKey::secret)
     }
 
     /// A text of the server to show, without the key.

@@ -28,7 +28,7 @@ mod usage;
 
 pub use command::AGENT_VARIABLE;
 
-use api_key::Key;
+use api_key::ApiKey;
 use environment::{VariableReader, environment, path_of};
 use http::Http;
 use poc_agent::model::{Heuristic, Model, ModelFactory, ModelRegistry, ModelSettings, RetryAfter};
@@ -48,7 +48,7 @@ pub fn missing(config: &Config, name: &str) -> Option<String> {
 
 /// How to set the missing key of a provider; `None` when it has one or needs none. Sends no request.
 pub fn missing_key(provider: &poc_config::ProviderConfig) -> Option<String> {
-    Key::find(provider, &environment).err()
+    ApiKey::find(provider, &environment).err()
 }
 
 /// Builds the models of all providers.
@@ -59,7 +59,7 @@ struct ProviderFactory {
 
 impl ModelFactory for ProviderFactory {
     fn credentials(&self, provider: &poc_config::ProviderConfig) -> Option<blake3::Hash> {
-        let key = Key::find(provider, &*self.environment).ok().flatten();
+        let key = ApiKey::find(provider, &*self.environment).ok().flatten();
         key.map(|key| key.fingerprint())
     }
 
@@ -68,7 +68,7 @@ impl ModelFactory for ProviderFactory {
         let environment = &*self.environment;
         let (model, calls) = (model.clone(), config.calls.clone());
         let http = || {
-            let key = Key::find(provider, environment).map_err(|help| {
+            let key = ApiKey::find(provider, environment).map_err(|help| {
                 let instead = format!("models.{name}.provider = \"heuristic\"");
                 format!("{help}, or put `{instead}` at the top of config.toml, which needs no key")
             })?;

@@ -101,7 +101,7 @@ pub fn consolidate(
     }
     let mut work = Consolidation { memory, cause, progress, report: ConsolidationReport::default() };
     work.expire(&plan.to_expire, now)?;
-    work.end_derived(&plan.ended, now)?;
+    work.end_derived(&plan.ended_notes, now)?;
     work.remove_edges(&plan.edges, now)?;
     work.delete(&plan.to_delete, now)?;
     work.delete_keyword_entries(&plan.entries)?;
@@ -120,7 +120,7 @@ struct ConsolidationPlan {
     /// Live notes past their `expires`.
     to_expire: Vec<NodeId>,
     /// Derived notes of agents that have no live source left once `to_expire` has expired.
-    ended: Vec<NodeId>,
+    ended_notes: Vec<NodeId>,
     /// Notes past their retention time.
     to_delete: Vec<NodeId>,
     /// Edges to remove.
@@ -145,7 +145,7 @@ impl ConsolidationPlan {
             }
         }
         let leaving: HashSet<NodeId> = to_expire.iter().chain(&to_delete).copied().collect();
-        let ended = derivation::ended(view, leaving);
+        let ended_notes = derivation::ended_notes(view, leaving);
         let deleted: HashSet<NodeId> = to_delete.iter().copied().collect();
         let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
         let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
@@ -176,7 +176,13 @@ impl ConsolidationPlan {
             }
             Ok(())
         })?;
-        Ok(ConsolidationPlan { to_expire, ended, to_delete, edges: edges.into_iter().collect(), entries })
+        Ok(ConsolidationPlan {
+            to_expire,
+            ended_notes,
+            to_delete,
+            edges: edges.into_iter().collect(),
+            entries,
+        })
     }
 
     /// The report of a dry run.
@@ -184,7 +190,7 @@ impl ConsolidationPlan {
         // Number of live notes that leave retrieval, by keyword; 0 for keywords that only have dangling
         // entries.
         let mut leaving: HashMap<&str, u32> = HashMap::new();
-        for &id in self.to_expire.iter().chain(&self.ended).chain(&self.to_delete) {
+        for &id in self.to_expire.iter().chain(&self.ended_notes).chain(&self.to_delete) {
             let Some(ix) = view.find(id).filter(|&ix| view.is_live(ix)) else { continue };
             for &word in view.keywords(ix) {
                 *leaving.entry(view.keyword_name(word)).or_default() += 1;
@@ -196,7 +202,7 @@ impl ConsolidationPlan {
         let uses = |word: &str| view.keyword_number(word).map_or(0, |number| view.keyword_uses(number));
         let unused = leaving.into_iter().filter(|&(word, count)| uses(word) <= count).count();
         ConsolidationReport {
-            pruned_nodes: (self.to_expire.len() + self.ended.len()) as u64,
+            pruned_nodes: (self.to_expire.len() + self.ended_notes.len()) as u64,
             deleted_nodes: self.to_delete.len() as u64,
             removed_edges: self.edges.len() as u64,
             removed_keywords: unused as u64,

@@ -5,7 +5,7 @@
 //! when a source is superseded, expires or is deleted, its derived notes become stale until the agent that
 //! wrote them has reviewed them. A derived note of an agent ends with its last source: it expires when that
 //! source expires and is deleted when that source is deleted. The same holds for a confirmed question, which
-//! never becomes stale, because no agent could review it. Other notes of persons are never ended.
+//! never becomes stale, because no agent could review it. Other notes of persons are never ended_notes.
 
 #[cfg(test)]
 mod tests;
@@ -70,25 +70,25 @@ pub(super) fn source_changed(tx: &mut Transaction<'_>, source: NodeId, now: Time
 
 /// The live notes that end with their sources and have no live source left, when the notes `leaving`
 /// are no longer live either.
-pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
+pub(super) fn ended_notes(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
     let derived = (0..view.slots()).filter(|&ix| {
         view.is_live(ix)
             && ends_with_sources(view.provenance_name(ix), view.type_name(ix))
             && view.sources(ix).next().is_some()
     });
     let mut candidates: Vec<(Ix, NodeId)> = derived.filter_map(|ix| Some((ix, view.id(ix)?))).collect();
-    let mut ended = Vec::new();
+    let mut ended_notes = Vec::new();
     loop {
         let is_gone = |ix: Ix| !view.is_live(ix) || view.id(ix).is_none_or(|id| leaving.contains(&id));
         let (gone, rest): (Vec<_>, Vec<_>) = candidates
             .into_iter()
             .partition(|(ix, id)| leaving.contains(id) || view.sources(*ix).all(is_gone));
-        let before = ended.len();
-        ended.extend(gone.into_iter().map(|(_, id)| id).filter(|id| !leaving.contains(id)));
-        if ended.len() == before {
-            return ended;
+        let before = ended_notes.len();
+        ended_notes.extend(gone.into_iter().map(|(_, id)| id).filter(|id| !leaving.contains(id)));
+        if ended_notes.len() == before {
+            return ended_notes;
         }
-        leaving.extend(ended.iter().copied());
+        leaving.extend(ended_notes.iter().copied());
         candidates = rest;
     }
 }
@@ -96,17 +96,17 @@ pub(super) fn ended(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
 /// Deletes the notes that end with a note: they were derived from it and no other live one, and marks the other derived
 /// notes as stale. Call it before the note is deleted. Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
-    let mut ended = Vec::new();
+    let mut ended_notes = Vec::new();
     for note in derived_notes(tx, source)? {
         if ends_with_sources(&note.provenance, &note.node_type.0) && !has_other_source(tx, note.id, source)? {
-            ended.extend(source_deleted(tx, note.id, now)?);
+            ended_notes.extend(source_deleted(tx, note.id, now)?);
             tx.delete_node(note.id)?;
-            ended.push(note);
+            ended_notes.push(note);
         } else {
             set_stale(tx, note, now)?;
         }
     }
-    Ok(ended)
+    Ok(ended_notes)
 }
 
 /// Marks a stale note as active again if it has not changed since it was read: its agent has compared it with

@@ -1,7 +1,7 @@
 //! The score of `recall`: similarity to the question, weight from use, and distance in hops.
 
 /// Maps a cosine of −1 to 1 to a similarity of 0–1: `(cos + 1) / 2`.
-pub fn likeness(cosine: f64) -> f64 {
+pub fn similarity(cosine: f64) -> f64 {
     f64::midpoint(cosine, 1.0).clamp(0.0, 1.0)
 }
 
@@ -9,15 +9,15 @@ pub fn likeness(cosine: f64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecallExponents {
     /// The exponent α of the similarity.
-    pub likeness: f64,
+    pub similarity: f64,
     /// The exponent β of the weight.
     pub weight: f64,
 }
 
-/// The score `likeness^α · graph · weight^β`, where `graph` is the factor of [`after_hops`]. It is 1 for a node that
+/// The score `similarity^α · graph · weight^β`, where `graph` is the factor of [`after_hops`]. It is 1 for a node that
 /// was found directly.
-pub fn score(likeness: f64, graph: f64, weight: f64, exponents: RecallExponents) -> f64 {
-    likeness.powf(exponents.likeness) * graph * weight.powf(exponents.weight)
+pub fn score(similarity: f64, graph: f64, weight: f64, exponents: RecallExponents) -> f64 {
+    similarity.powf(exponents.similarity) * graph * weight.powf(exponents.weight)
 }
 
 /// The factor of a node that was reached over `hops` edges: `1 / factor^hops`.
@@ -30,16 +30,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const USUAL: RecallExponents = RecallExponents { likeness: 1.0, weight: 0.5 };
+    const USUAL: RecallExponents = RecallExponents { similarity: 1.0, weight: 0.5 };
 
     #[test]
     fn worked_values() {
-        assert_eq!([likeness(1.0), likeness(0.6), likeness(0.0), likeness(-1.0)], [1.0, 0.8, 0.5, 0.0]);
+        assert_eq!(
+            [similarity(1.0), similarity(0.6), similarity(0.0), similarity(-1.0)],
+            [1.0, 0.8, 0.5, 0.0]
+        );
         // Rounding may give a cosine above 1.
-        assert_eq!(likeness(1.002), 1.0);
+        assert_eq!(similarity(1.002), 1.0);
         assert_eq!(score(0.8, 1.0, 4.0, USUAL), 1.6);
         assert_eq!([after_hops(0, 2.0), after_hops(1, 2.0), after_hops(2, 2.0)], [1.0, 0.5, 0.25]);
-        // Two hops from a node of likeness 0.9, to a node of weight 2.25.
+        // Two hops from a node of similarity 0.9, to a node of weight 2.25.
         assert!((score(0.9, after_hops(2, 2.0), 2.25, USUAL) - 0.9 / 4.0 * 1.5).abs() < 1e-12);
     }
 
@@ -48,7 +51,7 @@ mod tests {
         fn more_likeness_more_weight_and_fewer_hops_score_more(
             a in 0.0f64..=1.0, b in 0.0f64..=1.0, w in 0.01f64..100.0, v in 0.01f64..100.0, hops in 0usize..8,
         ) {
-            let of = |likeness, hops, weight| score(likeness, after_hops(hops, 2.0), weight, USUAL);
+            let of = |similarity, hops, weight| score(similarity, after_hops(hops, 2.0), weight, USUAL);
             prop_assert!(of(a.max(b), hops, w) >= of(a.min(b), hops, w));
             prop_assert!(of(a, hops, w.max(v)) >= of(a, hops, w.min(v)));
             prop_assert!(of(a, hops, w) >= of(a, hops + 1, w));

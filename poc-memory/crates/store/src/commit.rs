@@ -42,7 +42,7 @@ struct Queue {
     waiting: Vec<PendingTransaction>,
     closed: bool,
     /// Whether the shared log may have records that the store lacks, or is not reachable.
-    has_news: bool,
+    has_remote_records: bool,
     /// The number of attempts to resume writing that were requested so far.
     attempts_wanted: u64,
     /// The number of checks of the log's files that were requested so far.
@@ -200,7 +200,7 @@ impl CommitQueue {
             if queue.closed {
                 return CommitterTask::End;
             }
-            if queue.has_news {
+            if queue.has_remote_records {
                 return CommitterTask::Follow;
             }
             if queue.attempts_wanted > attempts_made {
@@ -433,7 +433,7 @@ fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyReason, batch: 
     tracing::error!("{}", error.message);
     let taken = {
         let writer = writer.lock();
-        let taken = take_back(commits, &writer, batch);
+        let taken = roll_back(commits, &writer, batch);
         let mut writability = commits.writability.lock();
         writability.cause = Some(cause);
         commits.attempted.notify_all();
@@ -444,7 +444,7 @@ fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyReason, batch: 
 }
 
 /// Rolls back the transactions that are queued or in `batch`. The next transaction is built on the published state.
-fn take_back(
+fn roll_back(
     commits: &CommitQueue,
     writer: &RefCell<WriterState>,
     mut batch: Vec<PendingTransaction>,

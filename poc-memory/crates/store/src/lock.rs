@@ -44,7 +44,7 @@ impl From<LockError> for Error {
     }
 }
 
-/// The lock, held until it is dropped.
+/// The lock, held_error until it is dropped.
 pub(super) struct Lock {
     /// `None` if the disk is read-only and has no lock file. No other process can write there either.
     _file: Option<File>,
@@ -77,7 +77,7 @@ impl Lock {
                     )]
                     std::thread::sleep(OWN_PAUSE);
                 }
-                Err(TryLockError::WouldBlock) => return Err(held(&mut file).into()),
+                Err(TryLockError::WouldBlock) => return Err(held_error(&mut file).into()),
                 Err(TryLockError::Error(error)) => return Err(failed(error).into()),
             }
         }
@@ -132,7 +132,7 @@ fn is_own(file: &mut File) -> bool {
     pid(file) == std::process::id().to_string()
 }
 
-fn held(file: &mut File) -> LockError {
+fn held_error(file: &mut File) -> LockError {
     let holder = match pid(file).as_str() {
         "" => "another process".to_owned(),
         pid => format!("process {pid}"),

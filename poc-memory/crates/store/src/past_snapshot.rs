@@ -88,7 +88,7 @@ impl BeforeImages {
             return Ok(());
         }
         if self.is_dropped(log) {
-            return Err(PastError::Dropped.into());
+            return Err(NoStateError::Dropped.into());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
             self.add_time(&txn, tenant);
@@ -127,7 +127,7 @@ impl PastSnapshot {
     ) -> Result<PastSnapshot> {
         let mut later = BeforeImages { last: log.last(), ..BeforeImages::default() };
         let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
-            return Err(PastError::new(&log, at, later.earliest).into());
+            return Err(NoStateError::new(&log, at, later.earliest).into());
         };
         let past = PastSnapshot {
             tenant,
@@ -149,7 +149,7 @@ impl PastSnapshot {
     /// Hides the vectors that a migration computed from texts newer than the snapshot.
     fn drop_vectors_of_newer_texts(&self) -> Result<()> {
         let mut later = self.later.lock();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for ((table, key), image) in &later.images {
             let (Table::Nodes, Some(image)) = (table, image) else { continue };
             let (then, now) = (Node::decode(image)?, self.current().raw(*table, key)?);
@@ -159,9 +159,9 @@ impl PastSnapshot {
             }
             let from = (Table::Vectors, then.id.as_bytes().to_vec());
             let own = later.migrated.range(from..).take_while(|(_, key)| key.starts_with(then.id.as_bytes()));
-            gone.extend(own.cloned());
+            removed.extend(own.cloned());
         }
-        for place in gone {
+        for place in removed {
             later.images.entry(place).or_insert(None);
         }
         Ok(())
@@ -265,7 +265,7 @@ fn walk_back(
 
 /// Why no state can be read as of an instant.
 #[derive(Debug, thiserror::Error)]
-enum PastError {
+enum NoStateError {
     #[error("there is no past: nothing was ever stored")]
     Empty,
     #[error("nothing was stored yet at {at}")]
@@ -278,33 +278,35 @@ enum PastError {
     NotReached { at: Timestamp, first: Option<Timestamp> },
 }
 
-impl PastError {
+impl NoStateError {
     /// Determines the reason. `first` is the earliest time among the transactions that were read.
-    fn new(log: &Log, at: Timestamp, first: Option<Timestamp>) -> PastError {
+    fn new(log: &Log, at: Timestamp, first: Option<Timestamp>) -> NoStateError {
         if let Some(base) = log.base() {
-            return PastError::BeforeBase { at, base: base.at };
+            return NoStateError::BeforeBase { at, base: base.at };
         }
         let is_whole = log.first() <= 1;
         match first {
-            None if is_whole => PastError::Empty,
-            Some(first) if is_whole => PastError::BeforeFirst { at, first },
-            first => PastError::NotReached { at, first },
+            None if is_whole => NoStateError::Empty,
+            Some(first) if is_whole => NoStateError::BeforeFirst { at, first },
+            first => NoStateError::NotReached { at, first },
         }
     }
 }
 
-impl From<PastError> for Error {
-    fn from(error: PastError) -> Error {
+impl From<NoStateError> for Error {
+    fn from(error: NoStateError) -> Error {
         let converted = Error::not_found(error.to_string());
         match error {
-            PastError::BeforeFirst { first, .. } => converted.hint(format!("the first change is of {first}")),
-            PastError::NotReached { first: Some(first), .. } => {
+            NoStateError::BeforeFirst { first, .. } => {
+                converted.hint(format!("the first change is of {first}"))
+            }
+            NoStateError::NotReached { first: Some(first), .. } => {
                 converted.hint(format!("it begins with a change of {first}"))
             }
-            PastError::BeforeBase { .. } => converted
+            NoStateError::BeforeBase { .. } => converted
                 .hint("a compaction or an erasure has dropped what came before; a backup may still have it"),
-            PastError::Dropped => converted.hint("ask again"),
-            PastError::Empty | PastError::NotReached { first: None, .. } => converted,
+            NoStateError::Dropped => converted.hint("ask again"),
+            NoStateError::Empty | NoStateError::NotReached { first: None, .. } => converted,
         }
     }
 }

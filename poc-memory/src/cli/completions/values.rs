@@ -2,8 +2,8 @@
 
 use crate::cli::call_value;
 use crate::cli::command;
+use crate::cli::command_context::CommandContext;
 use crate::cli::globals::Globals;
-use crate::cli::session::Session;
 use crate::ops;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -73,15 +73,15 @@ fn candidates(subject: CompletionKind, current: &OsStr, profile: Option<&str>) -
     let Some(current) = current.to_str() else { return Vec::new() };
     let globals =
         Globals { profile: profile.map(str::to_owned), json: true, quiet: true, ..Globals::default() };
-    let Ok(session) = Session::new(globals) else { return Vec::new() };
+    let Ok(context) = CommandContext::new(globals) else { return Vec::new() };
     let values = match subject {
         CompletionKind::Key => {
-            Ok(ops::keys_beginning_with(current, |op, request| ask(&session, op.name, request)))
+            Ok(ops::keys_beginning_with(current, |op, request| ask(&context, op.name, request)))
         }
-        CompletionKind::Agent => names(ask(&session, "agent list", json!({})), "agents", "name"),
-        CompletionKind::Run => names(ask(&session, "agent history", json!({})), "runs", "run"),
-        CompletionKind::Profile => session.paths.profiles(),
-        CompletionKind::Setting => poc_config::settings(&session.paths.config_file())
+        CompletionKind::Agent => names(ask(&context, "agent list", json!({})), "agents", "name"),
+        CompletionKind::Run => names(ask(&context, "agent history", json!({})), "runs", "run"),
+        CompletionKind::Profile => context.paths.profiles(),
+        CompletionKind::Setting => poc_config::settings(&context.paths.config_file())
             .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
         CompletionKind::Pipeline => Ok(stages(current)),
     };
@@ -90,12 +90,12 @@ fn candidates(subject: CompletionKind, current: &OsStr, profile: Option<&str>) -
 }
 
 /// Asks the memory, if there is one.
-fn ask(session: &Session, op: &str, request: Value) -> Result<Value> {
+fn ask(context: &CommandContext, op: &str, request: Value) -> Result<Value> {
     let op = ops::find(op).ok_or_else(|| Error::internal(format!("there is no op `{op}`")))?;
-    if !Store::exists(&session.paths.store()) {
+    if !Store::exists(&context.paths.store()) {
         return Err(Error::not_found("there is no store yet"));
     }
-    call_value(session, op, request)
+    call_value(context, op, request)
 }
 
 /// One text field of each row of an answer.

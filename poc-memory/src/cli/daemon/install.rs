@@ -2,8 +2,8 @@
 
 use super::service::{Service, ServiceManager};
 use super::{start, stop};
+use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
-use crate::cli::session::Session;
 use poc_config::files;
 use poc_graph::error::{Code, Error, Result};
 use serde::Serialize;
@@ -38,13 +38,13 @@ impl LocalCommand for DaemonInstall {
     const NAME: &'static str = "daemon install";
     type Output = DaemonInstallOutput;
 
-    fn run(self, session: &Session) -> Result<DaemonInstallOutput> {
+    fn run(self, context: &CommandContext) -> Result<DaemonInstallOutput> {
         if self.dry_run {
-            let (manager, file) = manager(session)?;
-            let text = manager.text(&Service::of(&session.paths)?);
+            let (manager, file) = manager(context)?;
+            let text = manager.text(&Service::of(&context.paths)?);
             return Ok(DaemonInstallOutput { file, text, written: false, pid: None });
         }
-        install(session)
+        install(context)
     }
 
     fn show(installed: &DaemonInstallOutput) -> String {
@@ -79,13 +79,13 @@ impl LocalCommand for DaemonUninstall {
     const NAME: &'static str = "daemon uninstall";
     type Output = DaemonUninstallOutput;
 
-    fn run(self, session: &Session) -> Result<DaemonUninstallOutput> {
-        uninstall(session)
+    fn run(self, context: &CommandContext) -> Result<DaemonUninstallOutput> {
+        uninstall(context)
     }
 
-    fn show(gone: &DaemonUninstallOutput) -> String {
-        match gone.removed {
-            true => format!("removed {}\n", gone.file.display()),
+    fn show(output: &DaemonUninstallOutput) -> String {
+        match output.removed {
+            true => format!("removed {}\n", output.file.display()),
             false => "the daemon is not registered\n".to_owned(),
         }
     }
@@ -95,28 +95,28 @@ impl LocalCommand for DaemonUninstall {
 ///
 /// # Errors
 /// `unavailable` when there is no service manager or it refuses; a file that was written for it is removed again.
-pub(in crate::cli) fn install(session: &Session) -> Result<DaemonInstallOutput> {
-    let (manager, file) = manager(session)?;
-    session.config()?;
+pub(in crate::cli) fn install(context: &CommandContext) -> Result<DaemonInstallOutput> {
+    let (manager, file) = manager(context)?;
+    context.config()?;
     manager.reach()?;
-    session.paths.create()?;
-    let text = manager.text(&Service::of(&session.paths)?);
+    context.paths.create()?;
+    let text = manager.text(&Service::of(&context.paths)?);
     let before = std::fs::read_to_string(&file).ok();
     let written = before.as_deref() != Some(text.as_str());
     if written {
         // A running daemon must be stopped: without the manager it holds the store, and with it it uses the
         // old file.
-        match stop::stop(session) {
+        match stop::stop(context) {
             Err(error) if error.code != Code::Unavailable => return Err(error),
             _ => {}
         }
         if before.is_some() && manager == ServiceManager::Launchd {
             // The error is ignored, because the service may not be loaded.
-            let _ = manager.disable(&session.paths);
+            let _ = manager.disable(&context.paths);
         }
         files::write(&file, &text)?;
     }
-    if let Err(error) = enable(manager, session, written) {
+    if let Err(error) = enable(manager, context, written) {
         if written {
             let restored = match &before {
                 Some(text) => files::write(&file, text),
@@ -126,38 +126,38 @@ pub(in crate::cli) fn install(session: &Session) -> Result<DaemonInstallOutput> 
         }
         return Err(error);
     }
-    let pid = start::wait(session)?.pid;
+    let pid = start::wait(context)?.pid;
     Ok(DaemonInstallOutput { file, text, written, pid: Some(pid) })
 }
 
 /// Enables the daemon. If the file did not change, only if the daemon does not run.
-fn enable(manager: ServiceManager, session: &Session, written: bool) -> Result<()> {
-    if !written && start::is_running(session) {
+fn enable(manager: ServiceManager, context: &CommandContext, written: bool) -> Result<()> {
+    if !written && start::is_running(context) {
         return Ok(());
     }
-    manager.enable(&session.paths)
+    manager.enable(&context.paths)
 }
 
 /// Removes the registration of the daemon.
 ///
 /// # Errors
 /// `unavailable` when the service manager refuses.
-pub(in crate::cli) fn uninstall(session: &Session) -> Result<DaemonUninstallOutput> {
-    let (manager, file) = manager(session)?;
+pub(in crate::cli) fn uninstall(context: &CommandContext) -> Result<DaemonUninstallOutput> {
+    let (manager, file) = manager(context)?;
     let removed = file.exists();
     if removed {
-        manager.disable(&session.paths)?;
+        manager.disable(&context.paths)?;
         files::remove(&file)?;
     }
     Ok(DaemonUninstallOutput { file, removed })
 }
 
-fn manager(session: &Session) -> Result<(ServiceManager, PathBuf)> {
+fn manager(context: &CommandContext) -> Result<(ServiceManager, PathBuf)> {
     let Some(manager) = ServiceManager::of_system() else {
         return Err(Error::unavailable("this system has neither systemd nor launchd")
             .hint("`poc-memory daemon start` starts the daemon; let your service manager run `poc-daemon`"));
     };
-    let file = manager.file(&session.paths).ok_or_else(|| {
+    let file = manager.file(&context.paths).ok_or_else(|| {
         Error::config("`HOME` is not set").hint("services of the user are registered below the home folder")
     })?;
     Ok((manager, file))

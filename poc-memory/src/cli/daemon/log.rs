@@ -1,7 +1,7 @@
 //! `daemon log`
 
+use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
-use crate::cli::session::Session;
 use crate::ops::tail;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
@@ -27,9 +27,9 @@ impl LocalCommand for DaemonLog {
     const NAME: &'static str = "daemon log";
     type Output = DaemonLogOutput;
 
-    fn run(self, session: &Session) -> Result<DaemonLogOutput> {
-        session.paths.must_exist()?;
-        let path = session.paths.daemon_log();
+    fn run(self, context: &CommandContext) -> Result<DaemonLogOutput> {
+        context.paths.must_exist()?;
+        let path = context.paths.daemon_log();
         let unreadable = |error| Error::unavailable(format!("`{}` cannot be read: {error}", path.display()));
         match File::open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {

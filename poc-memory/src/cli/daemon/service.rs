@@ -156,9 +156,9 @@ impl ServiceManager {
         if done.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&done.stderr);
-        let said = said.lines().next().unwrap_or("no error message").trim();
-        Err(Error::unavailable(format!("`{line}` failed: {said}")))
+        let stderr_line = String::from_utf8_lossy(&done.stderr);
+        let stderr_line = stderr_line.lines().next().unwrap_or("no error message").trim();
+        Err(Error::unavailable(format!("`{line}` failed: {stderr_line}")))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::process::{self, StartMethod};
 use super::stop;
+use crate::cli::command_context::CommandContext;
 use crate::cli::daemon_client;
 use crate::cli::local::LocalCommand;
-use crate::cli::session::Session;
 use crate::ops::DaemonStatus;
 use poc_graph::error::{Code, Error, Exit, Result};
 use serde::Serialize;
@@ -43,9 +43,9 @@ impl LocalCommand for DaemonStart {
     const NAME: &'static str = "daemon start";
     type Output = DaemonStartOutput;
 
-    fn run(self, session: &Session) -> Result<DaemonStartOutput> {
-        session.paths.must_exist()?;
-        start(session)
+    fn run(self, context: &CommandContext) -> Result<DaemonStartOutput> {
+        context.paths.must_exist()?;
+        start(context)
     }
 
     fn show(started: &DaemonStartOutput) -> String {
@@ -64,9 +64,9 @@ impl LocalCommand for DaemonRestart {
     const NAME: &'static str = "daemon restart";
     type Output = DaemonStartOutput;
 
-    fn run(self, session: &Session) -> Result<DaemonStartOutput> {
-        session.paths.must_exist()?;
-        restart(session)
+    fn run(self, context: &CommandContext) -> Result<DaemonStartOutput> {
+        context.paths.must_exist()?;
+        restart(context)
     }
 
     fn show(started: &DaemonStartOutput) -> String {
@@ -78,23 +78,23 @@ impl LocalCommand for DaemonRestart {
 ///
 /// # Errors
 /// As for [`start`]; a daemon that could not start again is not stopped.
-pub(in crate::cli) fn restart(session: &Session) -> Result<DaemonStartOutput> {
-    session.config()?;
-    match stop::stop(session) {
+pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOutput> {
+    context.config()?;
+    match stop::stop(context) {
         Err(error) if error.code != Code::Unavailable => return Err(error),
         _ => {}
     }
-    start(session)
+    start(context)
 }
 
 /// Whether a daemon answers.
-pub(super) fn is_running(session: &Session) -> bool {
-    status(session).is_some()
+pub(super) fn is_running(context: &CommandContext) -> bool {
+    status(context).is_some()
 }
 
-fn status(session: &Session) -> Option<DaemonStatus> {
-    let config = session.config().ok();
-    daemon_client::ask(&session.paths, config.as_ref()).ok().flatten().map(|(_, status)| status)
+fn status(context: &CommandContext) -> Option<DaemonStatus> {
+    let config = context.config().ok();
+    daemon_client::ask(&context.paths, config.as_ref()).ok().flatten().map(|(_, status)| status)
 }
 
 /// Starts the daemon unless it runs, and waits until it answers.
@@ -102,31 +102,31 @@ fn status(session: &Session) -> Option<DaemonStatus> {
 /// # Errors
 /// `unavailable` when it ends before it answers, or does not answer in time; `invalid_config` when the settings are
 /// invalid.
-pub(in crate::cli) fn start(session: &Session) -> Result<DaemonStartOutput> {
-    session.config()?;
-    if let Some(status) = status(session) {
+pub(in crate::cli) fn start(context: &CommandContext) -> Result<DaemonStartOutput> {
+    context.config()?;
+    if let Some(status) = status(context) {
         return Ok(DaemonStartOutput { pid: status.pid, was_running: true, by: None });
     }
-    let log = LogEnd::of(session);
-    let (by, child) = process::start(&session.paths)?;
-    Ok(DaemonStartOutput { by: Some(by), ..wait_for(session, child, &log)? })
+    let log = LogEnd::of(context);
+    let (by, child) = process::start(&context.paths)?;
+    Ok(DaemonStartOutput { by: Some(by), ..wait_for(context, child, &log)? })
 }
 
 /// Waits until a daemon answers that something else has started.
 ///
 /// # Errors
 /// `unavailable` when none answers in time.
-pub(super) fn wait(session: &Session) -> Result<DaemonStartOutput> {
-    wait_for(session, None, &LogEnd::of(session))
+pub(super) fn wait(context: &CommandContext) -> Result<DaemonStartOutput> {
+    wait_for(context, None, &LogEnd::of(context))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a socket that appears sends no signal")]
-fn wait_for(session: &Session, mut child: Option<Child>, log: &LogEnd) -> Result<DaemonStartOutput> {
+fn wait_for(context: &CommandContext, mut child: Option<Child>, log: &LogEnd) -> Result<DaemonStartOutput> {
     let start = Instant::now();
     loop {
         // Another process may have started a daemon at the same time, so that the daemon of this process
         // ended.
-        if let Some(status) = status(session) {
+        if let Some(status) = status(context) {
             return Ok(DaemonStartOutput { pid: status.pid, was_running: false, by: None });
         }
         match child.as_mut().and_then(|child| ended(child, log)) {
@@ -150,8 +150,8 @@ struct LogEnd {
 }
 
 impl LogEnd {
-    fn of(session: &Session) -> LogEnd {
-        let path = session.paths.daemon_log();
+    fn of(context: &CommandContext) -> LogEnd {
+        let path = context.paths.daemon_log();
         let length = std::fs::metadata(&path).map_or(0, |found| found.len());
         LogEnd { path, length }
     }

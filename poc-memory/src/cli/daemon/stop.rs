@@ -1,7 +1,7 @@
 //! `daemon stop`, which waits for the daemon's end.
 
+use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
-use crate::cli::session::Session;
 use crate::{dispatch, ops};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
@@ -18,8 +18,8 @@ impl LocalCommand for DaemonStop {
     const NAME: &'static str = "daemon stop";
     type Output = Value;
 
-    fn run(self, session: &Session) -> Result<Value> {
-        stop(session)
+    fn run(self, context: &CommandContext) -> Result<Value> {
+        stop(context)
     }
 
     fn show(stopping: &Value) -> String {
@@ -47,14 +47,14 @@ fn wait_for_store(store: &Path) {
 ///
 /// # Errors
 /// `unavailable` when none runs.
-pub(super) fn stop(session: &Session) -> Result<Value> {
+pub(super) fn stop(context: &CommandContext) -> Result<Value> {
     // A running daemon can be stopped even if the settings are invalid now.
-    let config = session.config().or_else(|_| Config::defaults())?;
-    let mut client = dispatch::connect_daemon(&session.paths, &config)?;
+    let config = context.config().or_else(|_| Config::defaults())?;
+    let mut client = dispatch::connect_daemon(&context.paths, &config)?;
     let stopping = client.call(DaemonStop::NAME, Value::Object(Map::new()), &|_| {})?;
     client.wait_for_end();
-    wait_for_store(&session.paths.store());
-    if Path::exists(&session.paths.socket()) {
+    wait_for_store(&context.paths.store());
+    if Path::exists(&context.paths.socket()) {
         return Err(Error::unavailable("the daemon closed the connection but its socket is still there")
             .hint("`poc-memory daemon log` shows why"));
     }

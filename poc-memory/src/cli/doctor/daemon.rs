@@ -1,7 +1,7 @@
 //! Checks whether a daemon runs, has this release and uses the current settings.
 
+use crate::cli::command_context::CommandContext;
 use crate::cli::daemon_client::{self, RESTART};
-use crate::cli::session::Session;
 use crate::client::Client;
 use crate::ops::DaemonStatus;
 use crate::ops::checks::{CheckResult, CheckState};
@@ -10,8 +10,8 @@ use poc_config::Config;
 const CHECK: &str = "daemon";
 
 /// The diagnostics, and the daemon if one answers.
-pub(super) fn check(session: &Session, config: Option<&Config>) -> (Vec<CheckResult>, Option<Client>) {
-    match daemon_client::ask(&session.paths, config) {
+pub(super) fn check(context: &CommandContext, config: Option<&Config>) -> (Vec<CheckResult>, Option<Client>) {
+    match daemon_client::ask(&context.paths, config) {
         Ok(None) => {
             let none = CheckResult::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
                 .hint("start it with `poc-memory daemon start`, or with every session: `poc-memory daemon install`");

@@ -12,8 +12,8 @@ mod vaults;
 pub(super) use quarantine::{QuarantineDelete, QuarantineList, QuarantineShow};
 pub(super) use settings::problems;
 
+use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::session::Session;
 use crate::ops::checks::{self, CheckResult, CheckState};
 use poc_graph::error::{Exit, Result};
 use serde::Serialize;
@@ -43,27 +43,27 @@ impl LocalCommand for Doctor {
     const FOR_AGENTS: bool = true;
     type Output = DoctorOutput;
 
-    fn run(self, session: &Session) -> Result<DoctorOutput> {
-        session.paths.must_exist()?;
-        let mut findings = checks::folders::check(&session.paths);
-        let (more, config) = settings::check(session);
+    fn run(self, context: &CommandContext) -> Result<DoctorOutput> {
+        context.paths.must_exist()?;
+        let mut findings = checks::folders::check(&context.paths);
+        let (more, config) = settings::check(context);
         findings.extend(more);
-        let (more, daemon) = daemon::check(session, config.as_ref());
+        let (more, daemon) = daemon::check(context, config.as_ref());
         let settings_problems: Vec<String> =
             config.iter().flat_map(problems).map(|problem| problem.line()).collect();
         findings.extend(more);
         if let Some(config) = config {
-            findings.extend(checks::embedder::check(&config, &session.paths.store()));
+            findings.extend(checks::embedder::check(&config, &context.paths.store()));
             findings.extend(checks::reranker::check(&config));
             findings.extend(checks::models::check(&config, self.online));
             // A daemon lists the findings of the last verification among its problems.
             let is_reported = daemon.is_some() || self.deep;
-            let (more, mut memory) = store::check(&session.paths, config, daemon);
+            let (more, mut memory) = store::check(&context.paths, config, daemon);
             findings.extend(more);
             match memory.as_mut().filter(|_| self.deep) {
-                Some(memory) => findings.extend(deep::check(memory, &session.globals)),
+                Some(memory) => findings.extend(deep::check(memory, &context.globals)),
                 None if is_reported => {}
-                None => findings.extend(store::last_verification(&session.paths)),
+                None => findings.extend(store::last_verification(&context.paths)),
             }
             findings.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
             findings.extend(memory.map(agents::check).unwrap_or_default());

@@ -1,8 +1,8 @@
 //! `doctor quarantine list`, `doctor quarantine show` and `doctor quarantine delete`
 
+use crate::cli::command_context::CommandContext;
 use crate::cli::confirmation::confirm;
 use crate::cli::local::LocalCommand;
-use crate::cli::session::Session;
 use crate::ops::plural;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -87,8 +87,8 @@ impl LocalCommand for QuarantineList {
     const NAME: &'static str = "doctor quarantine list";
     type Output = QuarantineListOutput;
 
-    fn run(self, session: &Session) -> Result<QuarantineListOutput> {
-        let parts = quarantine_parts(&session.paths.store())?.into_iter().map(|part| QuarantinePartRow {
+    fn run(self, context: &CommandContext) -> Result<QuarantineListOutput> {
+        let parts = quarantine_parts(&context.paths.store())?.into_iter().map(|part| QuarantinePartRow {
             name: part.name,
             bytes: part.bytes,
             changes: part.changes,
@@ -109,8 +109,8 @@ impl LocalCommand for QuarantineShow {
     const NAME: &'static str = "doctor quarantine show";
     type Output = QuarantineShowOutput;
 
-    fn run(self, session: &Session) -> Result<QuarantineShowOutput> {
-        let contents = quarantine_contents(&session.paths.store(), &self.name).map_err(at_name)?;
+    fn run(self, context: &CommandContext) -> Result<QuarantineShowOutput> {
+        let contents = quarantine_contents(&context.paths.store(), &self.name).map_err(at_name)?;
         let mut notes = Vec::new();
         for (tenant, own) in contents {
             let name = match &own.tuple {
@@ -148,8 +148,8 @@ impl LocalCommand for QuarantineDelete {
     const NAME: &'static str = "doctor quarantine delete";
     type Output = QuarantineDeleteOutput;
 
-    fn run(self, session: &Session) -> Result<QuarantineDeleteOutput> {
-        let store = session.paths.store();
+    fn run(self, context: &CommandContext) -> Result<QuarantineDeleteOutput> {
+        let store = context.paths.store();
         if !quarantine_names(&store)?.contains(&self.name) {
             let message = format!("the quarantine does not contain `{}`", self.name);
             return Err(at_name(Error::not_found(message)));

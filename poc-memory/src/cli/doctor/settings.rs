@@ -1,6 +1,6 @@
 //! Checks the settings, including their pipelines.
 
-use crate::cli::session::Session;
+use crate::cli::command_context::CommandContext;
 use crate::ops::checks::{CheckResult, CheckState};
 use poc_config::Config;
 use poc_graph::error::Error;
@@ -9,9 +9,9 @@ use poc_search::query::Names;
 pub(super) const CHECK: &str = "settings";
 
 /// The diagnostics, and the settings if they can be used.
-pub(super) fn check(session: &Session) -> (Vec<CheckResult>, Option<Config>) {
-    let file = session.paths.config_file();
-    let read = session.config().and_then(|config| Ok((config, poc_config::settings(&file)?)));
+pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Config>) {
+    let file = context.paths.config_file();
+    let read = context.config().and_then(|config| Ok((config, poc_config::settings(&file)?)));
     let (config, settings) = match read {
         Ok(read) => read,
         Err(error) => return (vec![CheckResult::of(CHECK, CheckState::Failed, &error)], None),

@@ -3,8 +3,8 @@
 use super::edit::Edit;
 use super::hook_entries;
 use super::settings_file::{SettingsFile, Syntax};
+use crate::cli::command_context::CommandContext;
 use crate::cli::invocation::{Invocation, is_in_path};
-use crate::cli::session::Session;
 use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -97,16 +97,16 @@ impl Assistant {
     /// The settings that concern the memory.
     pub(super) fn settings(
         self,
-        session: &Session,
+        context: &CommandContext,
         folders: &SettingsFolders,
         hooks: bool,
     ) -> Result<Vec<SettingsFile>> {
         let (path, syntax, member) = self.server(folders);
-        let server = self.server_value(&Invocation::of(session, &["mcp"])?);
+        let server = self.server_value(&Invocation::of(context, &["mcp"])?);
         let mut files =
             vec![SettingsFile { path, syntax, edits: vec![Edit::Member { path: member, value: server }] }];
         if let Some(path) = self.hooks_file(folders).filter(|_| hooks) {
-            let edits = hook_entries::edits(session)?;
+            let edits = hook_entries::edits(context)?;
             files.push(SettingsFile { path, syntax: Syntax::Json, edits });
         }
         Ok(files)

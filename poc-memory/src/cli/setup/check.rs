@@ -3,7 +3,7 @@
 use super::assistant::{Assistant, SettingsFolders};
 use super::json_file;
 use super::settings_file::{self, Syntax};
-use crate::cli::session::Session;
+use crate::cli::command_context::CommandContext;
 use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl SelfCheck {
 
 /// Calls the memory through the settings of each assistant.
 pub(super) fn check(
-    session: &Session,
+    context: &CommandContext,
     assistants: &[Assistant],
     hooks: bool,
     daemon: bool,
@@ -60,7 +60,7 @@ pub(super) fn check(
         add("tools", tools(assistant, &folders));
         // Without a daemon, a hook starts one.
         if let Some(file) = assistant.hooks_file(&folders).filter(|_| hooks && daemon) {
-            add("hooks", hook(session, &file));
+            add("hooks", hook(context, &file));
         }
     }
     checks
@@ -146,7 +146,7 @@ fn converse(child: &mut Child) -> Result<String> {
 }
 
 /// Runs the command of an assistant's hook as at the start of a session.
-fn hook(session: &Session, file: &Path) -> Result<String> {
+fn hook(context: &CommandContext, file: &Path) -> Result<String> {
     let text = settings_file::read(file)?.unwrap_or_default();
     let document = json_file::value(&text).map_err(|error| unread(file, &error))?;
     let entries = document.pointer("/hooks/SessionStart").and_then(Value::as_array);
@@ -170,16 +170,16 @@ fn hook(session: &Session, file: &Path) -> Result<String> {
     }
     let done =
         child.wait_with_output().map_err(|error| Error::unavailable(format!("do not end: {error}")))?;
-    let (took, said) = (started.elapsed(), String::from_utf8_lossy(&done.stdout));
-    let is_answer = said.is_empty() || serde_json::from_str::<Value>(&said).is_ok();
+    let (took, output) = (started.elapsed(), String::from_utf8_lossy(&done.stdout));
+    let is_answer = output.is_empty() || serde_json::from_str::<Value>(&output).is_ok();
     if !done.status.success() || !is_answer {
         return Err(Error::unavailable(format!("do not answer: {}", done.status)));
     }
     // The stored session state proves that the call has reached the daemon.
-    let state = session.paths.hook_sessions().join(format!("{SESSION}.json"));
+    let state = context.paths.hook_sessions().join(format!("{SESSION}.json"));
     if !state.exists() {
         return Err(Error::unavailable("do not reach the daemon")
-            .hint(format!("`{}` says why", session.paths.hook_log().display())));
+            .hint(format!("`{}` says why", context.paths.hook_log().display())));
     }
     let _ = std::fs::remove_file(state);
     Ok(format!("answer in {} ms", took.as_millis()))

@@ -2,8 +2,8 @@
 //! each entry runs one shell command.
 
 use super::edit::Edit;
+use crate::cli::command_context::CommandContext;
 use crate::cli::invocation::Invocation;
-use crate::cli::session::Session;
 use poc_graph::error::Result;
 use serde_json::{Map, Value, json};
 
@@ -20,25 +20,25 @@ const EVENTS: [(&str, &str, Option<&str>); 5] = [
 const TIMEOUT: u64 = 5;
 
 /// The hooks by event, in the format of a hooks file.
-pub(in crate::cli) fn hooks(session: &Session) -> Result<Value> {
+pub(in crate::cli) fn hooks(context: &CommandContext) -> Result<Value> {
     let mut events = Map::new();
-    for (event, entry) in entries(session)? {
+    for (event, entry) in entries(context)? {
         events.insert(event.to_owned(), json!([entry]));
     }
     Ok(Value::Object(events))
 }
 
 /// The changes that register the hooks in addition to those of other programs.
-pub(super) fn edits(session: &Session) -> Result<Vec<Edit>> {
-    let entries = entries(session)?.into_iter();
+pub(super) fn edits(context: &CommandContext) -> Result<Vec<Edit>> {
+    let entries = entries(context)?.into_iter();
     Ok(entries.map(|(event, entry)| Edit::HookEntry { event: event.to_owned(), entry }).collect())
 }
 
-fn entries(session: &Session) -> Result<Vec<(&'static str, Value)>> {
+fn entries(context: &CommandContext) -> Result<Vec<(&'static str, Value)>> {
     EVENTS
         .into_iter()
         .map(|(event, hook, matcher)| {
-            let command = Invocation::of(session, &["hook", hook])?.shell_line();
+            let command = Invocation::of(context, &["hook", hook])?.shell_line();
             let mut entry = Map::new();
             if let Some(matcher) = matcher {
                 entry.insert("matcher".into(), matcher.into());

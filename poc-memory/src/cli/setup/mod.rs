@@ -16,9 +16,9 @@ pub(super) use hook_entries::hooks;
 pub(super) use model::SetupModel;
 pub(super) use remove::SetupRemove;
 
+use super::command_context::CommandContext;
 use super::daemon;
 use super::local::LocalCommand;
-use super::session::Session;
 use assistant::Assistant;
 use check::SelfCheck;
 use plan::{FileChange, SetupPlan};
@@ -76,8 +76,8 @@ impl LocalCommand for Setup {
     const NAME: &'static str = "setup";
     type Output = SetupOutput;
 
-    fn run(self, session: &Session) -> Result<SetupOutput> {
-        session.config()?;
+    fn run(self, context: &CommandContext) -> Result<SetupOutput> {
+        context.config()?;
         let assistants = match self.assistants.is_empty() {
             true => Assistant::installed(),
             false => self.assistants.clone(),
@@ -88,7 +88,7 @@ impl LocalCommand for Setup {
                 Assistant::names()
             )));
         }
-        let plan = SetupPlan::of(session, &assistants, !self.no_hooks)?;
+        let plan = SetupPlan::of(context, &assistants, !self.no_hooks)?;
         let mut output = SetupOutput {
             next: assistants.iter().filter_map(|assistant| assistant.next_step(!self.no_hooks)).collect(),
             assistants,
@@ -101,19 +101,19 @@ impl LocalCommand for Setup {
             return Ok(output);
         }
         if !plan.changes.is_empty() && !self.yes {
-            confirm(session, &plan.changes)?;
+            confirm(context, &plan.changes)?;
         }
-        session.paths.create()?;
+        context.paths.create()?;
         // The record is saved first, so that it lists what was written even if a later file fails.
-        let mut record = SetupRecord::load(&session.paths)?;
+        let mut record = SetupRecord::load(&context.paths)?;
         for change in &plan.changes {
-            record.apply(&session.paths, change)?;
+            record.apply(&context.paths, change)?;
         }
         output.written = true;
         if !self.no_daemon {
-            output.daemon = Some(run_daemon(session, &mut record, !plan.changes.is_empty())?);
+            output.daemon = Some(run_daemon(context, &mut record, !plan.changes.is_empty())?);
         }
-        output.checks = check::check(session, &output.assistants, !self.no_hooks, !self.no_daemon);
+        output.checks = check::check(context, &output.assistants, !self.no_hooks, !self.no_daemon);
         Ok(output)
     }
 
@@ -148,9 +148,9 @@ impl LocalCommand for Setup {
 ///
 /// # Errors
 /// `rejected` when the answer is no, or when there is no terminal to ask on.
-fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
+fn confirm(context: &CommandContext, changes: &[FileChange]) -> Result<()> {
     for change in changes {
-        session.say(&change.diff)?;
+        context.say(&change.diff)?;
     }
     if !std::io::stdin().is_terminal() {
         return Err(Error::new(
@@ -174,20 +174,20 @@ fn confirm(session: &Session, changes: &[FileChange]) -> Result<()> {
 
 /// Starts the daemon: as a service if there is a service manager, else as a process. With `changed`, a running daemon
 /// is restarted, so that it reads its settings.
-fn run_daemon(session: &Session, record: &mut SetupRecord, changed: bool) -> Result<String> {
-    match daemon::install(session) {
+fn run_daemon(context: &CommandContext, record: &mut SetupRecord, changed: bool) -> Result<String> {
+    match daemon::install(context) {
         Ok(installed) => {
             if installed.written {
-                record.service_installed(&session.paths)?;
+                record.service_installed(&context.paths)?;
             } else if changed {
-                daemon::restart(session)?;
+                daemon::restart(context)?;
             }
             Ok("runs, and starts with your session".into())
         }
         Err(error) if error.code == Code::Unavailable => {
             match changed {
-                true => daemon::restart(session)?,
-                false => daemon::start_and_wait(session)?,
+                true => daemon::restart(context)?,
+                false => daemon::start_and_wait(context)?,
             };
             Ok(format!("runs; the hooks start it when it does not ({})", error.message))
         }

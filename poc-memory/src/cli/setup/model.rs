@@ -3,9 +3,9 @@
 use super::edit::Edit;
 use super::plan::FileChange;
 use super::settings_file::{self, SettingsFile, Syntax};
+use crate::cli::command_context::CommandContext;
 use crate::cli::local::LocalCommand;
 use crate::cli::sample_memory;
-use crate::cli::session::Session;
 use poc_agent::model::CallError;
 use poc_config::Config;
 use poc_config::{endpoint, files};
@@ -73,8 +73,8 @@ impl LocalCommand for SetupModel {
     const NAME: &'static str = "setup model";
     type Output = SetupModelOutput;
 
-    fn run(self, session: &Session) -> Result<SetupModelOutput> {
-        let config = session.config()?;
+    fn run(self, context: &CommandContext) -> Result<SetupModelOutput> {
+        let config = context.config()?;
         let names: Vec<&str> = match &self.provider {
             Some(name) if !config.providers.contains_key(name) => {
                 return Err(Error::not_found(format!("there is no provider `{name}`"))
@@ -98,7 +98,7 @@ impl LocalCommand for SetupModel {
             };
         };
         output.chosen = Some(format!("{provider}/{id}"));
-        let settings = settings(session, &config, &provider, &id);
+        let settings = settings(context, &config, &provider, &id);
         let before = settings_file::read(&settings.path)?;
         let after = settings.with_edits(before.as_deref().unwrap_or_default())?;
         let changed = Config::layered(Some(("config.toml", &after)), std::iter::empty())?;
@@ -109,9 +109,9 @@ impl LocalCommand for SetupModel {
         output.millis = Some(measure(changed)?.as_millis());
         if let Some(change) = &output.change {
             if !self.yes {
-                super::confirm(session, std::slice::from_ref(change))?;
+                super::confirm(context, std::slice::from_ref(change))?;
             }
-            session.paths.create()?;
+            context.paths.create()?;
             files::write(&change.path, change.after.as_deref().unwrap_or_default())?;
         }
         output.written = true;
@@ -220,13 +220,13 @@ fn no_model(found: &[ProviderOption]) -> Error {
 }
 
 /// The change of the settings: the model, with the prices of the model of `[models]` that has the same id.
-fn settings(session: &Session, config: &Config, provider: &str, id: &str) -> SettingsFile {
+fn settings(context: &CommandContext, config: &Config, provider: &str, id: &str) -> SettingsFile {
     let known = config.models.values().find(|model| model.provider == provider && model.id == id);
     let value = known.and_then(|model| serde_json::to_value(model).ok());
     let value = value.unwrap_or_else(|| json!({ "provider": provider, "id": id }));
     let path = vec!["models".to_owned(), "default".to_owned()];
     SettingsFile {
-        path: session.paths.config_file(),
+        path: context.paths.config_file(),
         syntax: Syntax::Toml,
         edits: vec![Edit::Member { path, value }],
     }

@@ -3,7 +3,7 @@
 use super::assistant::{Assistant, SettingsFolders};
 use super::edit::Edit;
 use super::settings_file::{self, SettingsFile, Syntax};
-use crate::cli::session::Session;
+use crate::cli::command_context::CommandContext;
 use poc_graph::error::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -39,11 +39,11 @@ impl FileChange {
             return None;
         }
         let name = settings.path.display().to_string();
-        let gone = "/dev/null";
+        let absent = "/dev/null";
         let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
         let header = (
-            if before.is_some() { name.as_str() } else { gone },
-            if after.is_some() { name.as_str() } else { gone },
+            if before.is_some() { name.as_str() } else { absent },
+            if after.is_some() { name.as_str() } else { absent },
         );
         let diff = TextDiff::from_lines(old, new);
         let diff = diff.unified_diff().context_radius(CONTEXT).header(header.0, header.1).to_string();
@@ -61,14 +61,14 @@ impl SetupPlan {
     ///
     /// # Errors
     /// `invalid_config` when a file cannot be changed; then no file is changed.
-    pub(super) fn of(session: &Session, assistants: &[Assistant], hooks: bool) -> Result<SetupPlan> {
+    pub(super) fn of(context: &CommandContext, assistants: &[Assistant], hooks: bool) -> Result<SetupPlan> {
         let folders = SettingsFolders::of_user()?;
         let mut files = Vec::new();
         for assistant in assistants {
-            files.extend(assistant.settings(session, &folders, hooks)?);
+            files.extend(assistant.settings(context, &folders, hooks)?);
         }
         if hooks && assistants.iter().any(|assistant| assistant.has_hooks()) {
-            files.push(own_settings(session, &folders)?);
+            files.push(own_settings(context, &folders)?);
         }
         let mut changes = Vec::new();
         for file in files {
@@ -81,13 +81,13 @@ impl SetupPlan {
 }
 
 /// The settings of this memory: the daemon follows the transcripts of the assistants.
-fn own_settings(session: &Session, folders: &SettingsFolders) -> Result<SettingsFile> {
+fn own_settings(context: &CommandContext, folders: &SettingsFolders) -> Result<SettingsFile> {
     let member =
         |name: &str, value: Value| Edit::Member { path: vec!["transcripts".into(), name.into()], value };
     let mut edits = vec![member("follow", json!(true))];
     let transcripts = folders.transcripts();
-    if session.config()?.transcripts.folders != transcripts {
+    if context.config()?.transcripts.folders != transcripts {
         edits.push(member("folders", json!(transcripts)));
     }
-    Ok(SettingsFile { path: session.paths.config_file(), syntax: Syntax::Toml, edits })
+    Ok(SettingsFile { path: context.paths.config_file(), syntax: Syntax::Toml, edits })
 }

@@ -3,9 +3,9 @@
 use super::plan::FileChange;
 use super::record::{SetupRecord, WrittenFile};
 use super::settings_file;
+use crate::cli::command_context::CommandContext;
 use crate::cli::daemon;
 use crate::cli::local::LocalCommand;
-use crate::cli::session::Session;
 use poc_config::files;
 use poc_graph::error::Result;
 use serde::Serialize;
@@ -37,8 +37,8 @@ impl LocalCommand for SetupRemove {
     const NAME: &'static str = "setup remove";
     type Output = SetupRemoveOutput;
 
-    fn run(self, session: &Session) -> Result<SetupRemoveOutput> {
-        let paths = &session.paths;
+    fn run(self, context: &CommandContext) -> Result<SetupRemoveOutput> {
+        let paths = &context.paths;
         let mut record = SetupRecord::load(paths)?;
         let mut changes = Vec::new();
         for file in &record.files {
@@ -49,7 +49,7 @@ impl LocalCommand for SetupRemove {
             return Ok(output);
         }
         if !changes.is_empty() && !self.yes {
-            super::confirm(session, &changes)?;
+            super::confirm(context, &changes)?;
         }
         for change in &changes {
             match &change.after {
@@ -59,7 +59,7 @@ impl LocalCommand for SetupRemove {
         }
         output.written = true;
         if record.service {
-            daemon::uninstall(session)?;
+            daemon::uninstall(context)?;
             output.service_removed = true;
         }
         for copy in record.files.iter().filter_map(|file| file.copy.as_ref()) {

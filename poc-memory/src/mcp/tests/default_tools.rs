@@ -10,7 +10,7 @@ struct Recorder {
     requests: Mutex<Vec<(String, Value)>>,
 }
 
-impl Caller for Recorder {
+impl OpExecutor for Recorder {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         self.requests.lock().push((op.name.to_owned(), request));
         Ok(match op.name {

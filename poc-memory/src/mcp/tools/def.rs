@@ -1,7 +1,7 @@
 //! The trait that declares a default tool, and its type-erased form.
 
 use crate::mcp::recent_searches::RecentSearches;
-use crate::mcp::{Caller, arguments};
+use crate::mcp::{OpExecutor, arguments};
 use crate::ops::{self, Access, FormerText, ToolEffect, request, tenancy};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
 
 /// Calls ops for one call of a tool, all of them for the same tenant.
 pub(super) struct OpCalls<'a> {
-    caller: &'a dyn Caller,
+    caller: &'a dyn OpExecutor,
     tenant: Option<Value>,
     searches: &'a RecentSearches,
 }
@@ -69,7 +69,7 @@ pub(in crate::mcp) struct DefaultToolDef {
     pub(super) effect: ToolEffect,
     pub(super) arguments_schema: fn() -> Value,
     pub(super) answer_schema: fn() -> Value,
-    pub(super) run: fn(&dyn Caller, &RecentSearches, Map<String, Value>) -> Result<Value>,
+    pub(super) run: fn(&dyn OpExecutor, &RecentSearches, Map<String, Value>) -> Result<Value>,
 }
 
 impl DefaultToolDef {

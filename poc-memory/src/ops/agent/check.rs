@@ -79,15 +79,15 @@ impl Op for AgentCheck {
                 return Err(Error::invalid("the texts need the name of an agent").field("agent"));
             };
             let parsed = agent_files::check(ctx.memory, &name, &edits)?;
-            let circle = circles(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
+            let circle = feedback_loop_warnings(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
             let agent = checked(ctx, &name, parsed.as_ref().map_err(Vec::as_slice), circle);
             return Ok(AgentCheckOutput { agents: vec![agent], problems: Vec::new() });
         }
         let agents = catalog.named(self.agent.as_deref())?;
-        let circles = circles(ctx, &catalog, None);
+        let feedback_loop_warnings = feedback_loop_warnings(ctx, &catalog, None);
         let agents = agents.map(|(name, entry)| {
             let parsed = entry.valid_definition().ok_or(entry.errors.as_slice());
-            checked(ctx, name, parsed, circles.get(name).cloned())
+            checked(ctx, name, parsed, feedback_loop_warnings.get(name).cloned())
         });
         Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
     }
@@ -114,7 +114,7 @@ impl Op for AgentCheck {
 
 /// The warnings about agents that trigger each other, by agent. `edited` replaces the stored agent of the
 /// same name.
-fn circles(
+fn feedback_loop_warnings(
     ctx: &Ctx<'_>,
     catalog: &Catalog,
     edited: Option<&Definition>,

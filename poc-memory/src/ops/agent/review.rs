@@ -100,12 +100,13 @@ impl Op for AgentReview {
                 None => review::rejected(ctx.memory, self.agent.as_deref())?,
             };
             rejected.retain(|(one, _)| of(one));
-            let row = |(one, note)| Ok(ProposalRow { rejected: true, note, ..shown(ctx.memory, one)? });
+            let row =
+                |(one, note)| Ok(ProposalRow { rejected: true, note, ..proposal_row(ctx.memory, one)? });
             rejected.into_iter().map(row).collect::<Result<_>>()?
         } else {
             let run = self.run.as_ref().map(|id| proposal::find(ctx.memory, id)).transpose()?;
             let waiting = proposals(ctx.memory, run)?.into_iter().filter(of);
-            waiting.map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?
+            waiting.map(|one| proposal_row(ctx.memory, one)).collect::<Result<_>>()?
         };
         if let (Some(agent), true) = (&self.agent, rows.is_empty()) {
             // An unknown name is an error; an agent without proposals is not.
@@ -170,7 +171,7 @@ fn note(node: Node) -> ProposalNote {
     ProposalNote { key: node.key, title: node.title, text }
 }
 
-fn shown(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
+fn proposal_row(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
     let memory = &memory.of(&one.tenant);
     let mut notes = Vec::new();
     for (id, _) in &one.versions {

@@ -88,7 +88,7 @@ impl Op for AgentTest {
                     test.name,
                     if test.ok { "ok" } else { "FAILED" }
                 );
-                text.extend(test.differences.iter().map(shown));
+                text.extend(test.differences.iter().map(difference_text));
                 if !test.ok && !test.handles.is_empty() {
                     let handles =
                         (1..).zip(&test.handles).map(|(number, key): (usize, _)| format!("N{number} {key}"));
@@ -129,7 +129,7 @@ fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<Fil
 }
 
 /// A difference as a diff: `-` marks missing lines, `+` unexpected ones.
-fn shown(difference: &TestDifference) -> String {
+fn difference_text(difference: &TestDifference) -> String {
     let mut text = format!("  {}:\n", difference.what);
     let lines = difference.missing.iter().map(|line| ('-', line));
     for (mark, line) in lines.chain(difference.unexpected.iter().map(|line| ('+', line))) {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Files of sessions that have not called a hook for this long are deleted.
-const KEPT: Span = Span(30 * Span::DAY.0);
+const RETENTION: Span = Span(30 * Span::DAY.0);
 
 /// Maximum number of characters of a session's id in a file name.
 const MAX_ID_CHARS: usize = 100;
@@ -87,7 +87,7 @@ pub(super) fn keys(id: &str) -> Vec<String> {
 
 /// Deletes the files of old sessions.
 pub(super) fn forget_old(memory: &Memory) -> Result<()> {
-    let oldest = memory.now().minus(KEPT);
+    let oldest = memory.now().minus(RETENTION);
     let Ok(entries) = std::fs::read_dir(memory.paths.hook_sessions()) else { return Ok(()) };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         if changed(&path).is_some_and(|at| at < oldest) {

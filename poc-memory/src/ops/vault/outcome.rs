@@ -176,7 +176,7 @@ pub(super) fn synchronise(ctx: &Ctx<'_>, vault: &VaultBinding, options: &SyncOpt
 }
 
 /// The vaults with a name or folder, or all.
-pub(super) fn chosen(ctx: &Ctx<'_>, name: Option<&str>) -> Result<Vec<VaultBinding>> {
+pub(super) fn selected_bindings(ctx: &Ctx<'_>, name: Option<&str>) -> Result<Vec<VaultBinding>> {
     match name {
         Some(name) => Ok(vec![vault::named(ctx.memory, name)?]),
         None => vault::bindings(ctx.memory),

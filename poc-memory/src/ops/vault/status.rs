@@ -1,7 +1,7 @@
 //! `vault status`
 
 use super::list::lag;
-use super::outcome::{chosen, problems_text};
+use super::outcome::{problems_text, selected_bindings};
 use crate::ops::text::{plural, second};
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::Result;
@@ -35,7 +35,7 @@ impl Op for VaultStatusRequest {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultStatusOutput> {
         let names: Vec<String> =
-            chosen(ctx, self.vault.as_deref())?.into_iter().map(|vault| vault.name).collect();
+            selected_bindings(ctx, self.vault.as_deref())?.into_iter().map(|vault| vault.name).collect();
         let vaults = vault::status(ctx.memory)?.into_iter().filter(|vault| names.contains(&vault.name));
         Ok(VaultStatusOutput { vaults: vaults.collect() })
     }

@@ -1,6 +1,6 @@
 //! `vault sync`
 
-use super::outcome::{VaultSyncOutcome, chosen, synchronise};
+use super::outcome::{VaultSyncOutcome, selected_bindings, synchronise};
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::SyncOptions;
@@ -35,7 +35,7 @@ impl Op for VaultSyncRequest {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultSyncOutput> {
         let options = SyncOptions { allow_empty: self.emptied };
-        let vaults = chosen(ctx, self.vault.as_deref())?;
+        let vaults = selected_bindings(ctx, self.vault.as_deref())?;
         Ok(VaultSyncOutput { vaults: vaults.iter().map(|vault| synchronise(ctx, vault, &options)).collect() })
     }
 

@@ -284,7 +284,7 @@ impl<'a> TomlSection<'a> {
     }
 
     fn out_of_range(&self, key: &str, value: &Spanned<DeValue<'_>>) {
-        let said = match value.get_ref() {
+        let value_text = match value.get_ref() {
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.to_string(),
             DeValue::String(text) => text.to_string(),
@@ -294,7 +294,7 @@ impl<'a> TomlSection<'a> {
             DeValue::Array(items) => {
                 FileDiagnostic::new(format!("`{}` cannot have {} items", self.path_of(key), items.len()))
             }
-            _ => FileDiagnostic::new(format!("`{}` cannot be `{said}`", self.path_of(key))),
+            _ => FileDiagnostic::new(format!("`{}` cannot be `{value_text}`", self.path_of(key))),
         };
         let hint = format!("give {}", self.takes(key).words());
         self.file.report(value.span().start, diagnostic.hint(hint));

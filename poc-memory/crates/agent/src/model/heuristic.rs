@@ -54,7 +54,7 @@ impl Model for Heuristic {
         let may = |kind| request.actions.contains(&kind);
         let nodes = Nodes::new(request.selection);
         let mut reply = Map::new();
-        let mut gone = BTreeSet::new();
+        let mut excluded = BTreeSet::new();
         let mut counts = Vec::new();
         let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
         // Only a language model can extract facts and see which of them are no longer true.
@@ -62,17 +62,17 @@ impl Model for Heuristic {
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
         if supersedes && !is_facts {
             let found = near_duplicate::find(&self.settings, &nodes);
-            gone = found.iter().map(|pair| pair.repeated.name.as_str()).collect();
+            excluded = found.iter().map(|pair| pair.duplicate.name.as_str()).collect();
             counts.push((found.len(), "supersession"));
             superseded.extend(found.iter().map(|pair| {
-                json!({"reason": pair.reason(), "node": pair.repeated.name, "by": pair.kept.name,
+                json!({"reason": pair.reason(), "node": pair.duplicate.name, "by": pair.original.name,
                        "key": "", "title": "", "body": ""})
             }));
         }
         if supersedes && inserts && !is_facts {
             let near_duplicates = near_duplicate::find(&self.settings, &nodes);
             let is_in_pair = |name: &str| {
-                near_duplicates.iter().any(|pair| pair.kept.name == name || pair.repeated.name == name)
+                near_duplicates.iter().any(|pair| pair.original.name == name || pair.duplicate.name == name)
             };
             let mut found = split::find(&self.settings, &nodes, request.max_chars);
             found.retain(|split| !is_in_pair(&split.whole.name));
@@ -87,7 +87,7 @@ impl Model for Heuristic {
                 }));
                 superseded.push(json!({"reason": reason, "node": split.whole.name, "by": "", "key": "",
                                        "title": node.title, "body": split.overview}));
-                gone.insert(split.whole.name.as_str());
+                excluded.insert(split.whole.name.as_str());
             }
         }
         if inserts && !supersedes {
@@ -117,7 +117,7 @@ impl Model for Heuristic {
             // Agents that write notes link them to their sources; other links are the linker's task.
             let found = match inserts {
                 true => Vec::new(),
-                false => link::find(&self.settings, &nodes, request.text, &gone),
+                false => link::find(&self.settings, &nodes, request.text, &excluded),
             };
             counts.push((found.len(), "link"));
             let rows = found.iter().map(|link| {

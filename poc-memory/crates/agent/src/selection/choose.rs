@@ -66,7 +66,7 @@ pub fn choose(
     };
     let (mut set, stages) = match scope {
         Scope::Only(id) => (only(&view, id)?, Explanation::default()),
-        Scope::Forced | Scope::Stale => ran(memory, definition, &view, pipeline)?,
+        Scope::Forced | Scope::Stale => run_pipeline(memory, definition, &view, pipeline)?,
     };
     let results = set.items.len();
     set.items.retain(|item| may_be_read(&view, item.ix));
@@ -168,7 +168,7 @@ pub fn count_freshness(memory: &Memory, definition: &Definition) -> Result<Fresh
     memory.store.settle();
     let view = memory.store.view();
     let pipeline = &definition.query.pipeline;
-    let (found, stages) = ran(memory, definition, &view, pipeline)?;
+    let (found, stages) = run_pipeline(memory, definition, &view, pipeline)?;
     let stale = Staleness::of(definition, memory.now());
     let (mut counts, all) = (
         FreshnessCounts {
@@ -234,12 +234,12 @@ pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Option<usize
 
 /// Runs a pipeline and removes nodes that may not appear in a prompt.
 fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
-    let (mut set, _) = ran(memory, definition, view, pipeline)?;
+    let (mut set, _) = run_pipeline(memory, definition, view, pipeline)?;
     set.items.retain(|item| may_be_read(view, item.ix));
     Ok(set)
 }
 
-fn ran(
+fn run_pipeline(
     memory: &Memory,
     definition: &Definition,
     view: &View,

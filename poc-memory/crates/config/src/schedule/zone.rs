@@ -16,14 +16,14 @@ pub fn local_zone() -> Tz {
 
 /// Start and end of the local day that contains an instant.
 pub fn day(at: Timestamp, zone: Tz) -> Option<(Timestamp, Timestamp)> {
-    let date = shown(at, zone)?.date();
+    let date = local_time(at, zone)?.date();
     let midnight = |date: NaiveDate| instant(date.and_time(NaiveTime::MIN), zone);
     Some((midnight(date)?, midnight(date.succ_opt()?)?))
 }
 
 /// The local time at an instant, in whole seconds.
 pub(super) fn wall_clock(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
-    shown(at, zone)?.with_nanosecond(0)
+    local_time(at, zone)?.with_nanosecond(0)
 }
 
 /// The instant of a local time: the first of two if the time is repeated, or the end of the gap if it is skipped.
@@ -44,7 +44,7 @@ fn after_gap(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
     let mut after = local.checked_add_signed(reach)?.and_utc().timestamp_millis();
     while after - before > 1 {
         let middle = before + (after - before) / 2;
-        if shown(Timestamp(middle), zone)? > local {
+        if local_time(Timestamp(middle), zone)? > local {
             after = middle;
         } else {
             before = middle;
@@ -55,7 +55,7 @@ fn after_gap(local: NaiveDateTime, zone: Tz) -> Option<Timestamp> {
 
 /// The offset from UTC at an instant, in milliseconds.
 pub(super) fn offset(at: Timestamp, zone: Tz) -> Option<i64> {
-    Some(shown(at, zone)?.and_utc().timestamp_millis() - at.0)
+    Some(local_time(at, zone)?.and_utc().timestamp_millis() - at.0)
 }
 
 /// Two instants with the same offset that are at most this far apart, in milliseconds, have no change between them,
@@ -105,6 +105,6 @@ fn change_between(mut low: i64, mut high: i64, before: i64, zone: Tz) -> Option<
     Some(Timestamp(high))
 }
 
-fn shown(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
+fn local_time(at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     Some(at.utc()?.with_timezone(&zone).naive_local())
 }

@@ -44,8 +44,8 @@ fn diagnostic(text: &str, error: &toml::de::Error) -> FileDiagnostic {
     let span = error.span().unwrap_or(0..0);
     let at = ErrorLocation::offset(text, span.start);
     let message = error.message();
-    let said = text.get(span).map(str::trim).filter(|said| !said.is_empty() && said.len() <= 60);
-    if let (true, Some(key)) = (message == "duplicate key", said) {
+    let excerpt = text.get(span).map(str::trim).filter(|excerpt| !excerpt.is_empty() && excerpt.len() <= 60);
+    if let (true, Some(key)) = (message == "duplicate key", excerpt) {
         let duplicate = FileDiagnostic::new(format!("`{key}` is defined twice"));
         return duplicate.hint("keep one of the two; write all keys of a table under one `[…]` line").at(at);
     }

@@ -2,7 +2,7 @@
 //!
 //! Each connected component starts from its spectral embedding, which places strongly connected nodes
 //! close together (Hall 1970, Koren 2005). The start positions are spread evenly along every axis, and a
-//! force simulation then refines them. Components are drawn side by side. The layout depends only on
+//! force simulation then refines them. Components are lay_out_component side by side. The layout depends only on
 //! the nodes, their ids and the edges among them, so a small change of the graph moves most nodes little.
 //!
 //! The work is bounded: each step computes about n · (k + 200) forces for n nodes of degree k.
@@ -38,13 +38,13 @@ impl View {
     /// graph nor on the order of the nodes.
     pub fn layout(&self, nodes: &[Ix]) -> Layout {
         let (parts, back) = self.components_of(nodes);
-        Layout { plane: arranged(&parts, &back), space: arranged(&parts, &back) }
+        Layout { plane: pack_components(&parts, &back), space: pack_components(&parts, &back) }
     }
 
     /// Like [`View::layout`], but only in two dimensions, which takes less than half the time. `space` is empty.
     pub fn plane_layout(&self, nodes: &[Ix]) -> Layout {
         let (parts, back) = self.components_of(nodes);
-        Layout { plane: arranged(&parts, &back), space: Vec::new() }
+        Layout { plane: pack_components(&parts, &back), space: Vec::new() }
     }
 
     /// The components of the subgraph of these nodes, and the position of each given node in the order by id.
@@ -53,9 +53,9 @@ impl View {
             nodes.iter().enumerate().map(|(place, &ix)| (self.id(ix), place)).collect();
         order.sort_unstable();
         let ordered: Vec<Ix> = order.iter().filter_map(|&(_, place)| nodes.get(place).copied()).collect();
-        let ties = Adjacency::among(self, &ordered);
+        let edges = Adjacency::among(self, &ordered);
         let ids: Vec<Option<NodeId>> = order.iter().map(|&(id, _)| id).collect();
-        (parts(&ties, &ids), order.iter().map(|&(_, given)| given).collect())
+        (parts(&edges, &ids), order.iter().map(|&(_, given)| given).collect())
     }
 }
 
@@ -65,22 +65,22 @@ struct Part {
     members: Vec<Ix>,
     ids: Vec<Option<NodeId>>,
     /// Edges among the members, by position in `members`.
-    ties: Adjacency,
+    edges: Adjacency,
     /// The leading coordinates of the spectral embedding.
     coordinates: Vec<[f64; 3]>,
 }
 
-/// The components of a graph, largest first; ties are broken by the smallest id.
-fn parts(ties: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
+/// The components of a graph, largest first; edges are broken by the smallest id.
+fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
     let mut seen = vec![false; ids.len()];
     let mut groups: Vec<Vec<Ix>> = Vec::new();
-    for seed in 0..ties.rows() {
+    for seed in 0..edges.rows() {
         let mut group = Vec::new();
         enter(&mut seen, seed, &mut group);
         let mut next = 0;
         while let Some(&ix) = group.get(next) {
             next += 1;
-            ties.row(ix).iter().for_each(|end| enter(&mut seen, end.ix, &mut group));
+            edges.row(ix).iter().for_each(|end| enter(&mut seen, end.ix, &mut group));
         }
         if !group.is_empty() {
             group.sort_unstable();
@@ -92,18 +92,18 @@ fn parts(ties: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
     let part = |members: Vec<Ix>| {
         let own: Vec<Option<NodeId>> =
             members.iter().map(|&ix| ids.get(ix as usize).copied().flatten()).collect();
-        let ties = ties.part(&members, &mut places);
+        let edges = edges.part(&members, &mut places);
         let random = |turn: u64| -> Vec<f64> { own.iter().map(|&id| signed(id, turn)).collect() };
         let mut numbers = Vec::new();
         let dimensions = match members.len() {
             1 => 0,
-            _ => embedding::write_coordinates(ties.clone(), &random, 3, &mut numbers).eigenvalues.len(),
+            _ => embedding::write_coordinates(edges.clone(), &random, 3, &mut numbers).eigenvalues.len(),
         };
         let row = |node: usize| numbers.get(node * dimensions..(node + 1) * dimensions).unwrap_or_default();
         let first =
             |node: usize| std::array::from_fn(|axis| row(node).get(axis).map_or(0.0, |&x| f64::from(x)));
         let coordinates = (0..members.len()).map(first).collect();
-        Part { members, ids: own, ties, coordinates }
+        Part { members, ids: own, edges, coordinates }
     };
     groups.into_iter().map(part).collect()
 }
@@ -118,11 +118,11 @@ fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
 }
 
 /// The positions of all nodes; `back` maps the order by id to the order given.
-fn arranged<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
-    let drawn: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(drawn).collect();
-    let radii: Vec<f64> = drawn.iter().map(|(_, radius)| *radius).collect();
+fn pack_components<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
+    let lay_out_component: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(lay_out_component).collect();
+    let radii: Vec<f64> = lay_out_component.iter().map(|(_, radius)| *radius).collect();
     let mut places = vec![[0.0; D]; back.len()];
-    for ((part, (own, _)), centre) in parts.iter().zip(&drawn).zip(shells::centres::<D>(&radii)) {
+    for ((part, (own, _)), centre) in parts.iter().zip(&lay_out_component).zip(shells::centres::<D>(&radii)) {
         for (&member, place) in part.members.iter().zip(own) {
             let slot = back.get(member as usize).and_then(|&given| places.get_mut(given));
             if let Some(slot) = slot {
@@ -134,7 +134,7 @@ fn arranged<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
 }
 
 /// Lays out one component around the origin; returns the positions and the radius.
-fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
+fn lay_out_component<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
     let count = part.members.len();
     let mut places = vec![[0.0; D]; count];
     if count > 1 {
@@ -144,7 +144,7 @@ fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
             spread(part, &start, axis, &mut places);
         }
         let jitter = |node: usize, turn: u64| signed(part.ids.get(node).copied().flatten(), turn);
-        forces::relax(&part.ties, &mut places, &jitter);
+        forces::relax(&part.edges, &mut places, &jitter);
     }
     let middle: [f64; D] =
         std::array::from_fn(|axis| places.iter().map(|place| at(place, axis)).sum::<f64>() / count as f64);
@@ -202,9 +202,9 @@ mod tests {
     /// Three cliques of ten nodes, and one edge between each two of them.
     fn groups() -> Vec<(u64, u64, f64)> {
         let within = (0..30).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| a / 10 == b / 10);
-        let mut ties: Vec<(u64, u64, f64)> = within.map(|(a, b)| (a, b, 0.9)).collect();
-        ties.extend([(0, 10, 0.4), (11, 20, 0.4), (21, 1, 0.4)]);
-        ties
+        let mut edges: Vec<(u64, u64, f64)> = within.map(|(a, b)| (a, b, 0.9)).collect();
+        edges.extend([(0, 10, 0.4), (11, 20, 0.4), (21, 1, 0.4)]);
+        edges
     }
 
     #[test]
@@ -239,10 +239,10 @@ mod tests {
 
     #[test]
     fn one_more_node_moves_the_others_little() {
-        let mut ties = groups();
-        let before = testing::view(30, &ties).layout(&(0..30).collect::<Vec<Ix>>());
-        ties.push((30, 5, 0.6));
-        let after = testing::view(31, &ties).layout(&(0..31).collect::<Vec<Ix>>());
+        let mut edges = groups();
+        let before = testing::view(30, &edges).layout(&(0..30).collect::<Vec<Ix>>());
+        edges.push((30, 5, 0.6));
+        let after = testing::view(31, &edges).layout(&(0..31).collect::<Vec<Ix>>());
         let moved: f64 =
             before.plane.iter().zip(&after.plane).map(|(a, b)| distance(a, b)).sum::<f64>() / 30.0;
         let reach = before.plane.iter().map(|place| distance(place, &[0.0; 2])).fold(0.0, f64::max);
@@ -260,8 +260,8 @@ mod tests {
     fn stars_and_cliques_have_distinct_positions() {
         let star: Vec<(u64, u64, f64)> = (1..300).map(|leaf| (0, leaf, 0.7)).collect();
         let clique = (0..80).flat_map(|a| (0..a).map(move |b| (a, b, 1.0))).collect::<Vec<_>>();
-        for (nodes, ties) in [(300, star), (80, clique)] {
-            let layout = testing::view(nodes, &ties).layout(&(0..nodes as Ix).collect::<Vec<Ix>>());
+        for (nodes, edges) in [(300, star), (80, clique)] {
+            let layout = testing::view(nodes, &edges).layout(&(0..nodes as Ix).collect::<Vec<Ix>>());
             assert!(nearest(&layout.plane) > 0.02 && nearest(&layout.space) > 0.02);
         }
     }
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn a_crowd_is_spread_evenly() {
         let count = 900u64;
-        let ties: Vec<(u64, u64, f64)> = (0..count)
+        let edges: Vec<(u64, u64, f64)> = (0..count)
             .flat_map(|a| (1..12).map(move |step| (a, (a * 7 + step * step * 31) % count, 0.9)))
             .filter(|(a, b, _)| a != b)
             .collect();
-        let layout = testing::view(count, &ties).layout(&(0..count as Ix).collect::<Vec<Ix>>());
+        let layout = testing::view(count, &edges).layout(&(0..count as Ix).collect::<Vec<Ix>>());
         for axis in 0..2 {
             let mut places: Vec<f64> = layout.plane.iter().map(|place| place[axis]).collect();
             places.sort_by(f64::total_cmp);
@@ -296,11 +296,11 @@ mod tests {
         /// nodes nor on the rest of the graph.
         #[test]
         fn positions_are_finite_distinct_and_independent_of_order(
-            ties in proptest::collection::vec((0u64..30, 0u64..30, 0.01f64..1.0), 0..60),
+            edges in proptest::collection::vec((0u64..30, 0u64..30, 0.01f64..1.0), 0..60),
             order in Just((0..25).collect::<Vec<Ix>>()).prop_shuffle(),
         ) {
-            let ties: Vec<_> = ties.into_iter().filter(|(a, b, _)| a != b).collect();
-            let view = testing::view(30, &ties);
+            let edges: Vec<_> = edges.into_iter().filter(|(a, b, _)| a != b).collect();
+            let view = testing::view(30, &edges);
             let sorted: Vec<Ix> = (0..25).collect();
             let layout = view.layout(&sorted);
             prop_assert!(layout.plane.iter().flatten().chain(layout.space.iter().flatten()).all(|x| x.is_finite()));
@@ -311,7 +311,7 @@ mod tests {
                 prop_assert_eq!(shuffled.plane[place], layout.plane[ix as usize]);
                 prop_assert_eq!(shuffled.space[place], layout.space[ix as usize]);
             }
-            let among: Vec<_> = ties.into_iter().filter(|(a, b, _)| *a < 25 && *b < 25).collect();
+            let among: Vec<_> = edges.into_iter().filter(|(a, b, _)| *a < 25 && *b < 25).collect();
             prop_assert_eq!(testing::view(25, &among).layout(&sorted), layout);
         }
     }

@@ -36,7 +36,7 @@ struct GraphFingerprint {
     /// The ids of the live nodes, ascending.
     nodes: Vec<NodeId>,
     /// Hashes of the merged edges, ascending and delta-encoded: about two bytes each in a large graph.
-    ties: Vec<u32>,
+    edges: Vec<u32>,
 }
 
 /// The embedding space of a component.
@@ -132,28 +132,28 @@ impl GraphFingerprint {
         let live = || (0..view.slots()).filter(|&ix| view.is_live(ix));
         let mut nodes: Vec<NodeId> = live().filter_map(|ix| view.id(ix)).collect();
         nodes.sort_unstable();
-        let mut ties = Vec::with_capacity(view.edge_count());
+        let mut edges = Vec::with_capacity(view.edge_count());
         for ix in live() {
             let id = view.id(ix);
-            let once = view.merged_edges(ix).filter(|tie| view.id(tie.ix) > id);
+            let once = view.merged_edges(ix).filter(|edge| view.id(edge.ix) > id);
             let fingerprint = |(other, strength): (Option<NodeId>, f64)| {
                 mixed(hash_ids(id, other) ^ mixed(strength.to_bits())) as u32
             };
-            ties.extend(once.map(|tie| fingerprint((view.id(tie.ix), tie.strength))));
+            edges.extend(once.map(|edge| fingerprint((view.id(edge.ix), edge.strength))));
         }
-        ties.sort_unstable();
+        edges.sort_unstable();
         let mut before = 0;
-        for tie in &mut ties {
-            (*tie, before) = (*tie - before, *tie);
+        for edge in &mut edges {
+            (*edge, before) = (*edge - before, *edge);
         }
-        GraphFingerprint { nodes, ties }
+        GraphFingerprint { nodes, edges }
     }
 
     /// The minimum number of changes between two graphs: nodes added or removed, and edges added, removed or
     /// changed in strength. 0 only for equal graphs.
     fn changes_since(&self, before: &GraphFingerprint) -> u64 {
         let (came, went) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());
-        let (added, removed) = differing(running_sum(&self.ties), running_sum(&before.ties));
+        let (added, removed) = differing(running_sum(&self.edges), running_sum(&before.edges));
         // A changed strength counts as one removed and one added edge, hence the maximum.
         came + went + added.max(removed)
     }

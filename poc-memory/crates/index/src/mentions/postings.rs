@@ -1,7 +1,7 @@
 //! The content of the mention index: the notes with their names and the words of their bodies.
 
 use super::packed::{self, PackedWord};
-use super::titles::Titles;
+use super::titles::NameTrie;
 use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
 use super::words::{FoldedWords, Spelling};
 use crate::text::stop_words::is_stop_word;
@@ -21,7 +21,7 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Clone, Default)]
 pub(super) struct MentionPostings {
     vocabulary: Vocabulary,
-    titles: Titles,
+    titles: NameTrie,
     notes: Vec<Option<IndexedNote>>,
     free: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,

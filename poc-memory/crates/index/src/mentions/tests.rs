@@ -39,7 +39,7 @@ fn numbers(ids: &[NodeId]) -> Vec<u64> {
 }
 
 /// Whether a text contains a name of a note, word by word.
-fn stands(node: &Node, text: &str) -> bool {
+fn contains_name(node: &Node, text: &str) -> bool {
     let text = FoldedWords::of(text);
     let text: Vec<_> = text.iter().collect();
     words::names(node.own_title().unwrap_or_default(), node.names()).iter().any(|name| {
@@ -52,7 +52,7 @@ fn stands(node: &Node, text: &str) -> bool {
 
 /// All mentions, by comparing all texts.
 fn naive(notes: &BTreeMap<u64, Node>) -> Vec<(u64, u64)> {
-    let named = |from: &Node, to: &Node| from.id != to.id && stands(to, &from.body);
+    let named = |from: &Node, to: &Node| from.id != to.id && contains_name(to, &from.body);
     let pairs = notes.iter().flat_map(|(a, from)| notes.iter().map(move |(b, to)| (*a, from, *b, to)));
     pairs.filter(|(_, from, _, to)| named(from, to)).map(|(a, _, b, _)| (a, b)).collect()
 }
@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(all(&fresh, &notes), [from, to]);
         let named: Vec<u64> = notes
             .iter()
-            .filter(|(_, node)| stands(node, &excluded))
+            .filter(|(_, node)| contains_name(node, &excluded))
             .map(|(number, _)| *number)
             .collect();
         prop_assert_eq!(numbers(&index.in_text(&excluded)), named);

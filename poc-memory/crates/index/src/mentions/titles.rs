@@ -6,7 +6,7 @@ const ROOT: u32 = 0;
 
 /// The trie of titles, with the slots of the notes that have them.
 #[derive(Clone, Default)]
-pub(super) struct Titles {
+pub(super) struct NameTrie {
     /// The edges: from a trie node and a word to the next trie node.
     steps: FxHashMap<(u32, u32), u32>,
     /// The number of children of each trie node. Empty until the first title is added.
@@ -17,7 +17,7 @@ pub(super) struct Titles {
     free: Vec<u32>,
 }
 
-impl Titles {
+impl NameTrie {
     /// Adds a title to a note that does not have it yet.
     pub(super) fn add(&mut self, words: &[u32], slot: u32) {
         if self.child_counts.is_empty() {
@@ -119,7 +119,7 @@ mod tests {
             steps in proptest::collection::vec((proptest::collection::vec(0u32..3, 1..4), 0u32..3, any::<bool>()), 0..40),
             text in proptest::collection::vec(0u32..3, 0..6),
         ) {
-            let mut titles = Titles::default();
+            let mut titles = NameTrie::default();
             let mut list: BTreeSet<(Vec<u32>, u32)> = BTreeSet::new();
             for (words, slot, add) in steps {
                 let title = (words, slot);

@@ -3,7 +3,7 @@
 use super::exact::{self, Filter};
 use super::hit::VectorHit;
 use super::quantized::{self, QuantizedVector};
-use super::rows::{Owner, Rows};
+use super::rows::{NodeEntry, Rows};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
@@ -85,7 +85,7 @@ impl<'a> CosineScores<'a> {
         self.nearest_part_of(owner).map(VectorHit::from)
     }
 
-    fn nearest_part_of(&self, owner: &Owner) -> Option<Ranked<u16>> {
+    fn nearest_part_of(&self, owner: &NodeEntry) -> Option<Ranked<u16>> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let mut best: Option<Ranked<u16>> = None;
         for (number, row) in rows.of(owner) {

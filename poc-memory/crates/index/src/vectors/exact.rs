@@ -1,7 +1,7 @@
 //! The exact scan, which compares every vector with the query.
 
 use super::quantized::{self, QuantizedVector};
-use super::rows::{Owner, Row, Rows};
+use super::rows::{NodeEntry, Row, Rows};
 use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
 
@@ -33,7 +33,7 @@ pub(super) fn best_scored(
         if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
             continue;
         }
-        let Some(Owner { id, .. }) = *owner else { continue };
+        let Some(NodeEntry { id, .. }) = *owner else { continue };
         let found = Ranked { score, id, with: () };
         if top.takes(&found) && keep(id) {
             top.offer(found);
@@ -64,7 +64,7 @@ pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Fil
 
 fn best(
     rows: &Rows,
-    owner: &Owner,
+    owner: &NodeEntry,
     filter: Filter,
     cosine: impl Fn(u32, &Row) -> f64,
 ) -> Option<Ranked<u16>> {

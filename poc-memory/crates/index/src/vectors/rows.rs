@@ -22,7 +22,7 @@ pub(super) struct Row {
 
 /// A node that has vectors or is live.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Owner {
+pub(super) struct NodeEntry {
     pub(super) id: NodeId,
     /// Whether searches can find it.
     pub(super) live: bool,
@@ -37,7 +37,7 @@ pub(super) struct Rows {
     codes: Vec<i8>,
     rows: Vec<Row>,
     free: Vec<u32>,
-    owners: Vec<Option<Owner>>,
+    owners: Vec<Option<NodeEntry>>,
     free_owners: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,
     searchable: usize,
@@ -64,7 +64,7 @@ impl Rows {
     }
 
     /// A row and its node; `None` for an empty row.
-    pub(super) fn row(&self, row: u32) -> Option<(Row, Owner)> {
+    pub(super) fn row(&self, row: u32) -> Option<(Row, NodeEntry)> {
         let found = *self.rows.get(row as usize)?;
         Some((found, (*self.owners.get(found.node as usize)?)?))
     }
@@ -75,17 +75,17 @@ impl Rows {
     }
 
     /// The nodes.
-    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+    pub(super) fn owners(&self) -> impl Iterator<Item = &NodeEntry> {
         self.owners.iter().flatten()
     }
 
     /// The slots of nodes, including empty ones.
-    pub(super) fn slots(&self) -> &[Option<Owner>] {
+    pub(super) fn slots(&self) -> &[Option<NodeEntry>] {
         &self.owners
     }
 
     /// The rows of a node.
-    pub(super) fn of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
+    pub(super) fn of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, Row)> {
         let mut next = owner.first;
         std::iter::from_fn(move || {
             let number = next;
@@ -96,14 +96,14 @@ impl Rows {
     }
 
     /// The rows of a node's passages, or of its title if it has no passages.
-    pub(super) fn texts_of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
+    pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, Row)> {
         let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
         self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
     }
 
     /// A hash of the vectors of each live note.
     pub(super) fn digests(&self) -> NoteDigests {
-        let digest = |owner: &Owner| {
+        let digest = |owner: &NodeEntry| {
             let row = |(number, row): (u32, Row)| {
                 let mut hasher = FxHasher::default();
                 (row.part, self.code(number)).hash(&mut hasher);
@@ -125,7 +125,7 @@ impl Rows {
         self.by_id.get(&id).copied()
     }
 
-    pub(super) fn owner(&self, id: NodeId) -> Option<&Owner> {
+    pub(super) fn owner(&self, id: NodeId) -> Option<&NodeEntry> {
         self.owners.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
@@ -204,7 +204,7 @@ impl Rows {
         if let Some(&place) = self.by_id.get(&id) {
             return place;
         }
-        let owner = Some(Owner { id, live: false, first: NONE });
+        let owner = Some(NodeEntry { id, live: false, first: NONE });
         let place = self.free_owners.pop().unwrap_or(self.owners.len() as u32);
         match self.owners.get_mut(place as usize) {
             Some(slot) => *slot = owner,
@@ -215,7 +215,7 @@ impl Rows {
     }
 
     /// Adds a row for a new part, before the other rows of the node.
-    fn add(&mut self, place: u32, owner: Owner, part: u16) -> u32 {
+    fn add(&mut self, place: u32, owner: NodeEntry, part: u16) -> u32 {
         let row = Row { node: place, next: owner.first, part, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
         match self.rows.get_mut(number as usize) {
@@ -262,7 +262,7 @@ impl Rows {
                     if rows.by_id.insert(id, place).is_some() {
                         return None;
                     }
-                    rows.owners.push(Some(Owner { id, live, first: NONE }));
+                    rows.owners.push(Some(NodeEntry { id, live, first: NONE }));
                 }
                 None => {
                     rows.owners.push(None);

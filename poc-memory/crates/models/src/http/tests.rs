@@ -11,7 +11,7 @@ pub(in super::super) fn provider(url: &str) -> (Http, Arc<Mutex<Vec<Duration>>>)
     let config = Config::defaults().unwrap();
     let mut provider = config.providers["openai"].clone();
     provider.base_url = Some(url.to_owned());
-    let key = Key::find(&provider, &|_| Some("sk-secret".into())).unwrap();
+    let key = ApiKey::find(&provider, &|_| Some("sk-secret".into())).unwrap();
     let mut http = Http::new("mock", &provider, &config.calls, key).unwrap();
     http.calls.max_answer_bytes = 100_000;
     let waits = Arc::new(Mutex::new(Vec::new()));
@@ -98,7 +98,7 @@ fn a_key_does_not_change_replies() {
         let (own, _) = provider(&server.url());
         let config = Config::defaults().unwrap();
         let http =
-            Http { key: Key::find(&config.providers["openai"], &|_| Some(key.into())).unwrap(), ..own };
+            Http { key: ApiKey::find(&config.providers["openai"], &|_| Some(key.into())).unwrap(), ..own };
         let turn = TestRequest::new("linker");
         let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
         let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout)).unwrap();

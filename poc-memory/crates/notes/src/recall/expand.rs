@@ -27,7 +27,7 @@ pub struct PathHop {
 pub(super) struct Start {
     pub(super) ix: Ix,
     pub(super) id: NodeId,
-    pub(super) likeness: f64,
+    pub(super) similarity: f64,
     pub(super) score: f64,
 }
 
@@ -37,10 +37,10 @@ pub(super) struct PathEnd {
     /// The node.
     pub(super) ix: Ix,
     /// Similarity of the start to the text, 0–1.
-    pub(super) likeness: f64,
+    pub(super) similarity: f64,
     /// Hops from the start.
     pub(super) hops: usize,
-    /// The remaining score of the path: `likeness^α / factor^hops`.
+    /// The remaining score of the path: `similarity^α / factor^hops`.
     factor: f64,
     /// The index of the previous path end, and the edge from there.
     from: Option<(usize, EdgeKind, f64)>,
@@ -79,12 +79,12 @@ impl<'a> Expansion<'a> {
             frontier: Vec::new(),
         };
         for start in starts {
-            let likeness = start.likeness;
+            let similarity = start.similarity;
             expansion.push(PathEnd {
                 ix: start.ix,
-                likeness,
+                similarity,
                 hops: 0,
-                factor: expansion.factor(likeness, 0),
+                factor: expansion.factor(similarity, 0),
                 from: None,
             });
         }
@@ -113,8 +113,8 @@ impl<'a> Expansion<'a> {
 
     /// Follows one hop from a path end to every node that no path of at least the same score has reached.
     fn step(&mut self, at: usize, hop: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
-        let Some(&PathEnd { ix, likeness, .. }) = self.ends.get(at) else { return Ok(()) };
-        let factor = self.factor(likeness, hop);
+        let Some(&PathEnd { ix, similarity, .. }) = self.ends.get(at) else { return Ok(()) };
+        let factor = self.factor(similarity, hop);
         let edges = self.view.edges(ix);
         for run in edges.chunk_by(|a, b| a.target() == b.target()) {
             let Some(target) = run.first().map(|edge| edge.target()) else { continue };
@@ -129,7 +129,7 @@ impl<'a> Expansion<'a> {
             if let Some((kind, strength)) = self.strongest(ix, target, kinds)? {
                 self.push(PathEnd {
                     ix: target,
-                    likeness,
+                    similarity,
                     hops: hop,
                     factor,
                     from: Some((at, kind, strength)),
@@ -160,9 +160,9 @@ impl<'a> Expansion<'a> {
         Ok(best)
     }
 
-    fn factor(&self, likeness: f64, hops: usize) -> f64 {
+    fn factor(&self, similarity: f64, hops: usize) -> f64 {
         let recall = &self.config.recall;
-        likeness.powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
+        similarity.powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
     }
 
     fn push(&mut self, end: PathEnd) {

@@ -19,7 +19,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
-use poc_rank::recall_score::{RecallExponents, after_hops, likeness, score};
+use poc_rank::recall_score::{RecallExponents, after_hops, score, similarity};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -41,10 +41,10 @@ pub struct RecallOptions<'a> {
 pub struct RecallHit {
     /// The node.
     pub id: NodeId,
-    /// `likeness^α · graph · weight^β`.
+    /// `similarity^α · graph · weight^β`.
     pub score: f64,
     /// Similarity of the start of its path to the text, 0–1.
-    pub likeness: f64,
+    pub similarity: f64,
     /// Its weight decayed to now, with the gain of this recall.
     pub weight: f64,
     /// The factor of the path: 1 for a start, divided by the depth factor at each hop.
@@ -66,19 +66,21 @@ pub struct RecallResult {
 ///
 /// 1. The `oversample` nearest nodes are candidates, except nodes derived from other nodes that can be recalled. The
 ///    weight of each is decayed to `now` and raised by the gain of a use.
-/// 2. The best `k` by `likeness^α · weight^β` are starts.
+/// 2. The best `k` by `similarity^α · weight^β` are starts.
 /// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
 ///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
 ///    with the highest score counts, then the shorter one.
-/// 4. The best `k` of all by `likeness^α · graph · weight^β` are the hits.
+/// 4. The best `k` of all by `similarity^α · graph · weight^β` are the hits.
 ///
 /// The result includes the updates to learn: the hits among the starts count as used, the best
 /// `co_retrieval_notes` starts count as retrieved together, and the edges that led to the hits count as
 /// followed.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
-    let exponents =
-        RecallExponents { likeness: config.recall.likeness_exponent, weight: config.recall.weight_exponent };
+    let exponents = RecallExponents {
+        similarity: config.recall.likeness_exponent,
+        weight: config.recall.weight_exponent,
+    };
     // Quarantined notes are excluded for persons, too: they must not gain weight by being recalled.
     let visible = |ix: Ix| {
         view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
@@ -95,8 +97,8 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         let Some(ix) = view.find(hit.id) else { continue };
         let weight = weight::after_use(weight_at(view, ix, &config.weight, now), config);
         weights.insert(ix, weight);
-        let likeness = likeness(hit.cosine);
-        found.push(Start { ix, id: hit.id, likeness, score: score(likeness, 1.0, weight, exponents) });
+        let similarity = similarity(hit.cosine);
+        found.push(Start { ix, id: hit.id, similarity, score: score(similarity, 1.0, weight, exponents) });
     }
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
     found.truncate(options.k);
@@ -113,11 +115,11 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
             let known = weights.get(&ix).copied();
             let weight = known.unwrap_or_else(|| weight_at(view, ix, &config.weight, now));
             let graph = after_hops(end.hops, config.recall.depth_factor);
-            let score = score(end.likeness, graph, weight, exponents);
+            let score = score(end.similarity, graph, weight, exponents);
             let hit = RecallHit {
                 id: view.id(ix)?,
                 score,
-                likeness: end.likeness,
+                similarity: end.similarity,
                 weight,
                 graph,
                 path: Vec::new(),
@@ -151,11 +153,11 @@ fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool 
     decayed(view.stored_weight(ix), lambda, seconds) >= config.floor
 }
 
-/// Every pair of starts, and the gain of the edges between them: `base · min(likeness)`.
+/// Every pair of starts, and the gain of the edges between them: `base · min(similarity)`.
 fn pairs(starts: &[Start], base: f64) -> Vec<(NodeId, NodeId, f64)> {
     let mut pairs = Vec::new();
     for (at, a) in starts.iter().enumerate() {
-        pairs.extend(starts.iter().skip(at + 1).map(|b| (a.id, b.id, base * a.likeness.min(b.likeness))));
+        pairs.extend(starts.iter().skip(at + 1).map(|b| (a.id, b.id, base * a.similarity.min(b.similarity))));
     }
     pairs
 }

@@ -81,7 +81,7 @@ pub fn relevant(
         if is_known(id, node.version) {
             relevant.all_known = true;
         } else if relevant.notes.len() < config.notes {
-            let text = shown(memory, &node, near.map(|near| near.part), config.note_chars);
+            let text = text_or_passage(memory, &node, near.map(|near| near.part), config.note_chars);
             relevant.notes.push(ContextNote { node, text });
         }
     }
@@ -125,7 +125,7 @@ fn asked(prompt: &str) -> String {
 }
 
 /// The text of a note or, if it is longer than `max` characters, the passage that was found.
-fn shown(memory: &Memory, node: &Node, part: Option<u16>, max: usize) -> String {
+fn text_or_passage(memory: &Memory, node: &Node, part: Option<u16>, max: usize) -> String {
     if node.body.chars().count() <= max {
         return node.body.clone();
     }

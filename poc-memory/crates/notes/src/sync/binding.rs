@@ -16,7 +16,7 @@ const BINDING: &[u8] = b"remote";
 const IDENTITY: &[u8] = b"identity";
 const POINT: &[u8] = b"remote point\0";
 const NOTES: &[u8] = b"remote note\0";
-const TWINS: &[u8] = b"remote twin\0";
+const REMOTE_IDS: &[u8] = b"remote twin\0";
 const LINKS: &[u8] = b"remote link\0";
 
 /// Where a remote is.
@@ -213,13 +213,13 @@ pub(super) type LinkId = (NodeId, EdgeKind, NodeId);
 
 /// Every note that both stores had, by its local id.
 pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, SyncedNote>> {
-    let (notes, twins) = (of_tenant(NOTES, tenant), of_tenant(TWINS, tenant));
+    let (notes, remote_ids) = (of_tenant(NOTES, tenant), of_tenant(REMOTE_IDS, tenant));
     let mut marks = HashMap::new();
     for (key, SharedHash(hash)) in records.range::<SharedHash>(&notes)? {
         marks.insert(read_id(key.get(notes.len()..))?, SyncedNote { hash, there: None });
     }
-    for (key, RemoteId(there)) in records.range::<RemoteId>(&twins)? {
-        if let Some(mark) = marks.get_mut(&read_id(key.get(twins.len()..))?) {
+    for (key, RemoteId(there)) in records.range::<RemoteId>(&remote_ids)? {
+        if let Some(mark) = marks.get_mut(&read_id(key.get(remote_ids.len()..))?) {
             mark.there = Some(there);
         }
     }
@@ -235,14 +235,14 @@ pub(super) fn mark(
     there: NodeId,
 ) -> Result<()> {
     tx.put(&key_of(NOTES, tenant, id), &SharedHash(hash))?;
-    let twin = key_of(TWINS, tenant, id);
-    if there == id { tx.delete::<RemoteId>(&twin) } else { tx.put(&twin, &RemoteId(there)) }
+    let key = key_of(REMOTE_IDS, tenant, id);
+    if there == id { tx.delete::<RemoteId>(&key) } else { tx.put(&key, &RemoteId(there)) }
 }
 
 /// Deletes the mark.
 pub(super) fn unmark(tx: &mut Transaction<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
     tx.delete::<SharedHash>(&key_of(NOTES, tenant, id))?;
-    tx.delete::<RemoteId>(&key_of(TWINS, tenant, id))
+    tx.delete::<RemoteId>(&key_of(REMOTE_IDS, tenant, id))
 }
 
 /// The edges that both stores had.

@@ -28,7 +28,7 @@ pub(super) struct FileDigest {
     /// The session of the note, if it has one.
     pub(super) session: Option<String>,
     /// The properties in the front matter.
-    pub(super) given: GivenProperties,
+    pub(super) given: FileProperties,
     /// The properties that write-back has added to the front matter.
     pub(super) written: WrittenProperties,
     /// The sketch of the text, for similarity.
@@ -38,7 +38,7 @@ pub(super) struct FileDigest {
 /// The properties that a file sets on its note. Properties that are removed from the file are reset, unless
 /// somebody else changed them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct GivenProperties {
+pub(super) struct FileProperties {
     pub(super) keywords: Vec<String>,
     pub(super) node_type: Option<String>,
     pub(super) category: Option<Category>,
@@ -91,7 +91,7 @@ pub(super) fn read(
         names: note.names.clone(),
         links: note.links.clone(),
         session: note.session.clone(),
-        given: GivenProperties {
+        given: FileProperties {
             keywords: words,
             node_type: note.draft.node_type.clone(),
             category: note.draft.category,

@@ -45,7 +45,7 @@ impl VaultSync<'_> {
         let memory = self.memory;
         let vault = self.vault.clone();
         self.records = binding::files(&memory.store, &vault)?;
-        let (wanted, ambiguous, unresolved) = wanted(self)?;
+        let (desired_edges, ambiguous, unresolved) = desired_edges(self)?;
         self.report.ambiguous = ambiguous;
         self.report.unresolved = unresolved;
         let provenance = vault.provenance();
@@ -56,15 +56,15 @@ impl VaultSync<'_> {
             .records
             .values()
             .flat_map(|record| [record.node, self.current(record.node)])
-            .chain(wanted.keys().copied())
+            .chain(desired_edges.keys().copied())
             .collect();
         let none = BTreeMap::new();
         for src in sources {
-            let wanted = wanted.get(&src).unwrap_or(&none);
+            let desired_edges = desired_edges.get(&src).unwrap_or(&none);
             let existing = memory.store.edges_from(src, &[EdgeKind::Link, EdgeKind::Structural])?;
             let known: BTreeMap<(EdgeKind, NodeId), Edge> =
                 existing.into_iter().map(|edge| ((edge.kind, edge.dst), edge)).collect();
-            for (&(kind, dst), reason) in wanted {
+            for (&(kind, dst), reason) in desired_edges {
                 let edge = Edge {
                     src,
                     dst,
@@ -85,7 +85,7 @@ impl VaultSync<'_> {
             }
             let outdated = known
                 .into_iter()
-                .filter(|(key, edge)| edge.provenance == provenance && !wanted.contains_key(key));
+                .filter(|(key, edge)| edge.provenance == provenance && !desired_edges.contains_key(key));
             changes.extend(outdated.map(|(_, edge)| (edge, false)));
         }
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
@@ -109,12 +109,14 @@ impl VaultSync<'_> {
             self.report.links_added += counts.value.0;
             self.report.links_removed += counts.value.1;
         }
-        if self.vault.write_back { self.write_back(&wanted) } else { Ok(()) }
+        if self.vault.write_back { self.write_back(&desired_edges) } else { Ok(()) }
     }
 }
 
 /// The edges that the links require, and the links that are ambiguous or unresolved.
-fn wanted(sync: &VaultSync<'_>) -> Result<(DesiredEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
+fn desired_edges(
+    sync: &VaultSync<'_>,
+) -> Result<(DesiredEdges, Vec<AmbiguousLink>, Vec<UnresolvedVaultLink>)> {
     let view = sync.memory.store.view();
     let live: Vec<(&String, &VaultFile, NodeId)> = sync
         .records

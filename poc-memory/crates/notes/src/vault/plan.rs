@@ -127,7 +127,7 @@ struct Matching<'a> {
 
 impl Matching<'_> {
     /// Assigns a note to a group.
-    fn give(&mut self, group: usize, node: NodeId, is_own: bool) -> bool {
+    fn assign(&mut self, group: usize, node: NodeId, is_own: bool) -> bool {
         if !self.taken.insert(node) {
             return false;
         }
@@ -139,9 +139,9 @@ impl Matching<'_> {
     }
 
     /// Assigns a note to a group whose text differs from that of the note, or whose files exist again.
-    fn give_again(&mut self, group: usize, node: NodeId) -> bool {
+    fn reassign(&mut self, group: usize, node: NodeId) -> bool {
         let is_revived = (self.current)(node, false).is_none();
-        let given = self.give(group, node, true);
+        let given = self.assign(group, node, true);
         if let Some(group) = self.groups.get_mut(group).filter(|_| given) {
             group.is_revived = is_revived;
         }
@@ -172,11 +172,11 @@ impl Matching<'_> {
                         // Only if the note expired because of the deletion of its file.
                         true => (self.current)(record.node, true)
                             .filter(|node| *node == record.node && record.is_own)
-                            .is_some_and(|node| self.give_again(at, node)),
+                            .is_some_and(|node| self.reassign(at, node)),
                         // The file keeps its note even if somebody has retired or deleted the note.
                         false => {
                             let node = (self.current)(record.node, false).unwrap_or(record.node);
-                            self.give(at, node, record.is_own)
+                            self.assign(at, node, record.is_own)
                         }
                     };
                     if is_given {
@@ -198,7 +198,7 @@ impl Matching<'_> {
                         continue;
                     };
                     if let Some(node) = (self.current)(record.node, true)
-                        && self.give_again(at, node)
+                        && self.reassign(at, node)
                     {
                         break;
                     }
@@ -230,7 +230,7 @@ impl Matching<'_> {
             let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
             let key = paths.iter().find_map(|path| files.get(path)?.own_key.clone());
             if let Some(&node) = key.and_then(|key| keys.get(&key)) {
-                self.give_again(at, node);
+                self.reassign(at, node);
             }
         }
     }
@@ -260,7 +260,7 @@ impl Matching<'_> {
         let pairs: Vec<(usize, NodeId)> = pairs.into_iter().map(|(_, at, _, node)| (at, node)).collect();
         for (at, node) in pairs {
             if self.groups.get(at).is_some_and(|group| group.node.is_none()) {
-                self.give_again(at, node);
+                self.reassign(at, node);
             }
         }
     }

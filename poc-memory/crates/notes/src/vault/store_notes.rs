@@ -1,7 +1,7 @@
 //! Stores the texts of files as notes.
 
 use super::binding::{VaultFile, put_file};
-use super::digest::{self, FileDigest, GivenProperties, ReadFile};
+use super::digest::{self, FileDigest, FileProperties, ReadFile};
 use super::plan::FileGroup;
 use super::report::FileError;
 use super::sync::VaultSync;
@@ -353,31 +353,33 @@ fn merge(
 fn reset(
     tx: &mut Transaction<'_>,
     id: NodeId,
-    before: &GivenProperties,
-    given: &GivenProperties,
+    before: &FileProperties,
+    given: &FileProperties,
     now: Timestamp,
 ) -> Result<bool> {
     let Some(node) = tx.node(id)? else { return Ok(false) };
     let mut next = node.clone();
-    let is_gone = |before: bool, given: bool| before && !given;
-    if is_gone(before.author.is_some(), given.author.is_some()) && node.author == before.author {
+    let was_removed = |before: bool, given: bool| before && !given;
+    if was_removed(before.author.is_some(), given.author.is_some()) && node.author == before.author {
         next.author = None;
     }
-    if is_gone(before.source.is_some(), given.source.is_some()) && node.source == before.source {
+    if was_removed(before.source.is_some(), given.source.is_some()) && node.source == before.source {
         next.source = None;
     }
-    if is_gone(before.expires.is_some(), given.expires.is_some()) && node.expires == before.expires {
+    if was_removed(before.expires.is_some(), given.expires.is_some()) && node.expires == before.expires {
         next.expires = None;
     }
-    if is_gone(before.emotion.is_some(), given.emotion.is_some()) && Some(node.emotion) == before.emotion {
+    if was_removed(before.emotion.is_some(), given.emotion.is_some()) && Some(node.emotion) == before.emotion
+    {
         next.emotion = 0.0;
     }
-    if is_gone(before.category.is_some(), given.category.is_some()) && Some(node.category) == before.category
+    if was_removed(before.category.is_some(), given.category.is_some())
+        && Some(node.category) == before.category
     {
         next.category = Category::General;
     }
     let is_type = Some(&node.node_type.0) == before.node_type.as_ref();
-    if is_gone(before.node_type.is_some(), given.node_type.is_some()) && is_type {
+    if was_removed(before.node_type.is_some(), given.node_type.is_some()) && is_type {
         next.node_type = NodeType::default();
     }
     if next == node {

@@ -47,14 +47,14 @@ impl SourceDiagnostics {
     }
 }
 
-/// The number of diagnostics shown for one text. Further ones are only counted.
+/// The number of diagnostics render for one text. Further ones are only counted.
 const MAX_SHOWN: usize = 10;
 
-/// The maximum length of a shown line in characters. Only the part around the diagnostic is shown of a longer line.
-const WIDEST: usize = 160;
+/// The maximum length of a render line in characters. Only the part around the diagnostic is render of a longer line.
+const MAX_LINE_CHARS: usize = 160;
 
-/// Combines the diagnostics of a pipeline into one error. A single diagnostic is shown as its message, followed by the
-/// text with carets. Several are shown as the text, followed by the carets and message of each. The error's `at`
+/// Combines the diagnostics of a pipeline into one error. A single diagnostic is render as its message, followed by the
+/// text with carets. Several are render as the text, followed by the carets and message of each. The error's `at`
 /// contains them as data.
 pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
     let error = match texts.as_slice() {
@@ -75,7 +75,7 @@ fn single(text: &SourceDiagnostics) -> Error {
         message.push_str(&problem.message);
         let line = Line::of(&text.text, problem.span.start).around(&problem.span);
         if !text.text.trim().is_empty() {
-            let _ = write!(message, "\n  {}\n  {}", line.shown(), line.carets(&problem.span));
+            let _ = write!(message, "\n  {}\n  {}", line.render(), line.carets(&problem.span));
         }
         hint.clone_from(&problem.hint);
     }
@@ -97,17 +97,17 @@ fn several(texts: &[SourceDiagnostics]) -> Error {
         if let Some(name) = text.name().filter(|_| texts.len() > 1) {
             let _ = write!(message, "\n  in {name}:");
         }
-        let mut shown: Option<Line<'_>> = None;
+        let mut render: Option<Line<'_>> = None;
         for problem in text.problems.iter().take(MAX_SHOWN) {
             let line = Line::of(&text.text, problem.span.start).around(&problem.span);
-            if shown.as_ref() != Some(&line) {
-                let _ = write!(message, "\n  {}", line.shown());
+            if render.as_ref() != Some(&line) {
+                let _ = write!(message, "\n  {}", line.render());
             }
             let _ = write!(message, "\n  {} {}", line.carets(&problem.span), problem.message);
             if let Some(hint) = &problem.hint {
                 let _ = write!(message, "; {hint}");
             }
-            shown = Some(line);
+            render = Some(line);
         }
         if text.problems.len() > MAX_SHOWN {
             let _ = write!(message, "\n  … and {} more", text.problems.len() - MAX_SHOWN);
@@ -154,15 +154,15 @@ impl<'a> Line<'a> {
 
     /// The part around a span if the line is too long to show.
     fn around(self, span: &Range<usize>) -> Self {
-        if self.text.chars().count() <= WIDEST {
+        if self.text.chars().count() <= MAX_LINE_CHARS {
             return self;
         }
         let at = span.start - self.start;
         let places: Vec<usize> = self.text.char_indices().map(|(place, _)| place).collect();
         let here = places.partition_point(|&place| place < at);
-        let first = here.saturating_sub(WIDEST / 2);
+        let first = here.saturating_sub(MAX_LINE_CHARS / 2);
         let from = places.get(first).copied().unwrap_or(0);
-        let to = places.get(first + WIDEST).copied().unwrap_or(self.text.len());
+        let to = places.get(first + MAX_LINE_CHARS).copied().unwrap_or(self.text.len());
         Line {
             start: self.start + from,
             text: self.text.get(from..to).unwrap_or(""),
@@ -170,7 +170,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn shown(&self) -> String {
+    fn render(&self) -> String {
         let flat = self.text.chars().map(|char| if char.is_control() { ' ' } else { char });
         let cut = |cut: bool| cut.then_some('…').into_iter();
         cut(self.cut.0).chain(flat).chain(cut(self.cut.1)).collect::<String>().trim_end().to_owned()
@@ -180,7 +180,7 @@ impl<'a> Line<'a> {
     fn carets(&self, span: &Range<usize>) -> String {
         let place = |offset: usize| {
             let before = self.text.char_indices().take_while(|(at, _)| self.start + at < offset);
-            // Control characters are shown as spaces, so they are one column wide.
+            // Control characters are render as spaces, so they are one column wide.
             before.map(|(_, char)| char.width().unwrap_or(1)).sum::<usize>()
         };
         let (from, to) = (place(span.start), place(span.end));

@@ -5,7 +5,7 @@
 //! again.
 
 use super::outcome::Rejection;
-use super::{CommitQueue, Committer, ReadOnlyReason, take_back};
+use super::{CommitQueue, Committer, ReadOnlyReason, roll_back};
 use crate::delta::deltas;
 use crate::engine::{Engine, Mark, changes};
 use crate::pending_transaction::PendingTransaction;
@@ -34,7 +34,7 @@ impl Committer {
                 Ok(true) => {}
                 Ok(false) => {
                     batch.append(&mut rest);
-                    return self.give_way(copy, batch);
+                    return self.roll_back_and_follow(copy, batch);
                 }
                 Err(error) => {
                     let cause = ReadOnlyReason::SharedLog(error.message);
@@ -64,11 +64,15 @@ impl Committer {
     }
 
     /// Applies the records of other writers, and makes the writers of queued transactions build them again.
-    fn give_way(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTransaction>) -> Result<(), String> {
+    fn roll_back_and_follow(
+        &mut self,
+        copy: &SharedLogCopy,
+        batch: Vec<PendingTransaction>,
+    ) -> Result<(), String> {
         self.lost_appends += 1;
         let taken = {
             let writer = self.writer.lock();
-            take_back(&self.commits, &writer, batch)
+            roll_back(&self.commits, &writer, batch)
         };
         if self.lost_appends >= LOSSES_BEFORE_LEASE {
             copy.lease();
@@ -83,7 +87,7 @@ impl Committer {
 
     /// Reads the shared log after the watcher has reported new records.
     pub(super) fn follow_news(&mut self) -> Result<(), String> {
-        self.commits.queue.lock().has_news = false;
+        self.commits.queue.lock().has_remote_records = false;
         let before = self.commits.read_only();
         if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {
             match self.follow()? {
@@ -151,7 +155,7 @@ impl Committer {
                 self.index_workers.apply(seq, txn.tenant, &deltas);
             }
             self.commits.publish_views(seq, views);
-            taken.append(&mut take_back(&self.commits, &writer, Vec::new()));
+            taken.append(&mut roll_back(&self.commits, &writer, Vec::new()));
         }
         if let Some(error) = unwritten {
             self.records_unwritten(&error);
@@ -185,9 +189,13 @@ impl CommitQueue {
                 continue;
             }
             let mut queue = self.queue.lock();
-            queue.has_news = true;
+            queue.has_remote_records = true;
             self.work.notify_one();
-            self.followed.wait_while_for(&mut queue, |queue| queue.has_news && !queue.closed, pause);
+            self.followed.wait_while_for(
+                &mut queue,
+                |queue| queue.has_remote_records && !queue.closed,
+                pause,
+            );
             if news.is_err() || copy.is_behind() {
                 self.followed.wait_while_for(&mut queue, |queue| !queue.closed, pause);
             }

@@ -129,7 +129,7 @@ pub(crate) fn first(engine: &dyn Engine, base: LogBase) -> Result<Option<u64>> {
 /// Deletes entries from the index of changes that the log no longer has after transaction `base`: changes other than
 /// the creation of a node, and all changes of deleted nodes.
 pub(crate) fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
-    let mut gone: Vec<Put> = Vec::new();
+    let mut deletions: Vec<Put> = Vec::new();
     let mut last_node: Option<(Vec<u8>, bool)> = None;
     engine.scan(&[], &mut |full, value| {
         let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else { return Ok(()) };
@@ -141,11 +141,11 @@ pub(crate) fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
         };
         last_node = Some((node, exists));
         if keys::read_change(key)? <= base && (value.is_empty() || !exists) {
-            gone.push((full.to_vec(), None));
+            deletions.push((full.to_vec(), None));
         }
         Ok(())
     })?;
-    engine.apply(gone.into(), engine.mark()?)
+    engine.apply(deletions.into(), engine.mark()?)
 }
 
 /// Calls `each` with the records of an engine, in batches of a single tenant.

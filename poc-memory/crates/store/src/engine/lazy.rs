@@ -34,7 +34,7 @@ pub(crate) trait EngineSource: Send + Sync {
 pub(crate) struct CurrentEngine {
     pub(crate) engine: Arc<dyn Engine>,
     /// If this is a substitute, why the real engine cannot be used.
-    pub(crate) substitutes: Option<String>,
+    pub(crate) substitute_reason: Option<String>,
     /// A temporary folder that the engine is in, if any. This must be the last field: fields drop in order, and the
     /// engine must close before its folder is deleted.
     pub(crate) _copy: Option<TemporaryFolder>,
@@ -93,7 +93,7 @@ impl OpenedEngine {
             false => watchdog::catch_panic(|| source.open()),
         };
         let (engine, result) = match opened {
-            Ok(engine) => (CurrentEngine { engine, substitutes: None, _copy: None }, Ok(())),
+            Ok(engine) => (CurrentEngine { engine, substitute_reason: None, _copy: None }, Ok(())),
             Err(error) => (source.substitute(&error.message)?, Err(error)),
         };
         *current = Some(engine);
@@ -103,7 +103,7 @@ impl OpenedEngine {
     /// Opens the real engine in place of a substitute.
     fn restore(&self) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
-        if self.current.read().as_ref().is_none_or(|current| current.substitutes.is_none()) {
+        if self.current.read().as_ref().is_none_or(|current| current.substitute_reason.is_none()) {
             return self.reopen_if_failed();
         }
         // Reads continue meanwhile.
@@ -112,7 +112,8 @@ impl OpenedEngine {
         }
         let engine = watchdog::catch_panic(|| source.open())?;
         self.is_abandoned.store(false, Ordering::SeqCst);
-        let replaced = self.current.write().replace(CurrentEngine { engine, substitutes: None, _copy: None });
+        let replaced =
+            self.current.write().replace(CurrentEngine { engine, substitute_reason: None, _copy: None });
         drop(replaced);
         Ok(())
     }
@@ -149,7 +150,7 @@ impl OpenedEngine {
         let worked = work();
         let opened = watchdog::catch_panic(|| source.open());
         *current = Some(match opened {
-            Ok(engine) => CurrentEngine { engine, substitutes: None, _copy: None },
+            Ok(engine) => CurrentEngine { engine, substitute_reason: None, _copy: None },
             Err(error) => source.substitute(&error.message)?,
         });
         worked
@@ -226,7 +227,7 @@ impl LazyEngine {
 
     /// Why a substitute serves calls instead of the real engine; `None` if it does not.
     pub(crate) fn substituted(&self) -> Option<String> {
-        self.opened().ok()?.current.read().as_ref()?.substitutes.clone()
+        self.opened().ok()?.current.read().as_ref()?.substitute_reason.clone()
     }
 
     /// Reopens the engine if the disk has failed it, so that reads continue. If that is impossible, a substitute
@@ -378,7 +379,11 @@ mod tests {
         }
 
         fn substitute(&self, why: &str) -> Result<CurrentEngine> {
-            Ok(CurrentEngine { engine: engine_with("copy"), substitutes: Some(why.into()), _copy: None })
+            Ok(CurrentEngine {
+                engine: engine_with("copy"),
+                substitute_reason: Some(why.into()),
+                _copy: None,
+            })
         }
 
         fn discard(&self) -> Result<()> {
@@ -391,7 +396,7 @@ mod tests {
     fn an_engine_that_does_not_close_is_replaced() {
         let (open_gate, gate) = mpsc::channel();
         let stuck = Arc::new(StuckEngine { gate: Mutex::new(gate) });
-        let current = CurrentEngine { engine: stuck, substitutes: None, _copy: None };
+        let current = CurrentEngine { engine: stuck, substitute_reason: None, _copy: None };
         let engine = LazyEngine::default();
         let opened = OpenedEngine::new(current, Some(Arc::new(LockedFiles::default())));
         assert!(engine.0.set(Ok(opened)).is_ok());

@@ -81,7 +81,7 @@ impl SledEngine {
     fn open_in(directory: &Path, boot_marker: Option<BootMarker>) -> Result<SledEngine> {
         // The thread that flushes twice a second is disabled: data that a killed process had not flushed is in the log.
         let config = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).flush_every_ms(None);
-        let db = unlocked(|| config.open())?;
+        let db = open_when_unlocked(|| config.open())?;
         let cache = BlockCache::new(BLOCK_CACHE_BYTES);
         let failed = AtomicBool::new(false);
         Ok(SledEngine { db, cache, directory: directory.to_owned(), failed, _session: boot_marker })
@@ -299,7 +299,7 @@ impl Engine for SledEngine {
 /// Opens sled as soon as its own lock is free. The store's lock excludes every other process, so a holder of sled's
 /// lock is about to end: either a child process between fork and exec, or sled's threads after a close.
 #[expect(clippy::disallowed_methods, reason = "nothing reports when a lock becomes free")]
-fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
+fn open_when_unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
     let start = Instant::now();
     loop {
         match open() {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A file that was changed within this time before may still show the same modification time.
-const RACY: Duration = Duration::from_secs(1);
+const MTIME_GRANULARITY: Duration = Duration::from_secs(1);
 
 /// The entry for a checked segment.
 #[derive(Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
             let path = segment_path(directory, checked.first);
             let as_it_was =
                 modified_at(&path)? == checked.changed && fs::metadata(&path).ok()?.len() == checked.bytes;
-            Some(as_it_was && written.duration_since(checked.changed).ok()? > RACY)
+            Some(as_it_was && written.duration_since(checked.changed).ok()? > MTIME_GRANULARITY)
         };
         let kept = checked.into_iter().filter(|checked| unchanged(checked).unwrap_or(false));
         Some(kept.map(|checked| (checked.first, checked)).collect())

@@ -176,7 +176,7 @@ impl SalvagedRecords {
 
     /// Converts to the engine of a store.
     pub(crate) fn into_current(self) -> CurrentEngine {
-        CurrentEngine { engine: self.engine, substitutes: None, _copy: self.copy }
+        CurrentEngine { engine: self.engine, substitute_reason: None, _copy: self.copy }
     }
 
     fn in_copy(

@@ -84,7 +84,7 @@ impl RecordFolder {
             self.open_engine()
         });
         match opened {
-            Ok(engine) => Ok(CurrentEngine { engine, substitutes: None, _copy: None }),
+            Ok(engine) => Ok(CurrentEngine { engine, substitute_reason: None, _copy: None }),
             Err(error) if error.code == Code::ReadOnly => self.substitute(&error.message),
             Err(error) => Err(error),
         }
@@ -135,7 +135,7 @@ impl EngineSource for RecordFolder {
         let copied = SalvagedRecords::of(&self.folder, self.log.clone(), self.patience)
             .or_else(|_| SalvagedRecords::of_log(self.log.clone(), last, self.patience))
             .or_else(|_| SalvagedRecords::in_memory(&self.log, last))?;
-        Ok(CurrentEngine { substitutes: Some(why.to_owned()), ..copied.into_current() })
+        Ok(CurrentEngine { substitute_reason: Some(why.to_owned()), ..copied.into_current() })
     }
 
     fn discard(&self) -> Result<()> {

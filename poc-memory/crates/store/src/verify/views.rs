@@ -59,7 +59,8 @@ fn difference(expected: &Views, found: &Views, expected_name: &str, found_name: 
             let nodes = nodes.filter_map(|ix| Some((ix, view.id(ix)?)));
             for (ix, id) in nodes {
                 match other.find(id) {
-                    Some(twin) if std::ptr::eq(view, b) || view.describe(ix) == other.describe(twin) => {}
+                    Some(counterpart)
+                        if std::ptr::eq(view, b) || view.describe(ix) == other.describe(counterpart) => {}
                     _ => names.push(format!("`{}`", view.key(ix))),
                 }
             }

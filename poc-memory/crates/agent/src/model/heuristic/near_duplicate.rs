@@ -13,19 +13,19 @@ const MIN_WORDS: usize = 8;
 /// A pair of notes of which one contains all sentences of the other.
 pub(super) struct NearDuplicate<'a> {
     /// The note to keep.
-    pub(super) kept: &'a Handle,
+    pub(super) original: &'a Handle,
     /// The note to supersede.
-    pub(super) repeated: &'a Handle,
+    pub(super) duplicate: &'a Handle,
     similarity: f64,
 }
 
 impl NearDuplicate<'_> {
     pub(super) fn reason(&self) -> String {
-        let same = sentences(&self.kept.node.body) == sentences(&self.repeated.node.body);
+        let same = sentences(&self.original.node.body) == sentences(&self.duplicate.node.body);
         let more = if same { "" } else { " and more" };
         format!(
             "`{}` contains all its sentences{more}, with the same numbers and names (cosine {:.2})",
-            self.kept.node.key, self.similarity
+            self.original.node.key, self.similarity
         )
     }
 }
@@ -42,10 +42,10 @@ pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>
         if used.contains(&a.node.id) || used.contains(&b.node.id) {
             continue;
         }
-        let (kept, repeated) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
-        if repeated.is_replaceable() && repeats(&kept.node, &repeated.node) {
+        let (original, duplicate) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
+        if duplicate.is_replaceable() && repeats(&original.node, &duplicate.node) {
             used.extend([a.node.id, b.node.id]);
-            found.push(NearDuplicate { kept, repeated, similarity: pair.similarity });
+            found.push(NearDuplicate { original, duplicate, similarity: pair.similarity });
         }
     }
     found
@@ -58,7 +58,7 @@ fn rank(node: &Node) -> impl PartialOrd + use<> {
 
 /// Whether `long` contains all sentences of `short`, and both have the same type, author, numbers and names.
 fn repeats(long: &Node, short: &Node) -> bool {
-    let repeated = sentences(&short.body);
+    let duplicate = sentences(&short.body);
     let words = short.body.split_whitespace().count();
     long.id != short.id
         && long.node_type == short.node_type
@@ -67,6 +67,6 @@ fn repeats(long: &Node, short: &Node) -> bool {
         && long.author == short.author
         && identifiers(&long.text()) == identifiers(&short.text())
         && (words >= MIN_WORDS || sentences(&long.title) == sentences(&short.title))
-        && !repeated.is_empty()
-        && repeated.is_subset(&sentences(&long.body))
+        && !duplicate.is_empty()
+        && duplicate.is_subset(&sentences(&long.body))
 }

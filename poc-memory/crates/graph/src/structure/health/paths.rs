@@ -16,7 +16,7 @@ const MIN_SOURCES: usize = 16;
 
 /// The connected components of the nodes, each with its members.
 pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
-    let mut search = FilteredSolver::new(view);
+    let mut search = BreadthFirstSearch::new(view);
     let mut parts = Vec::new();
     for &seed in nodes {
         if !search.has_seen(seed) {
@@ -37,7 +37,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
         nodes if nodes <= EXACT => nodes,
         _ => (BUDGET / ends.max(1)).clamp(MIN_SOURCES, EXACT),
     };
-    let mut search = FilteredSolver::new(view);
+    let mut search = BreadthFirstSearch::new(view);
     let mut sum = 0;
     for &source in component.iter().step_by(component.len().div_ceil(sources)) {
         search.forget();
@@ -49,7 +49,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
 }
 
 /// A breadth-first search that reuses its memory.
-struct FilteredSolver<'a> {
+struct BreadthFirstSearch<'a> {
     view: &'a View,
     // By node: the number of the last search that visited it.
     seen: Vec<u32>,
@@ -59,10 +59,10 @@ struct FilteredSolver<'a> {
     rings: Vec<usize>,
 }
 
-impl<'a> FilteredSolver<'a> {
+impl<'a> BreadthFirstSearch<'a> {
     fn new(view: &'a View) -> Self {
         let seen = vec![0; view.slots() as usize];
-        FilteredSolver { view, seen, number: 1, found: Vec::new(), rings: Vec::new() }
+        BreadthFirstSearch { view, seen, number: 1, found: Vec::new(), rings: Vec::new() }
     }
 
     fn has_seen(&self, ix: Ix) -> bool {
@@ -94,8 +94,8 @@ impl<'a> FilteredSolver<'a> {
             self.rings.push(ring);
             for at in next..ring {
                 let Some(&ix) = self.found.get(at) else { break };
-                for tie in self.view.merged_edges(ix) {
-                    self.see(tie.ix);
+                for edge in self.view.merged_edges(ix) {
+                    self.see(edge.ix);
                 }
             }
             next = ring;

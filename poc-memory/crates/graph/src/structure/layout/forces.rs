@@ -35,11 +35,11 @@ const MIN_DISTANCE: f64 = 1e-3;
 /// Moves the nodes of a component until the forces balance or the steps are used up. `jitter` returns a number from −1
 /// to 1 for a node and an index.
 pub(super) fn relax<const D: usize>(
-    ties: &Adjacency,
+    edges: &Adjacency,
     places: &mut [[f64; D]],
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
-    let degree = |node: usize| ties.row(node as u32).len() as f64;
+    let degree = |node: usize| edges.row(node as u32).len() as f64;
     let steps = (STEPS * LARGE / places.len().max(LARGE)).max(MIN_STEPS);
     for step in 0..steps {
         if cancellation::is_requested() {
@@ -60,7 +60,7 @@ pub(super) fn relax<const D: usize>(
                     let Some(place) = places.get(other) else { continue };
                     push(&mut force, own, place, node, other, stride as f64, jitter);
                 }
-                for end in ties.row(node as u32) {
+                for end in edges.row(node as u32) {
                     let Some(place) = places.get(end.ix as usize) else { continue };
                     let between = difference(place, own);
                     let far = length(&between);

@@ -5,7 +5,7 @@ use super::network::CsrGraph;
 use crate::rng::{Rng, SeededRng};
 
 /// The randomness of the choice of a part (θ in the paper, which uses the same value): a part that raises the objective
-/// by `RANDOMNESS` less is chosen e times less often.
+/// by `RANDOMNESS` less is sample_part e times less often.
 const RANDOMNESS: f64 = 0.01;
 
 /// The part of every node, below the number of nodes. A part lies within one community. Every node starts as a part of
@@ -54,7 +54,7 @@ pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng
                 choices.push((part, gain));
             }
         }
-        if let Some(part) = chosen(&choices, random) {
+        if let Some(part) = sample_part(&choices, random) {
             let to_part = weights.get(part);
             if let Some(slot) = parts.get_mut(at) {
                 *slot = part;
@@ -79,7 +79,7 @@ pub(super) fn refine(network: &CsrGraph, communities: &[u32], random: &SeededRng
 /// Chooses a part with a probability proportional to the exponential of its gain. The paper also lets a node stay
 /// alone. Without that option, every community of several nodes has a part of several nodes, so every level shrinks the
 /// network.
-fn chosen(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
+fn sample_part(choices: &[(u32, f64)], random: &SeededRng) -> Option<u32> {
     let max = choices.iter().map(|(_, gain)| *gain).fold(0.0, f64::max);
     let odds = |gain: f64| ((gain - max) / RANDOMNESS).exp();
     let all: f64 = choices.iter().map(|(_, gain)| odds(*gain)).sum();

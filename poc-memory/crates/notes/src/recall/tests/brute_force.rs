@@ -170,7 +170,7 @@ proptest! {
             // The path exists, and its length matches the score.
             let first = hit.path.first().map_or(hit.id, |step| step.from);
             prop_assert!(starts.contains(&number(first)));
-            prop_assert!((hit.likeness - candidates[&number(first)].0).abs() < 1e-6);
+            prop_assert!((hit.similarity - candidates[&number(first)].0).abs() < 1e-6);
             prop_assert_eq!(hit.graph, 0.5f64.powi(hit.path.len() as i32));
             prop_assert!(hit.path.len() <= plain.hops);
             for step in &hit.path {

@@ -11,15 +11,15 @@ use serde_json::Value;
 
 /// One run of the program.
 #[derive(Clone)]
-pub(super) struct Session {
+pub(super) struct CommandContext {
     pub(super) globals: Globals,
     pub(super) paths: Paths,
 }
 
-impl Session {
-    pub(super) fn new(globals: Globals) -> Result<Session> {
+impl CommandContext {
+    pub(super) fn new(globals: Globals) -> Result<CommandContext> {
         let paths = Paths::from_environment(globals.profile.as_deref())?;
-        Ok(Session { globals, paths })
+        Ok(CommandContext { globals, paths })
     }
 
     /// Adds the global arguments to a request: the tenant, unless the request has one, and the number of the
