@@ -85,7 +85,7 @@ impl Daemon for Shared {
             problems,
             waiting,
             backlog,
-            recovered: self.memory.store.recovery().notes.clone(),
+            recovered: self.memory.store.recovery().messages.clone(),
             settings: self.fingerprint.lock().clone(),
         }
     }

@@ -48,7 +48,7 @@ fn start(arguments: &CommandLine) -> Result<()> {
     let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(()) };
     // Only the process that holds the store may write to the log.
     log::start(arguments, &memory.paths, &memory.config.daemon)?;
-    for note in &memory.store.recovery().notes {
+    for note in &memory.store.recovery().messages {
         tracing::warn!("{note}");
     }
     let catalog = Catalog::load(&memory)?;

@@ -67,7 +67,7 @@ impl Connection {
     pub fn recovered(&self) -> Vec<String> {
         match self {
             Connection::Daemon(_) => Vec::new(),
-            Connection::InProcess(process) => process.memory.store.recovery().notes.clone(),
+            Connection::InProcess(process) => process.memory.store.recovery().messages.clone(),
         }
     }
 
@@ -106,7 +106,7 @@ impl InProcess {
     /// Opens the memory of a profile.
     pub fn open(paths: Paths, config: Config) -> Result<InProcess> {
         let memory = open_memory(paths, config)?;
-        for note in &memory.store.recovery().notes {
+        for note in &memory.store.recovery().messages {
             tracing::warn!("{note}");
         }
         Ok(InProcess {

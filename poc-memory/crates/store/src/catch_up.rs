@@ -136,7 +136,7 @@ pub(super) struct Sources {
     pub(super) read_only: bool,
 }
 
-/// Limits up to which readers wait for a follower: the number of nodes, and the bytes of log.
+/// LogLimits up to which readers wait for a follower: the number of nodes, and the bytes of log.
 const QUICK_NODES: usize = 5_000;
 const QUICK_BYTES: u64 = 8 << 20;
 

@@ -186,8 +186,8 @@ impl CommitQueue {
         self.followed.notify_all();
     }
 
-    /// Waits for work. While the store is read-only because of its disk, a new attempt is due after `pause`.
-    fn next(&self, pause: Duration) -> CommitterTask {
+    /// Waits for work. While the store is read-only because of its disk, a new attempt is due after `retry_delay`.
+    fn next(&self, retry_delay: Duration) -> CommitterTask {
         let (attempts_made, checks_made, is_waiting) = {
             let writability = self.writability.lock();
             (writability.attempts_made, writability.checks_made, writability.cause.is_some())
@@ -211,7 +211,7 @@ impl CommitQueue {
             }
             if !is_waiting {
                 self.work.wait(&mut queue);
-            } else if self.work.wait_for(&mut queue, pause).timed_out() {
+            } else if self.work.wait_for(&mut queue, retry_delay).timed_out() {
                 return CommitterTask::Resume(queue.attempts_wanted);
             }
         }
@@ -265,7 +265,7 @@ pub(super) struct Committer {
     pub(super) index_workers: Arc<IndexWorkers>,
     pub(super) reserve: Arc<Reserve>,
     /// The delay between two attempts to write to a disk that has failed.
-    pub(super) pause: Duration,
+    pub(super) retry_delay: Duration,
     pub(super) shared_log: Option<Arc<SharedLogCopy>>,
     /// The name of the embedder whose vectors the indexes receive.
     pub(super) embedder: String,
@@ -283,7 +283,7 @@ impl Committer {
                 self.refuse(ReadOnlyReason::Disk(why), Vec::new());
             }
             loop {
-                match commits.next(self.pause) {
+                match commits.next(self.retry_delay) {
                     CommitterTask::Commit(batch) => match self.shared_log.clone() {
                         Some(copy) => self.commit_shared(&copy, batch)?,
                         None => drop(self.commit(batch)?),

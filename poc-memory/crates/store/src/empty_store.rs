@@ -3,7 +3,7 @@
 use crate::engine::lsm;
 use crate::lock::Lock;
 use crate::table::Table;
-use crate::watchdog::PATIENCE;
+use crate::watchdog::HEARTBEAT_TIMEOUT;
 use crate::{Store, log, view_file};
 use poc_graph::error::{Error, Result};
 use std::fs;
@@ -77,8 +77,8 @@ fn is_empty(directory: &Path) -> Result<bool> {
         return Ok(without_records && !directory.join("view").exists());
     }
     let (log, end) = log::inspect(&directory.join("log"), true)?;
-    let newest =
-        lsm::newest_seq(&directory.join("records"), PATIENCE)?.max(view_file::claimed_seq(directory));
+    let newest = lsm::newest_seq(&directory.join("records"), HEARTBEAT_TIMEOUT)?
+        .max(view_file::claimed_seq(directory));
     let is_whole = end.is_none() && log.first() == 1 && newest <= log.last();
     if !is_whole || log.bytes() > MAX_LOG_BYTES {
         return Ok(false);

@@ -127,7 +127,7 @@ impl Store {
     /// changed. The store then shows the newest state that can be assembled from its intact parts, and is read-only;
     /// see [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
-        Store::open_with(directory, embedder, followers, open::Parts::default())
+        Store::open_with(directory, embedder, followers, open::StoreOptions::default())
     }
 
     /// Like [`Store::open`], for a store whose folder is a copy of a shared log. `begin` determines whether an empty
@@ -144,7 +144,8 @@ impl Store {
         shared_log: Arc<dyn SharedLog>,
         begin: CopyBeginning,
     ) -> Result<Store> {
-        let parts = open::Parts { shared_log: Some((shared_log, begin)), ..open::Parts::default() };
+        let parts =
+            open::StoreOptions { shared_log: Some((shared_log, begin)), ..open::StoreOptions::default() };
         Store::open_with(directory, embedder, followers, parts)
     }
 
@@ -152,7 +153,7 @@ impl Store {
         directory: &Path,
         embedder: &str,
         followers: Vec<Arc<dyn Follower>>,
-        parts: open::Parts,
+        parts: open::StoreOptions,
     ) -> Result<Store> {
         let shared = open::open(directory, embedder, followers, parts)?;
         Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
@@ -197,9 +198,11 @@ impl Store {
     pub fn recovery(&self) -> &RecoveryReport {
         let shared = &self.shared;
         shared.recovery.get_or_init(|| {
-            let found = shared.engine.opened().map(|opened| opened.notes.clone());
+            let found = shared.engine.opened().map(|opened| opened.messages.clone());
             // A failure to open is reported by the next read of a record.
-            RecoveryReport { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
+            RecoveryReport {
+                messages: shared.messages.iter().cloned().chain(found.unwrap_or_default()).collect(),
+            }
         })
     }
 

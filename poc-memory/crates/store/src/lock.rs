@@ -1,4 +1,4 @@
-//! Limits a store to one process, with an advisory lock that the operating system releases when its holder dies.
+//! LogLimits a store to one process, with an advisory lock that the operating system releases when its holder dies.
 
 use super::disk::{self, FileId};
 use poc_graph::error::{Code, Error, Result};

@@ -14,7 +14,7 @@ mod salvage;
 mod segment;
 mod snapshot;
 
-pub(super) use append::{Appender, ChangedLog, Limits};
+pub(super) use append::{Appender, ChangedLog, LogLimits};
 pub(super) use compacted_segment::{
     CompactedSegment, PARTIAL as PARTIAL_SEGMENT, PartialSegment, failed as compaction_failed,
     unwritten as compaction_unwritten,

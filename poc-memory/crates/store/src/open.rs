@@ -13,18 +13,20 @@ use super::disk::{Disk, SystemDisk};
 use super::disk_reserve::Reserve;
 use super::engine::OpenEngine;
 use super::engine::buffered::BUFFER_BYTES;
-use super::engine::lazy::EngineOpener;
+use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
 use super::follower::Follower;
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
-use super::log::{self, Appender, Limits};
+use super::log::{self, Appender, Log, LogLimits};
 use super::quarantine::QuarantineFolder;
 use super::read_only::ReadOnlyReason;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
 use super::shared_snapshot::{self, CopyBeginning};
 use super::shared_state::StoreState;
+use super::view_file::SavedViews;
+use super::views::Views;
 use super::writer_state::WriterState;
 use super::{disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
@@ -33,6 +35,7 @@ use poc_graph::{Tenant, View};
 use record_folder::RecordFolder;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Why a store cannot be opened, except for errors of its log and its records.
@@ -49,29 +52,29 @@ impl From<OpenError> for Error {
 }
 
 /// The parts of a store that tests can replace.
-pub(super) struct Parts {
+pub(super) struct StoreOptions {
     pub(super) disk: Arc<dyn Disk>,
-    pub(super) limits: Limits,
+    pub(super) limits: LogLimits,
     pub(super) engine: OpenEngine,
     /// Size of the buffer in front of the engine, in bytes.
     pub(super) buffer: usize,
     /// Maximum time between two heartbeats of the engine while it opens.
-    pub(super) patience: Duration,
+    pub(super) heartbeat_timeout: Duration,
     /// The delay between two attempts to write to a disk that has failed.
-    pub(super) pause: Duration,
+    pub(super) retry_delay: Duration,
     /// The shared log that the folder is a copy of, and where a new copy starts.
     pub(super) shared_log: Option<(Arc<dyn SharedLog>, CopyBeginning)>,
 }
 
-impl Default for Parts {
+impl Default for StoreOptions {
     fn default() -> Self {
-        Parts {
+        StoreOptions {
             disk: Arc::new(SystemDisk),
-            limits: Limits::default(),
+            limits: LogLimits::default(),
             engine: |directory| Ok(Arc::new(LsmEngine::open(directory)?)),
             buffer: BUFFER_BYTES,
-            patience: watchdog::PATIENCE,
-            pause: Duration::from_secs(1),
+            heartbeat_timeout: watchdog::HEARTBEAT_TIMEOUT,
+            retry_delay: Duration::from_secs(1),
             shared_log: None,
         }
     }
@@ -82,38 +85,36 @@ pub(super) fn open(
     directory: &Path,
     embedder: &str,
     followers: Vec<Arc<dyn Follower>>,
-    parts: Parts,
+    options: StoreOptions,
 ) -> Result<StoreState> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let Parts { disk, limits, engine: open_engine, buffer, patience, pause, shared_log } = parts;
-    let failed = |source| OpenError::CreateDirectory { directory: directory.to_owned(), source };
-    std::fs::create_dir_all(directory).map_err(failed)?;
-    let lock = Lock::take(&directory.join("lock"))?;
-    repair::complete(directory)?;
-    let saved = watchdog::spawn("view", {
-        let directory = directory.to_owned();
-        move || {
-            watchdog::catch_panic(|| Ok(view_file::read(&directory))).unwrap_or_else(|error| {
-                tracing::error!("the saved view cannot be read: {error}");
-                None
-            })
-        }
-    })?;
+    let StoreOptions {
+        disk,
+        limits,
+        engine: open_engine,
+        buffer,
+        heartbeat_timeout,
+        retry_delay,
+        shared_log,
+    } = options;
+    let lock = lock_directory(directory)?;
+    let saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
     let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
-    let suspect =
-        damaged::SuspectLog { directory, prefix_end: prefix_end.as_ref(), last: log.last(), patience };
+    let suspect = damaged::SuspectLog {
+        directory,
+        prefix_end: prefix_end.as_ref(),
+        last: log.last(),
+        heartbeat_timeout,
+    };
     if suspect.is_damaged()? {
         let saved = saved.join().ok().flatten();
-        let damaged = damaged::DamagedStore { directory, embedder, patience, saved, lock };
+        let damaged = damaged::DamagedStore { directory, embedder, heartbeat_timeout, saved, lock };
         return damaged.open(followers);
     }
-    if !log_directory.exists() {
-        let made = std::fs::create_dir_all(&log_directory);
-        made.and_then(|()| disk.sync_directory(directory)).map_err(failed)?;
-    }
+    create_log_directory(&log_directory, directory, disk.as_ref())?;
     if let Some((shared, CopyBeginning::Snapshot)) = &shared_log
         && log.last() == 0
         && prefix_end.is_none()
@@ -126,22 +127,12 @@ pub(super) fn open(
     let log = Arc::new(log);
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
     let mut appender = Appender::new(log.clone(), disk.clone(), limits, tail);
-    // This syncs what a killed process had not synced, before the records are brought up to it.
-    let resumed = appender.resume().or_else(|error| {
-        if disk::is_full(&error) {
-            reserve.release();
-        }
-        appender.resume()
-    });
-    let (notes, mut cause) = match resumed {
-        Ok(moved) => (moved.into_iter().collect(), None),
-        Err(error) => (Vec::new(), Some(disk_cause(&error))),
-    };
+    let (messages, mut reason) = resume(&mut appender, &reserve);
     let shared_log = shared_log.map(|(shared, _)| Arc::new(SharedLogCopy::new(shared, log.clone())));
-    if let (Some(copy), None) = (&shared_log, &cause) {
-        cause = catch_up_with(copy, &mut appender)?;
+    if let (Some(copy), None) = (&shared_log, &reason) {
+        reason = catch_up_with(copy, &mut appender)?;
     }
-    if cause.is_none()
+    if reason.is_none()
         && let Err(error) = reserve.hold()
     {
         tracing::warn!("no space can be reserved for a full disk: {error}");
@@ -151,40 +142,25 @@ pub(super) fn open(
         log: log.clone(),
         engine: open_engine,
         buffer,
-        patience,
+        heartbeat_timeout,
         reserve: reserve.clone(),
         quarantine,
     };
     let (needs_views, receiver) = mpsc::channel();
     // A closed channel means that this open has failed.
     let opener = EngineOpener::start(move || records.open(|| receiver.recv().unwrap_or(false)))?;
-    // Rebound here so that it is dropped before the opener, which waits for its thread.
-    let needs_views = needs_views;
     let engine = opener.engine();
     // The thread catches its own panics.
     let saved = saved.join().ok().flatten();
-    let caught_up = saved.and_then(|saved| {
-        let seq = saved.seq();
-        let (views, taken) = saved.catch_up(&log)?;
-        Some((views, taken, seq))
-    });
-    let _ = needs_views.send(caught_up.is_none());
-    let (mut views, unsaved, saved_seq) = match caught_up {
-        Some(caught_up) => caught_up,
-        None => {
-            let views = engine.opened()?.views.lock().take();
-            let views = views.ok_or_else(|| Error::internal("the views were not read"))?;
-            let unsaved = views.values().map(|view| view.node_count() + view.edge_count()).sum();
-            (views, unsaved, 0)
-        }
-    };
+    // The sender is dropped there, so before the opener, which waits for its thread.
+    let LoadedViews { mut views, unsaved, saved_seq } = load_views(saved, &log, &engine, needs_views)?;
     views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
     let seq = log.last();
-    if cause.is_none() {
+    if reason.is_none() {
         compact::clean_up(directory);
         log.delete_obsolete(disk.as_ref());
     }
-    let commits = Arc::new(CommitQueue::new(seq, views.clone(), cause));
+    let commits = Arc::new(CommitQueue::new(seq, views.clone(), reason));
     let appender = Arc::new(Mutex::new(appender));
     let compactor = Compactor {
         disk,
@@ -209,7 +185,7 @@ pub(super) fn open(
         engine: engine.clone(),
         index_workers: index_workers.clone(),
         reserve,
-        pause,
+        retry_delay,
         shared_log: shared_log.clone(),
         embedder: embedder.to_owned(),
         lost_appends: 0,
@@ -217,7 +193,7 @@ pub(super) fn open(
     let committer = watchdog::spawn("committer", || committer.run())?;
     let watcher = shared_log.as_ref().map(|copy| {
         let (copy, commits) = (copy.clone(), commits.clone());
-        watchdog::spawn("shared-log", move || commits.watch(&copy, pause))
+        watchdog::spawn("shared-log", move || commits.watch(&copy, retry_delay))
     });
     Ok(StoreState {
         directory: directory.to_owned(),
@@ -230,7 +206,7 @@ pub(super) fn open(
         log,
         index_workers,
         embedder: embedder.to_owned(),
-        notes,
+        messages,
         damage: None,
         compactor: Some(compactor),
         recovery: OnceLock::new(),
@@ -240,12 +216,91 @@ pub(super) fn open(
     })
 }
 
+/// Creates the directory of a store if it is missing, locks it, and completes a repair that was interrupted.
+fn lock_directory(directory: &Path) -> Result<Lock> {
+    std::fs::create_dir_all(directory).map_err(|error| not_created(directory, error))?;
+    let lock = Lock::take(&directory.join("lock"))?;
+    repair::complete(directory)?;
+    Ok(lock)
+}
+
+/// Creates the directory of the log if it is missing, durably.
+fn create_log_directory(log_directory: &Path, directory: &Path, disk: &dyn Disk) -> Result<()> {
+    if log_directory.exists() {
+        return Ok(());
+    }
+    let created = std::fs::create_dir_all(log_directory).and_then(|()| disk.sync_directory(directory));
+    Ok(created.map_err(|error| not_created(directory, error))?)
+}
+
+fn not_created(directory: &Path, source: std::io::Error) -> OpenError {
+    OpenError::CreateDirectory { directory: directory.to_owned(), source }
+}
+
+/// Reads the saved views in a thread of their own. The thread returns `None` if there are none that can be read.
+fn start_reading_views(directory: &Path) -> Result<JoinHandle<Option<SavedViews>>> {
+    let directory = directory.to_owned();
+    watchdog::spawn("view", move || {
+        watchdog::catch_panic(|| Ok(view_file::read(&directory))).unwrap_or_else(|error| {
+            tracing::error!("the saved view cannot be read: {error}");
+            None
+        })
+    })
+}
+
+/// Opens the end of the log for appending, and syncs what a killed process had not synced, before the records are brought
+/// up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written, if so.
+fn resume(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, Option<ReadOnlyReason>) {
+    let resumed = appender.resume().or_else(|error| {
+        if disk::is_full(&error) {
+            reserve.release();
+        }
+        appender.resume()
+    });
+    match resumed {
+        Ok(moved) => (moved.into_iter().collect(), None),
+        Err(error) => (Vec::new(), Some(disk_reason(&error))),
+    }
+}
+
+/// The views of all tenants at the end of the log.
+struct LoadedViews {
+    views: Views,
+    /// Nodes and edges that the saved views lack.
+    unsaved: usize,
+    /// The last transaction of the saved views; 0 without any.
+    saved_seq: u64,
+}
+
+/// Brings the saved views up to the end of the log, or builds them from the records. `needs_views` tells the thread that
+/// opens the records whether it must read them all.
+fn load_views(
+    saved: Option<SavedViews>,
+    log: &Log,
+    engine: &LazyEngine,
+    needs_views: mpsc::Sender<bool>,
+) -> Result<LoadedViews> {
+    let caught_up = saved.and_then(|saved| {
+        let saved_seq = saved.seq();
+        let (views, unsaved) = saved.catch_up(log)?;
+        Some(LoadedViews { views, unsaved, saved_seq })
+    });
+    let _ = needs_views.send(caught_up.is_none());
+    if let Some(caught_up) = caught_up {
+        return Ok(caught_up);
+    }
+    let views = engine.opened()?.views.lock().take();
+    let views = views.ok_or_else(|| Error::internal("the views were not read"))?;
+    let unsaved = views.values().map(|view| view.node_count() + view.edge_count()).sum();
+    Ok(LoadedViews { views, unsaved, saved_seq: 0 })
+}
+
 /// Brings the local log up to the end of the shared one. If that is impossible but reads are not, returns why the store
 /// can accept no writes.
 fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option<ReadOnlyReason>> {
     match copy.catch_up(appender) {
         Ok(()) => Ok(None),
-        Err(CopyError::Disk(error)) => Ok(Some(disk_cause(&error))),
+        Err(CopyError::Disk(error)) => Ok(Some(disk_reason(&error))),
         Err(CopyError::Log(error)) if error.code == Code::Unavailable && copy.last() > 0 => {
             Ok(Some(ReadOnlyReason::SharedLog(error.message)))
         }
@@ -253,6 +308,6 @@ fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option
     }
 }
 
-fn disk_cause(error: &std::io::Error) -> ReadOnlyReason {
+fn disk_reason(error: &std::io::Error) -> ReadOnlyReason {
     ReadOnlyReason::Disk(format!("its log cannot be written: {error}"))
 }

@@ -21,7 +21,7 @@ use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::open::damaged::{SalvagedRecords, SuspectLog};
 use crate::view_file;
-use crate::watchdog::PATIENCE;
+use crate::watchdog::HEARTBEAT_TIMEOUT;
 use journal::Journal;
 use new_log::NewLog;
 pub use new_log::REPAIR_OP;
@@ -90,20 +90,25 @@ impl Repair {
         complete(directory)?;
         let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
         let last = prefix.last();
-        let suspect = SuspectLog { directory, prefix_end: prefix_end.as_ref(), last, patience: PATIENCE };
+        let suspect = SuspectLog {
+            directory,
+            prefix_end: prefix_end.as_ref(),
+            last,
+            heartbeat_timeout: HEARTBEAT_TIMEOUT,
+        };
         if !suspect.is_damaged()? {
             return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
         }
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
-        let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), PATIENCE)?;
-        let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), PATIENCE) {
+        let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
+        let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT) {
             Ok(records) => (Some(records).filter(|records| records.base > last), None),
             Err(error) => (None, folder.exists().then_some(error.message)),
         };
         log.raise_last(records.as_ref().map_or(0, |records| records.base));
         let view = view_file::read(directory).map_or(0, |saved| saved.seq());
-        let known = log.last().max(lsm::newest_seq(&folder, PATIENCE)?).max(view);
+        let known = log.last().max(lsm::newest_seq(&folder, HEARTBEAT_TIMEOUT)?).max(view);
         let mut damage = prefix_end.map_or_else(
             || match last {
                 0 => "the log is lost".to_owned(),
@@ -173,7 +178,7 @@ impl Repair {
         let views = match (&self.records, source) {
             (Some(records), RepairSource::Records) => catch_up::views(records.engine.as_ref(), last, &|| {})?,
             (_, RepairSource::Log) => {
-                let prefix = SalvagedRecords::of_log(self.log.clone(), last, PATIENCE)?;
+                let prefix = SalvagedRecords::of_log(self.log.clone(), last, HEARTBEAT_TIMEOUT)?;
                 catch_up::views(prefix.engine.as_ref(), last, &|| {})?
             }
             _ => catch_up::views(self.sound_log.engine.as_ref(), last, &|| {})?,

@@ -40,7 +40,7 @@ pub(super) struct StoreState {
     pub(super) embedder: String,
     pub(super) directory: PathBuf,
     // Messages about the recovery of the log.
-    pub(super) notes: Vec<String>,
+    pub(super) messages: Vec<String>,
     /// If files are damaged, why the store is read-only.
     pub(super) damage: Option<String>,
     /// `None` in a damaged store.

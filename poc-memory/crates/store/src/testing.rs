@@ -1,4 +1,4 @@
-//! Counts by full scan for comparison, and a follower that tests can pause.
+//! Counts by full scan for comparison, and a follower that tests can retry_delay.
 
 #![allow(
     missing_docs,
@@ -15,8 +15,8 @@ pub use memory_log::{LogFault, MemoryLog, MemoryLogWriter};
 
 use super::Store;
 use super::follower::Follower;
-use super::log::Limits;
-use super::open::Parts;
+use super::log::LogLimits;
+use super::open::StoreOptions;
 use super::records::Records;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
@@ -61,7 +61,10 @@ pub fn counts_of_view(view: &View) -> Counts {
 
 /// Opens the store in a directory without followers. Segments of its log have at most about `bytes` bytes.
 pub fn open_with_segments(directory: &Path, bytes: u64) -> Result<Store> {
-    let parts = Parts { limits: Limits { segment: bytes, ..Limits::default() }, ..Parts::default() };
+    let parts = StoreOptions {
+        limits: LogLimits { segment: bytes, ..LogLimits::default() },
+        ..StoreOptions::default()
+    };
     Store::open_with(directory, "test", Vec::new(), parts)
 }
 

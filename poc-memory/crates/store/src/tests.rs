@@ -4,8 +4,8 @@ use super::disk::{AppendFile, Disk, FileId, SystemDisk};
 use super::engine::Engine;
 use super::engine::lsm::{self, LsmEngine};
 use super::engine::memory::InMemoryEngine;
-use super::log::Limits;
-use super::open::Parts;
+use super::log::LogLimits;
+use super::open::StoreOptions;
 use super::*;
 use parking_lot::Mutex;
 use poc_graph::error::Code;
@@ -49,9 +49,14 @@ fn cause() -> Cause {
 }
 
 /// A store with the memory engine behind a small buffer, and a disk that skips syncs.
-fn in_memory() -> Parts {
+fn in_memory() -> StoreOptions {
     let disk = Arc::new(FaultyDisk::default());
-    Parts { disk, engine: |_| Ok(Arc::new(InMemoryEngine::default())), buffer: 2000, ..Parts::default() }
+    StoreOptions {
+        disk,
+        engine: |_| Ok(Arc::new(InMemoryEngine::default())),
+        buffer: 2000,
+        ..StoreOptions::default()
+    }
 }
 
 /// Every file in a folder except the lock of a store, with its bytes.
@@ -73,11 +78,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// An engine that writes a table for every few records.
 fn with_small_tables(folder: &Path) -> Result<Arc<dyn Engine>> {
-    let limits = lsm::Limits { table: 1500, recent: 1500 };
+    let limits = lsm::FlushLimits { table: 1500, recent: 1500 };
     Ok(Arc::new(LsmEngine::open_with(folder, limits)?))
 }
 
-fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {
+fn open_in(folder: &TempDir, parts: StoreOptions) -> Result<Store> {
     Store::open_with(folder.path(), EMBEDDER, Vec::new(), parts)
 }
 

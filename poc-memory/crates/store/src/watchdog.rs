@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Default for the maximum time between two heartbeats of the record engine.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why work on another thread gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -39,18 +39,18 @@ impl<T> Heartbeat<T> {
     }
 }
 
-/// Runs `work` on a separate thread and gives up if it sends no heartbeat for `patience`. Both a panic and a hang
+/// Runs `work` on a separate thread and gives up if it sends no heartbeat for `heartbeat_timeout`. Both a panic and a hang
 /// become errors. A hanging thread is abandoned.
 pub(super) fn run_watched<T: Send + 'static>(
-    patience: Duration,
+    heartbeat_timeout: Duration,
     work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    run_watched_with(patience, |receiver| receiver.recv_timeout(patience), work)
+    run_watched_with(heartbeat_timeout, |receiver| receiver.recv_timeout(heartbeat_timeout), work)
 }
 
 /// Like [`run_watched`], with the function that waits for the next message as an argument.
 fn run_watched_with<T: Send + 'static>(
-    patience: Duration,
+    heartbeat_timeout: Duration,
     mut wait: impl FnMut(&Receiver<Option<Result<T>>>) -> WaitResult<T>,
     work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -66,7 +66,7 @@ fn run_watched_with<T: Send + 'static>(
             Ok(None) => {}
             Ok(Some(result)) => return result,
             Err(RecvTimeoutError::Timeout) => {
-                return Err(WatchdogError::Hang(patience).into());
+                return Err(WatchdogError::Hang(heartbeat_timeout).into());
             }
             Err(RecvTimeoutError::Disconnected) => return Err(WatchdogError::ThreadEnded.into()),
         }
@@ -133,7 +133,7 @@ mod tests {
         fn recv_timeout<T>(
             &self,
             receiver: &Receiver<Option<Result<T>>>,
-            patience: Duration,
+            heartbeat_timeout: Duration,
         ) -> WaitResult<T> {
             let started = self.now.load(Ordering::SeqCst);
             loop {
@@ -146,7 +146,7 @@ mod tests {
                     Err(TryRecvError::Empty) => {}
                 }
                 let waited = self.now.load(Ordering::SeqCst) - started;
-                if Duration::from_millis(waited) >= patience {
+                if Duration::from_millis(waited) >= heartbeat_timeout {
                     return Err(RecvTimeoutError::Timeout);
                 }
                 std::thread::yield_now();
@@ -155,11 +155,11 @@ mod tests {
     }
 
     fn run_watched_with_clock<T: Send + 'static>(
-        patience: Duration,
+        heartbeat_timeout: Duration,
         clock: &TestClock,
         work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        run_watched_with(patience, |receiver| clock.recv_timeout(receiver, patience), work)
+        run_watched_with(heartbeat_timeout, |receiver| clock.recv_timeout(receiver, heartbeat_timeout), work)
     }
 
     #[test]

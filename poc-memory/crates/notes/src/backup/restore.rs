@@ -405,7 +405,7 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     // Without indexes, no embedder is needed.
     let store = Store::open(folder, "", Vec::new())?;
     let wrong = |what: String| Error::damaged(format!("the restored store does not answer: {what}"));
-    if let Some(damage) = store.damage().or(store.recovery().notes.first().map(String::as_str)) {
+    if let Some(damage) = store.damage().or(store.recovery().messages.first().map(String::as_str)) {
         return Err(wrong(damage.to_owned()));
     }
     if store.last_seq() != report.seq {

@@ -585,7 +585,7 @@ proptest! {
         let (report, paths, _home) = profile.restore(RestorePoint::Seq(seq)).unwrap();
         prop_assert_eq!((report.seq, report.notes), (seq, seq));
         let store = reopened(&paths);
-        prop_assert!(store.recovery().notes.is_empty());
+        prop_assert!(store.recovery().messages.is_empty());
         prop_assert_eq!(&content(&store), &contents[seq as usize]);
         // The original store continues to change, which does not affect the backup.
         store.transact(

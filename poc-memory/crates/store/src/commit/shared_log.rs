@@ -180,9 +180,9 @@ impl CommitQueue {
         self.announce(seq);
     }
 
-    /// Reports new records of a shared log to the committer until the store is closed. Waits for `pause` after a
+    /// Reports new records of a shared log to the committer until the store is closed. Waits for `retry_delay` after a
     /// failure.
-    pub(crate) fn watch(&self, copy: &SharedLogCopy, pause: Duration) {
+    pub(crate) fn watch(&self, copy: &SharedLogCopy, retry_delay: Duration) {
         while !self.queue.lock().closed {
             let news = copy.wait(WATCH);
             if matches!(news, Ok(false)) {
@@ -194,10 +194,10 @@ impl CommitQueue {
             self.followed.wait_while_for(
                 &mut queue,
                 |queue| queue.has_remote_records && !queue.closed,
-                pause,
+                retry_delay,
             );
             if news.is_err() || copy.is_behind() {
-                self.followed.wait_while_for(&mut queue, |queue| !queue.closed, pause);
+                self.followed.wait_while_for(&mut queue, |queue| !queue.closed, retry_delay);
             }
         }
     }

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Maximum time that reopening an engine waits for calls that still use the failed one, and then for that one to close.
-const PATIENCE: Duration = Duration::from_secs(1);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Opens engines for a [`LazyEngine`].
 pub(crate) trait EngineSource: Send + Sync {
@@ -50,7 +50,7 @@ pub(crate) struct OpenedEngine {
     /// The views of the records, if they were requested at open; the open that requested them takes them.
     pub(crate) views: Mutex<Option<Views>>,
     /// Messages about repairs, for people.
-    pub(crate) notes: Vec<String>,
+    pub(crate) messages: Vec<String>,
 }
 
 impl OpenedEngine {
@@ -61,7 +61,7 @@ impl OpenedEngine {
             source,
             is_abandoned: AtomicBool::new(false),
             views: Mutex::new(None),
-            notes: Vec::new(),
+            messages: Vec::new(),
         }
     }
 
@@ -78,7 +78,7 @@ impl OpenedEngine {
     fn reopen_if_failed(&self) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };
         // A visitor of a scan that reads already holds the lock, so waiting without a limit could deadlock.
-        let Some(mut current) = self.current.try_write_for(PATIENCE) else {
+        let Some(mut current) = self.current.try_write_for(HEARTBEAT_TIMEOUT) else {
             return Err(Error::unavailable("the records are in use"));
         };
         if current.as_ref().is_some_and(|current| !current.engine.has_failed()) {
@@ -136,7 +136,7 @@ fn close(failed: CurrentEngine) -> bool {
         // The receiver may have stopped waiting.
         let _ = sender.send(());
     });
-    closing.is_ok() && closed.recv_timeout(PATIENCE).is_ok()
+    closing.is_ok() && closed.recv_timeout(HEARTBEAT_TIMEOUT).is_ok()
 }
 
 impl OpenedEngine {

@@ -41,7 +41,7 @@ use table_files::GenerationRange;
 
 /// When changes are written as tables.
 #[derive(Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct FlushLimits {
     /// Size of a batch of changes, in bytes, from which it becomes a table at once.
     pub(crate) table: usize,
     /// Bytes written to sled from which its records become a table. After a power failure, as much is read from the
@@ -49,9 +49,9 @@ pub(crate) struct Limits {
     pub(crate) recent: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { table: 1 << 20, recent: 4 << 20 }
+impl Default for FlushLimits {
+    fn default() -> FlushLimits {
+        FlushLimits { table: 1 << 20, recent: 4 << 20 }
     }
 }
 
@@ -61,7 +61,7 @@ const SPARE_BYTES: u64 = 1 << 20;
 /// The engine for the records in a directory.
 pub(crate) struct LsmEngine {
     state: Arc<LsmState>,
-    limits: Limits,
+    limits: FlushLimits,
     /// Whether the directory is a temporary copy, so that nothing needs to be synced.
     is_copy: bool,
     /// The number in [`last_mark`]; 0 while unknown. A thread that writes holds this lock.
@@ -143,11 +143,11 @@ impl LsmEngine {
     /// Opens a directory, creating it if it is missing. If its files are damaged, sled may panic or hang; see
     /// [`watchdog`].
     pub(crate) fn open(directory: &Path) -> Result<LsmEngine> {
-        LsmEngine::open_with(directory, Limits::default())
+        LsmEngine::open_with(directory, FlushLimits::default())
     }
 
     /// Like [`LsmEngine::open`], with other limits.
-    pub(crate) fn open_with(directory: &Path, limits: Limits) -> Result<LsmEngine> {
+    pub(crate) fn open_with(directory: &Path, limits: FlushLimits) -> Result<LsmEngine> {
         let engine = LsmEngine::open_files(directory, limits, false)?;
         if last_mark::read(directory).is_none() {
             let newest = [Some(engine.mark()?), engine.unfinished()?];
@@ -159,10 +159,10 @@ impl LsmEngine {
 
     /// Opens a temporary copy of a directory. Nothing is synced when it is closed.
     pub(crate) fn open_copy(directory: &Path) -> Result<LsmEngine> {
-        LsmEngine::open_files(directory, Limits::default(), true)
+        LsmEngine::open_files(directory, FlushLimits::default(), true)
     }
 
-    fn open_files(directory: &Path, limits: Limits, is_copy: bool) -> Result<LsmEngine> {
+    fn open_files(directory: &Path, limits: FlushLimits, is_copy: bool) -> Result<LsmEngine> {
         if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }

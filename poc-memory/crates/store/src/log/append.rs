@@ -28,18 +28,18 @@ fn changed(problem: String) -> io::Error {
     io::Error::other(ChangedLog(problem))
 }
 
-/// Limits that tests can lower.
+/// LogLimits that tests can lower.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct LogLimits {
     /// Size in bytes from which a new segment is started.
     pub(crate) segment: u64,
     /// Size of the disk reserve, in bytes.
     pub(crate) reserve: u64,
 }
 
-impl Default for Limits {
+impl Default for LogLimits {
     fn default() -> Self {
-        Limits { segment: 64 << 20, reserve: crate::disk_reserve::RESERVE_BYTES }
+        LogLimits { segment: 64 << 20, reserve: crate::disk_reserve::RESERVE_BYTES }
     }
 }
 
@@ -50,7 +50,7 @@ impl Default for Limits {
 pub(crate) struct Appender {
     log: Arc<Log>,
     disk: Arc<dyn Disk>,
-    limits: Limits,
+    limits: LogLimits,
     open: Option<Open>,
     cleanup: PendingCleanup,
 }
@@ -83,7 +83,7 @@ impl Appender {
     pub(crate) fn new(
         log: Arc<Log>,
         disk: Arc<dyn Disk>,
-        limits: Limits,
+        limits: LogLimits,
         tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
     ) -> Self {
         let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };

@@ -37,7 +37,7 @@ pub(crate) struct SuspectLog<'a> {
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
     /// Maximum time between two heartbeats of the record engine.
-    pub(crate) patience: Duration,
+    pub(crate) heartbeat_timeout: Duration,
 }
 
 impl SuspectLog<'_> {
@@ -50,7 +50,7 @@ impl SuspectLog<'_> {
                 return Ok(true);
             }
         }
-        let newest = lsm::newest_seq(&self.directory.join("records"), self.patience)?;
+        let newest = lsm::newest_seq(&self.directory.join("records"), self.heartbeat_timeout)?;
         Ok(newest > self.last
             || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
     }
@@ -60,7 +60,7 @@ impl SuspectLog<'_> {
 pub(super) struct DamagedStore<'a> {
     pub(super) directory: &'a Path,
     pub(super) embedder: &'a str,
-    pub(super) patience: Duration,
+    pub(super) heartbeat_timeout: Duration,
     pub(super) saved: Option<SavedViews>,
     pub(super) lock: Lock,
 }
@@ -68,7 +68,7 @@ pub(super) struct DamagedStore<'a> {
 impl DamagedStore<'_> {
     /// Opens the store for reading.
     pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<StoreState> {
-        let DamagedStore { directory, embedder, patience, saved, lock } = self;
+        let DamagedStore { directory, embedder, heartbeat_timeout, saved, lock } = self;
         let log_directory = directory.join("log");
         // The whole log is checked, including segments that an earlier open has checked.
         let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
@@ -76,10 +76,10 @@ impl DamagedStore<'_> {
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let last_record = log.last();
         let records = directory.join("records");
-        log.raise_last(lsm::newest_seq(&records, patience)?);
-        let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), patience) {
+        log.raise_last(lsm::newest_seq(&records, heartbeat_timeout)?);
+        let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), heartbeat_timeout) {
             Ok(salvaged) => (salvaged, None),
-            Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), patience)?, Some(error)),
+            Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), heartbeat_timeout)?, Some(error)),
         };
         let (base, current) = (salvaged.base, salvaged.into_current());
         let engine = current.engine.clone();
@@ -129,7 +129,7 @@ impl DamagedStore<'_> {
             log,
             index_workers,
             embedder: embedder.to_owned(),
-            notes: Vec::new(),
+            messages: Vec::new(),
             damage: Some(damage),
             compactor: None,
             recovery: OnceLock::new(),
@@ -151,18 +151,18 @@ pub(crate) struct SalvagedRecords {
 
 impl SalvagedRecords {
     /// Copies the records in a folder and adds every later intact transaction of the log.
-    pub(crate) fn of(folder: &Path, log: Arc<Log>, patience: Duration) -> Result<SalvagedRecords> {
+    pub(crate) fn of(folder: &Path, log: Arc<Log>, heartbeat_timeout: Duration) -> Result<SalvagedRecords> {
         if !lsm::is_readable(folder) {
             return Err(EngineError::NotTrusted.into());
         }
         let copy = TemporaryFolder::copy_of(folder)?;
         let last = log.last();
-        SalvagedRecords::in_copy(copy, log, last, patience)
+        SalvagedRecords::in_copy(copy, log, last, heartbeat_timeout)
     }
 
     /// Assembles the records from the log alone, up to a transaction.
-    pub(crate) fn of_log(log: Arc<Log>, last: u64, patience: Duration) -> Result<SalvagedRecords> {
-        SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, patience)
+    pub(crate) fn of_log(log: Arc<Log>, last: u64, heartbeat_timeout: Duration) -> Result<SalvagedRecords> {
+        SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, heartbeat_timeout)
     }
 
     /// Like [`SalvagedRecords::of_log`], in memory.
@@ -183,10 +183,10 @@ impl SalvagedRecords {
         copy: TemporaryFolder,
         log: Arc<Log>,
         last: u64,
-        patience: Duration,
+        heartbeat_timeout: Duration,
     ) -> Result<SalvagedRecords> {
         let folder = copy.path().to_owned();
-        let (engine, base) = run_watched(patience, move |heartbeat| {
+        let (engine, base) = run_watched(heartbeat_timeout, move |heartbeat| {
             let beat = || heartbeat.beat();
             let engine = LsmEngine::open_copy(&folder)?;
             let mark = engine.mark()?;

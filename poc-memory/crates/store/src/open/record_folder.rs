@@ -27,7 +27,7 @@ pub(super) struct RecordFolder {
     /// Size of the buffer in front of the engine, in bytes.
     pub(super) buffer: usize,
     /// Maximum time between two heartbeats of the engine.
-    pub(super) patience: Duration,
+    pub(super) heartbeat_timeout: Duration,
     pub(super) reserve: Arc<Reserve>,
     pub(super) quarantine: Arc<QuarantineFolder>,
 }
@@ -47,18 +47,18 @@ impl RecordFolder {
             let views = is_wanted.then(|| self.views(current.engine.clone())).transpose()?;
             Ok((current, views))
         };
-        let mut notes = Vec::new();
+        let mut messages = Vec::new();
         let (current, views) = match open() {
             Ok(opened) => opened,
             Err(error) if error.code == Code::ReadOnly => return Err(error),
             Err(error) => {
-                notes.extend(self.move_to_quarantine(&error)?);
+                messages.extend(self.move_to_quarantine(&error)?);
                 open()?
             }
         };
         let mut opened = OpenedEngine::new(current, Some(source));
         opened.views = Mutex::new(views);
-        opened.notes = notes;
+        opened.messages = messages;
         Ok(opened)
     }
 
@@ -92,7 +92,7 @@ impl RecordFolder {
 
     fn views(&self, engine: Arc<dyn Engine>) -> Result<Views> {
         let seq = self.log.last();
-        run_watched(self.patience, move |heartbeat| {
+        run_watched(self.heartbeat_timeout, move |heartbeat| {
             catch_up::views(engine.as_ref(), seq, &|| heartbeat.beat())
         })
     }
@@ -106,7 +106,7 @@ impl RecordFolder {
                 .map_err(|source| EngineError::Directory { directory: self.folder.clone(), source })?;
         }
         let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
-        let engine = run_watched(self.patience, move |heartbeat| {
+        let engine = run_watched(self.heartbeat_timeout, move |heartbeat| {
             let engine = BufferedEngine::new(engine(&folder)?, buffer)?;
             catch_up::engine(&engine, &log, &|| heartbeat.beat())?;
             Ok(engine)
@@ -132,8 +132,8 @@ impl EngineSource for RecordFolder {
     fn substitute(&self, why: &str) -> Result<CurrentEngine> {
         tracing::warn!("the records are read from a copy: {why}");
         let last = self.log.last();
-        let copied = SalvagedRecords::of(&self.folder, self.log.clone(), self.patience)
-            .or_else(|_| SalvagedRecords::of_log(self.log.clone(), last, self.patience))
+        let copied = SalvagedRecords::of(&self.folder, self.log.clone(), self.heartbeat_timeout)
+            .or_else(|_| SalvagedRecords::of_log(self.log.clone(), last, self.heartbeat_timeout))
             .or_else(|_| SalvagedRecords::in_memory(&self.log, last))?;
         Ok(CurrentEngine { substitute_reason: Some(why.to_owned()), ..copied.into_current() })
     }

@@ -5,5 +5,5 @@
 pub struct RecoveryReport {
     /// Messages for people, for example that an incomplete end of the log was cut off or the record
     /// engine was rebuilt.
-    pub notes: Vec<String>,
+    pub messages: Vec<String>,
 }

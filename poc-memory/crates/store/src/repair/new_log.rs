@@ -10,7 +10,7 @@ use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine, Mark, changes};
-use crate::log::{Appender, Limits, Log, frame};
+use crate::log::{Appender, Log, LogLimits, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
 use poc_graph::Tenant;
@@ -222,7 +222,7 @@ struct NewLogWriter {
 impl NewLogWriter {
     fn new(folder: &Path) -> Result<NewLogWriter> {
         let log = Arc::new(Log::empty(folder));
-        let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), Limits::default(), None);
+        let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), LogLimits::default(), None);
         appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
         let scratch = TemporaryFolder::create()?;
         let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;

@@ -113,7 +113,7 @@ proptest! {
 #[test]
 fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
     let folder = tempfile::tempdir().unwrap();
-    let full = Parts {
+    let full = StoreOptions {
         engine: |_| Ok(Arc::new(FullEngine { is_full: AtomicBool::new(true), ..FullEngine::default() })),
         ..in_memory()
     };
@@ -136,7 +136,7 @@ fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
 /// A closed store with one transaction per node. sled has the first `written` of them.
 fn lagging(count: u64, written: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=count {
         put(&store, number);
         if number > 1 {
@@ -164,13 +164,13 @@ fn sled_in(folder: &TempDir) -> SledEngine {
 fn changes_wait_for_a_checkpoint() {
     let folder = lagging(40, 10);
     assert_eq!(engine_in(&folder).mark().unwrap().seq, 19);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store), (1..=40).collect::<Vec<_>>());
-    assert!(store.recovery().notes.is_empty());
+    assert!(store.recovery().messages.is_empty());
     store.checkpoint().unwrap();
     drop(store);
     assert_eq!(engine_in(&folder).mark().unwrap().seq, 79);
-    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), (1..=40).collect::<Vec<_>>());
+    assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), (1..=40).collect::<Vec<_>>());
 }
 
 /// The process ends after any number of sled's writes, and the log may lose its end besides.
@@ -228,7 +228,7 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
         // Behind the mark of the records.
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length * 3 / 4).unwrap();
     }
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     let found = contents(&store);
     assert_eq!(numbers(&store).len() == COUNT as usize, has_all || !cut);
     assert_eq!(store.damage().is_some(), cut, "read-only if the log lacks what was being written");
@@ -239,7 +239,7 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
     }
     // The same log without records.
     fs::remove_dir_all(folder.path().join("records")).unwrap();
-    assert_eq!(found, contents(&open_in(&folder, Parts::default()).unwrap()), "{writes} writes");
+    assert_eq!(found, contents(&open_in(&folder, StoreOptions::default()).unwrap()), "{writes} writes");
     true
 }
 
@@ -247,16 +247,16 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
 #[test]
 fn records_of_the_layout_before_blocks_are_written_again() {
     let folder = lagging(10, 10);
-    let before = contents(&open_in(&folder, Parts::default()).unwrap());
+    let before = contents(&open_in(&folder, StoreOptions::default()).unwrap());
     let records = folder.path().join("records");
     fs::remove_dir_all(&records).unwrap();
     let db = sled::Config::new().path(&records).open().unwrap();
     db.insert(b"\0mark", vec![0; 12]).unwrap();
     db.insert([Table::Keys as u8, 7].as_slice(), b"stale".as_slice()).unwrap();
     drop(db);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(contents(&store), before);
-    assert!(store.recovery().notes.is_empty());
+    assert!(store.recovery().messages.is_empty());
     drop(store);
     assert!(!records.join("db").exists());
 }

@@ -7,7 +7,10 @@ use std::time::{Duration, SystemTime};
 /// A closed store of nine nodes in three segments, whose first two count as checked.
 fn made() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || Parts { limits: Limits { segment: 1500, ..Limits::default() }, ..Parts::default() };
+    let parts = || StoreOptions {
+        limits: LogLimits { segment: 1500, ..LogLimits::default() },
+        ..StoreOptions::default()
+    };
     let store = open_in(&folder, parts()).unwrap();
     for number in 1..=9 {
         put(&store, number);
@@ -114,14 +117,14 @@ fn a_missing_checked_segment_is_damage() {
 fn damage_found_while_reading_makes_the_next_open_read_only() {
     let folder = made();
     change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store).len(), 9);
     assert_eq!(store.transaction(1).unwrap().unwrap().seq, 1);
     let error = store.transaction(5).unwrap_err();
     assert!(error.message.ends_with("00000000000000000005.log` is damaged at byte 24"), "{error}");
     insta::assert_snapshot!(error.hint.unwrap(), @"open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it");
     drop(store);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store).len(), 9);
     insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000005.log` is damaged at byte 24 and lacks change 5; answers show the records up to change 9");
 }

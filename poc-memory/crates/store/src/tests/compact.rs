@@ -81,12 +81,12 @@ struct Pair {
     now: i64,
 }
 
-fn parts() -> Parts {
-    Parts {
-        limits: Limits { segment: 3000, ..Limits::default() },
+fn parts() -> StoreOptions {
+    StoreOptions {
+        limits: LogLimits { segment: 3000, ..LogLimits::default() },
         disk: Arc::new(FaultyDisk::default()),
         buffer: 3000,
-        ..Parts::default()
+        ..StoreOptions::default()
     }
 }
 
@@ -112,7 +112,7 @@ impl Pair {
     /// Checks that a store, which is this one or a copy of it, equals the twin.
     fn check(&self, store: &Store) {
         assert_eq!(store.damage(), None);
-        assert!(store.recovery().notes.is_empty(), "{:?}", store.recovery());
+        assert!(store.recovery().messages.is_empty(), "{:?}", store.recovery());
         assert_eq!(store.last_seq(), self.twin.last_seq());
         assert_eq!(store.log_origin().unwrap(), self.twin.log_origin().unwrap());
         let base = store.history_base();
@@ -241,7 +241,7 @@ proptest! {
 #[test]
 fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     for round in 1..=300i64 {
         store
             .transact(at(round), |tx| {
@@ -278,9 +278,11 @@ fn compaction_makes_the_log_and_the_records_smaller_and_says_by_how_much() {
 #[test]
 fn a_segment_that_somebody_reads_is_deleted_later() {
     let folder = tempfile::tempdir().unwrap();
-    let store =
-        open_in(&folder, Parts { limits: Limits { segment: 2000, ..Limits::default() }, ..in_memory() })
-            .unwrap();
+    let store = open_in(
+        &folder,
+        StoreOptions { limits: LogLimits { segment: 2000, ..LogLimits::default() }, ..in_memory() },
+    )
+    .unwrap();
     for round in 1..=60 {
         store.transact(at(round), |tx| tx.put_node(&node(round as u64 % 5 + 1))).unwrap();
     }
@@ -304,7 +306,7 @@ fn a_segment_that_somebody_reads_is_deleted_later() {
 #[test]
 fn compacted_records_have_no_value_of_a_deleted_note() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = Parts { engine: with_small_tables, buffer: 2_000, ..Parts::default() };
+    let parts = StoreOptions { engine: with_small_tables, buffer: 2_000, ..StoreOptions::default() };
     let store = open_in(&folder, parts).unwrap();
     let secret = Node { body: "Zanzibarquetzal".to_owned(), ..node(1) };
     store.transact(cause(), |tx| tx.put_node(&secret)).unwrap();

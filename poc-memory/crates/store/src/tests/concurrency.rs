@@ -7,7 +7,7 @@ fn waiting_writers_share_one_sync() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
-    let store = open_in(&folder, Parts { disk, ..in_memory() }).unwrap();
+    let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
     put(&store, 1);
     let (open_gate, gate) = mpsc::channel();
     *faults.gate.lock() = Some(gate);
@@ -35,7 +35,7 @@ fn a_transaction_sees_those_built_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
-    let store = open_in(&folder, Parts { disk, ..in_memory() }).unwrap();
+    let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
     put(&store, 1);
     let (open_gate, gate) = mpsc::channel();
     *faults.gate.lock() = Some(gate);
@@ -75,7 +75,7 @@ fn failing(break_disk: fn(&Faults), message: &str) {
     let folder = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
-    let store = open_in(&folder, Parts { disk, ..in_memory() }).unwrap();
+    let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
     put(&store, 1);
     break_disk(&faults);
     let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();

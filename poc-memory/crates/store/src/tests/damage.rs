@@ -4,9 +4,9 @@
 use super::*;
 
 /// A closed store with nodes 1 to `count`, one transaction each, and the end offset of each record.
-fn made(count: u64, limits: Limits) -> (TempDir, Vec<u64>) {
+fn made(count: u64, limits: LogLimits) -> (TempDir, Vec<u64>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts { limits, ..in_memory() }).unwrap();
+    let store = open_in(&folder, StoreOptions { limits, ..in_memory() }).unwrap();
     let mut ends = vec![store.sizes().unwrap().0.max(24)];
     for number in 1..=count {
         put(&store, number);
@@ -26,7 +26,7 @@ fn quarantined(folder: &TempDir) -> Vec<u8> {
 
 #[test]
 fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
-    let (folder, ends) = made(3, Limits::default());
+    let (folder, ends) = made(3, LogLimits::default());
     let path = only_segment(&folder);
     let whole = fs::read(&path).unwrap();
     for length in ends[2] as usize..whole.len() {
@@ -35,7 +35,7 @@ fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
         let store = open_in(&folder, in_memory()).unwrap();
         assert_eq!(numbers(&store), [1, 2], "cut to {length} bytes");
         let torn = length > ends[2] as usize;
-        assert_eq!(store.recovery().notes.len(), usize::from(torn));
+        assert_eq!(store.recovery().messages.len(), usize::from(torn));
         assert_eq!(quarantined(&folder), &whole[ends[2] as usize..length]);
         assert_eq!(put(&store, 9).seq, 3);
         drop(store);
@@ -45,20 +45,20 @@ fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
 
 #[test]
 fn zeros_after_the_last_record_are_not_records() {
-    let (folder, _) = made(2, Limits::default());
+    let (folder, _) = made(2, LogLimits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
     bytes.extend([0; 4096]);
     fs::write(&path, bytes).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(numbers(&store), [1, 2]);
-    insta::assert_snapshot!(store.recovery().notes[0], @"log segment `00000000000000000001.log` ended at byte 806 in a record that is not whole: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
+    insta::assert_snapshot!(store.recovery().messages[0], @"log segment `00000000000000000001.log` ended at byte 806 in a record that is not whole: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
 }
 
 /// Damage in the last record looks like an interrupted write. Damage before other records changes nothing on disk.
 #[test]
 fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
-    let (folder, ends) = made(5, Limits::default());
+    let (folder, ends) = made(5, LogLimits::default());
     let path = only_segment(&folder);
     let whole = fs::read(&path).unwrap();
     for at in (0..whole.len()).step_by(7) {
@@ -71,7 +71,7 @@ fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
         let kept: Vec<u64> = (1..=5).filter(|&number| number != hit).collect();
         assert_eq!(numbers(&store), kept, "byte {at}");
         let torn = at as u64 >= ends[4];
-        assert_eq!(store.recovery().notes.len(), usize::from(torn), "byte {at}");
+        assert_eq!(store.recovery().messages.len(), usize::from(torn), "byte {at}");
         assert_eq!(store.damage().is_none(), torn, "byte {at}");
         assert_eq!(quarantined(&folder), if torn { &flipped[ends[4] as usize..] } else { &[] }, "byte {at}");
         drop(store);
@@ -81,7 +81,7 @@ fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
 
 #[test]
 fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
-    let (folder, _) = made(9, Limits { segment: 1500, ..Limits::default() });
+    let (folder, _) = made(9, LogLimits { segment: 1500, ..LogLimits::default() });
     let files = segment_files(&folder);
     assert!(files.len() >= 3, "{files:?}");
     let mut bytes = fs::read(&files[1]).unwrap();
@@ -99,7 +99,7 @@ fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
 
 #[test]
 fn a_missing_segment_is_damage() {
-    let (folder, _) = made(9, Limits { segment: 1500, ..Limits::default() });
+    let (folder, _) = made(9, LogLimits { segment: 1500, ..LogLimits::default() });
     let files = segment_files(&folder);
     fs::remove_file(&files[1]).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
@@ -110,7 +110,7 @@ fn a_missing_segment_is_damage() {
 
 #[test]
 fn a_newer_format_is_refused_without_changing_a_file() {
-    let (folder, _) = made(2, Limits::default());
+    let (folder, _) = made(2, LogLimits::default());
     let path = only_segment(&folder);
     let mut bytes = fs::read(&path).unwrap();
     bytes[8] = 3;
@@ -127,11 +127,15 @@ fn a_newer_format_is_refused_without_changing_a_file() {
 /// Checks that a store loses nothing if `harm` changes its `records`, with and without tables. `rebuilt` tells whether
 /// this requires a rebuild, if known.
 fn survives(harm: impl Fn(&Path), rebuilt: Option<bool>) {
-    survives_in(Parts::default(), &harm, rebuilt);
-    survives_in(Parts { engine: with_small_tables, buffer: 4000, ..Parts::default() }, &harm, rebuilt);
+    survives_in(StoreOptions::default(), &harm, rebuilt);
+    survives_in(
+        StoreOptions { engine: with_small_tables, buffer: 4000, ..StoreOptions::default() },
+        &harm,
+        rebuilt,
+    );
 }
 
-fn survives_in(parts: Parts, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
+fn survives_in(parts: StoreOptions, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, parts).unwrap();
     for number in 1..=40 {
@@ -147,16 +151,19 @@ fn survives_in(parts: Parts, harm: &impl Fn(&Path), rebuilt: Option<bool>) {
     // Otherwise no record would be read for the view.
     fs::remove_file(folder.path().join("view")).unwrap();
     harm(&folder.path().join("records"));
-    let store =
-        open_in(&folder, Parts { patience: std::time::Duration::from_secs(5), ..Parts::default() }).unwrap();
+    let store = open_in(
+        &folder,
+        StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() },
+    )
+    .unwrap();
     assert_eq!(contents(&store), before);
     assert_eq!(store.view().edge_count(), 39);
     if let Some(rebuilt) = rebuilt {
-        assert_eq!(store.recovery().notes.len(), usize::from(rebuilt), "{:?}", store.recovery());
+        assert_eq!(store.recovery().messages.len(), usize::from(rebuilt), "{:?}", store.recovery());
     }
     put(&store, 41);
     drop(store);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store), (1..=41).collect::<Vec<_>>());
 }
 
@@ -234,8 +241,11 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
 #[test]
 fn a_note_whose_tombstone_is_in_a_newer_quarantined_table_stays_deleted() {
     let folder = tempfile::tempdir().unwrap();
-    let store =
-        open_in(&folder, Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() }).unwrap();
+    let store = open_in(
+        &folder,
+        StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() },
+    )
+    .unwrap();
     for number in 1..=200 {
         put(&store, number);
     }
@@ -259,7 +269,7 @@ fn a_note_whose_tombstone_is_in_a_newer_quarantined_table_stays_deleted() {
 #[test]
 fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() };
+    let parts = StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
     let store = open_in(&folder, parts).unwrap();
     for number in 1..=200 {
         put(&store, number);
@@ -278,13 +288,13 @@ fn damage_that_a_read_finds_is_repaired_while_the_store_is_used() {
     put(&store, 201);
     assert_eq!(numbers(&store), (1..=201).collect::<Vec<_>>());
     drop(store);
-    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), (1..=201).collect::<Vec<_>>());
+    assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), (1..=201).collect::<Vec<_>>());
 }
 
 #[test]
 fn the_intact_part_of_quarantined_tables_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || Parts { engine: with_small_tables, buffer: 20_000, ..Parts::default() };
+    let parts = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
     let store = open_in(&folder, parts()).unwrap();
     for number in 1..=200 {
         put(&store, number);
@@ -298,7 +308,7 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
     bytes[10] ^= 1;
     fs::write(&table, bytes).unwrap();
     let store = open_in(&folder, parts()).unwrap();
-    assert_eq!((numbers(&store).len(), store.recovery().notes.len()), (200, 1));
+    assert_eq!((numbers(&store).len(), store.recovery().messages.len()), (200, 1));
     let contents = quarantine_contents(folder.path(), "records").unwrap();
     let notes = &contents[&Tenant::default()].notes;
     assert!((50..200).contains(&notes.len()), "{} notes", notes.len());
@@ -313,7 +323,7 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
 #[test]
 fn records_ahead_of_the_log_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=3 {
         put(&store, number);
     }
@@ -331,12 +341,12 @@ fn records_ahead_of_the_log_are_read() {
         if !mark {
             fs::remove_file(folder.path().join("records/last")).unwrap();
         }
-        let store = open_in(&folder, Parts::default()).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
         assert_eq!(numbers(&store), [1, 2, 3]);
         assert!(store.damage().is_some());
     }
     fs::remove_dir_all(folder.path().join("log")).unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store), [1, 2, 3]);
     insta::assert_snapshot!(store.damage().unwrap(), @"the log is lost and lacks changes 1 to 3; answers show the records up to change 3");
     assert!(!folder.path().join("log").exists() && !folder.path().join("quarantine").exists());

@@ -1,7 +1,7 @@
 //! After the same transactions, the record engine and the one in memory have the same contents.
 
 use super::*;
-use crate::engine::lsm::{Limits, LsmEngine};
+use crate::engine::lsm::{FlushLimits, LsmEngine};
 use crate::engine::{Mark, changes};
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ proptest! {
     fn the_engine_equals_the_one_in_memory(txns in txns(), table in 1usize..2000, recent in 1usize..2000) {
         let folder = tempfile::tempdir().unwrap();
         let memory = InMemoryEngine::default();
-        let open = || LsmEngine::open_with(&folder.path().join("records"), Limits { table, recent }).unwrap();
+        let open = || LsmEngine::open_with(&folder.path().join("records"), FlushLimits { table, recent }).unwrap();
         let lsm = open();
         for (at, ops) in txns.into_iter().enumerate() {
             let write = |op: Op| Write {

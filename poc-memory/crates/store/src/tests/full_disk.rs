@@ -20,7 +20,7 @@ struct Plan {
     faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
     /// Whether every operation fails.
     is_down: AtomicBool,
-    /// Parts of files that the system has dropped because their sync failed. A later sync does not write them.
+    /// StoreOptions of files that the system has dropped because their sync failed. A later sync does not write them.
     dropped: Mutex<BTreeMap<PathBuf, Vec<(u64, u64)>>>,
     synced: Mutex<BTreeMap<PathBuf, u64>>,
     injected: AtomicU64,
@@ -182,15 +182,15 @@ impl Engine for FragileEngine {
     }
 }
 
-fn parts(disk: &FailingDisk) -> Parts {
-    Parts {
+fn parts(disk: &FailingDisk) -> StoreOptions {
+    StoreOptions {
         disk: Arc::new(disk.clone()),
-        limits: Limits { segment: 2000, reserve: 64 },
+        limits: LogLimits { segment: 2000, reserve: 64 },
         engine: FragileEngine::open,
         buffer: 1500,
         // Only the tests trigger further attempts.
-        pause: Duration::from_secs(3600),
-        ..Parts::default()
+        retry_delay: Duration::from_secs(3600),
+        ..StoreOptions::default()
     }
 }
 
@@ -308,8 +308,8 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let disk = FailingDisk::default();
         // The compaction completes the only segment.
-        let limits = Limits { segment: 1 << 20, reserve: 64 };
-        let parts = || Parts { engine: Parts::default().engine, limits, ..parts(&disk) };
+        let limits = LogLimits { segment: 1 << 20, reserve: 64 };
+        let parts = || StoreOptions { engine: StoreOptions::default().engine, limits, ..parts(&disk) };
         let store = open_in(&folder, parts()).unwrap();
         (1..=12).for_each(|number| {
             put(&store, number);
@@ -357,7 +357,8 @@ proptest! {
 fn writing_goes_on_without_a_write_that_asks_for_it() {
     let folder = tempfile::tempdir().unwrap();
     let disk = FailingDisk::default();
-    let store = open_in(&folder, Parts { pause: Duration::from_millis(1), ..parts(&disk) }).unwrap();
+    let store =
+        open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..parts(&disk) }).unwrap();
     put(&store, 1);
     disk.0.is_down.store(true, Ordering::SeqCst);
     let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
@@ -381,7 +382,7 @@ fn what_was_built_upon_a_failed_write_fails_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));
-    let store = open_in(&folder, Parts { disk, ..in_memory() }).unwrap();
+    let store = open_in(&folder, StoreOptions { disk, ..in_memory() }).unwrap();
     put(&store, 1);
     let (open_gate, gate) = mpsc::channel();
     *faults.gate.lock() = Some(gate);

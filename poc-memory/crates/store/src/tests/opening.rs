@@ -102,9 +102,11 @@ fn readers_wait_for_a_follower_with_little_to_replay() {
 #[test]
 fn the_log_estimates_the_bytes_after_a_record() {
     let folder = tempfile::tempdir().unwrap();
-    let store =
-        open_in(&folder, Parts { limits: Limits { segment: 100_000, ..Limits::default() }, ..in_memory() })
-            .unwrap();
+    let store = open_in(
+        &folder,
+        StoreOptions { limits: LogLimits { segment: 100_000, ..LogLimits::default() }, ..in_memory() },
+    )
+    .unwrap();
     assert_eq!(store.shared.log.bytes_after(0), 0);
     let mut ends = vec![store.shared.log.bytes()];
     // Random letters, so that compression does not shorten the records.
@@ -156,12 +158,12 @@ fn closing_a_store_waits_for_a_follower_that_catches_up() {
 /// A test holds this lock to keep the engine from opening.
 static ENGINE_GATE: Mutex<()> = Mutex::new(());
 
-fn blocked_engine() -> Parts {
+fn blocked_engine() -> StoreOptions {
     let engine = |_: &Path| -> Result<Arc<dyn Engine>> {
         drop(ENGINE_GATE.lock());
         Ok(Arc::new(InMemoryEngine::default()))
     };
-    Parts { engine, ..in_memory() }
+    StoreOptions { engine, ..in_memory() }
 }
 
 #[test]
@@ -184,7 +186,7 @@ fn the_view_is_ready_before_the_records_and_readers_of_records_wait() {
 #[test]
 fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     let folder = closed(5);
-    let parts = Parts { engine: |_| Err(Error::internal("the disk is gone")), ..in_memory() };
+    let parts = StoreOptions { engine: |_| Err(Error::internal("the disk is gone")), ..in_memory() };
     let store = open_in(&folder, parts).unwrap();
     assert_eq!(store.view().node_count(), 5);
     let error = store.node(node(1).id).unwrap_err();
@@ -195,7 +197,7 @@ fn records_that_cannot_be_opened_are_reported_and_nothing_is_acknowledged() {
     assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 2, 3, 4, 5]);
     // Without a saved view the open itself fails.
     fs::remove_file(folder.path().join("view")).unwrap();
-    let parts = Parts { engine: |_| panic!("boom"), ..in_memory() };
+    let parts = StoreOptions { engine: |_| panic!("boom"), ..in_memory() };
     let error = open_in(&folder, parts).err().unwrap();
     insta::assert_snapshot!(error, @"the records cannot be opened: panic: boom");
 }

@@ -85,9 +85,11 @@ proptest! {
 #[test]
 fn times_before_the_first_change_are_not_found() {
     let folder = tempfile::tempdir().unwrap();
-    let store =
-        open_in(&folder, Parts { limits: Limits { segment: 600, ..Limits::default() }, ..in_memory() })
-            .unwrap();
+    let store = open_in(
+        &folder,
+        StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() },
+    )
+    .unwrap();
     let contents = |millis| {
         let error = store.snapshot_at(Timestamp(millis)).err().unwrap();
         assert_eq!(error.code, Code::NotFound);

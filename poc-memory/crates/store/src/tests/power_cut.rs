@@ -133,7 +133,7 @@ proptest! {
             power.left.store(operations, Ordering::SeqCst);
             let disk = Arc::new(PoweredDisk(power.clone()));
             // The power may also fail during the open.
-            if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900, ..Limits::default() }, ..in_memory() }) {
+            if let Ok(store) = open_in(&folder, StoreOptions { disk, limits: LogLimits { segment: 900, ..LogLimits::default() }, ..in_memory() }) {
                 let visible = numbers(&store);
                 // If the disk does not accept a sync, an open shows what a killed process wrote and reports that it is
                 // read-only. Those writes were never acknowledged.

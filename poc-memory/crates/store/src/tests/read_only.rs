@@ -19,8 +19,8 @@ struct Made {
 
 fn made(checkpoint: u64) -> Made {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { segment: SEGMENT, ..Limits::default() };
-    let parts = Parts { limits, buffer: 4000, engine: with_small_tables, ..Parts::default() };
+    let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
+    let parts = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
     let store = open_in(&folder, parts).unwrap();
     let mut places = Vec::new();
     for number in 1..=COUNT {
@@ -150,7 +150,7 @@ proptest! {
         let in_view = |number: u64| intact.view && number <= made.checkpoint;
         let mut shown = Vec::new();
         for _ in 0..2 {
-            let parts = Parts { patience: std::time::Duration::from_secs(5), ..Parts::default() };
+            let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
             let store = open_in(&made.folder, parts).unwrap();
             let view = store.view();
             for number in 1..=COUNT {
@@ -225,7 +225,7 @@ proptest! {
             apply(harm, &made, &mut intact);
         }
         let shown = {
-            let store = open_in(&made.folder, Parts::default()).unwrap();
+            let store = open_in(&made.folder, StoreOptions::default()).unwrap();
             if store.damage().is_none() {
                 return Ok(());
             }
@@ -239,7 +239,7 @@ proptest! {
             let copy = copied(made.folder.path());
             repaired(&copy, option.source);
             let kept = {
-                let store = open_in(&copy, Parts::default()).unwrap();
+                let store = open_in(&copy, StoreOptions::default()).unwrap();
                 prop_assert_eq!(store.damage(), None);
                 prop_assert_eq!(store.last_seq(), option.last_seq);
                 let kept = numbers(&store);
@@ -280,7 +280,7 @@ proptest! {
         };
         let saved = txns.len() / 2 + saved.index(txns.len() - txns.len() / 2);
         let (before, last, bytes) = {
-            let store = open_in(&folder, Parts::default()).unwrap();
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
             let other = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
             let mut bytes = 24;
             for (number, (is_other, ops)) in txns.iter().enumerate() {
@@ -309,7 +309,7 @@ proptest! {
         }
         log[at] ^= 0x10;
         fs::write(&path, log).unwrap();
-        let store = open_in(&folder, Parts::default()).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
         prop_assert!(store.damage().is_some());
         let shown = of(&store);
         prop_assert_eq!((&shown.2, &shown.3), (&before.2, &before.3));
@@ -317,7 +317,7 @@ proptest! {
         drop(store);
         repaired(&folder, RepairSource::Records);
         for _ in 0..2 {
-            let store = open_in(&folder, Parts::default()).unwrap();
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
             prop_assert_eq!(store.damage(), None);
             prop_assert!(of(&store) == before);
             prop_assert_eq!(store.last_seq(), last);
@@ -356,12 +356,12 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
         for (from, to) in moves.iter().take(done) {
             fs::rename(folder.path().join(from), folder.path().join(to)).unwrap();
         }
-        let store = open_in(&folder, Parts::default()).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
         assert_eq!((store.damage(), numbers(&store).len() as u64), (None, COUNT), "{done} moves");
         assert!(!folder.path().join("repair.json").exists());
         drop(store);
         undo_repair(folder.path(), &["index"]).unwrap();
-        assert!(open_in(&folder, Parts::default()).unwrap().damage().is_some());
+        assert!(open_in(&folder, StoreOptions::default()).unwrap().damage().is_some());
     }
 }
 
@@ -370,7 +370,7 @@ fn a_whole_store_is_not_repaired() {
     let made = made(3);
     let error = Repair::of(made.folder.path()).err().unwrap();
     assert_eq!(error.code, Code::Conflict);
-    let store = open_in(&made.folder, Parts::default()).unwrap();
+    let store = open_in(&made.folder, StoreOptions::default()).unwrap();
     assert_eq!(Repair::of(made.folder.path()).err().unwrap().code, Code::Locked);
     drop(store);
     assert_eq!(undo_repair(made.folder.path(), &["index"]).unwrap_err().code, Code::NotFound);
@@ -382,7 +382,7 @@ fn a_whole_store_is_not_repaired() {
 #[test]
 fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(quarantine_parts(folder.path()).unwrap(), []);
     let other = poc_graph::Tuple::new([("who", "other")]).unwrap();
     let tenant = store.for_tenant(&other);
@@ -422,7 +422,7 @@ fn nothing_changes_on_disk_when_the_number_of_the_last_transaction_is_lost() {
         fs::remove_file(made.folder.path().join("records/last")).unwrap();
         fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
         let before = bytes_of_files(made.folder.path());
-        let store = open_in(&made.folder, Parts::default()).unwrap();
+        let store = open_in(&made.folder, StoreOptions::default()).unwrap();
         assert!(store.damage().is_some());
         drop(store);
         assert!(bytes_of_files(made.folder.path()) == before, "checkpoint {checkpoint}");
@@ -454,7 +454,7 @@ fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() 
         changed_logs().into_iter().flat_map(|change| [(change, false), (change, true)])
     {
         let folder = tempfile::tempdir().unwrap();
-        let store = open_in(&folder, Parts::default()).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
         for number in 1..=5 {
             put(&store, number);
         }
@@ -471,11 +471,11 @@ fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() 
         let killed = copied(folder.path());
         drop(store);
         for folder in [folder, killed] {
-            let store = open_in(&folder, Parts::default()).unwrap();
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
             assert_eq!((store.damage().is_some(), numbers(&store)), (true, all.clone()));
             drop(store);
             repaired(&folder, RepairSource::Records);
-            let store = open_in(&folder, Parts::default()).unwrap();
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
             assert_eq!((store.damage(), numbers(&store)), (None, all.clone()));
             put(&store, 6);
         }
@@ -485,8 +485,8 @@ fn a_log_that_is_changed_while_it_is_open_takes_no_writes_and_nothing_is_lost() 
 #[test]
 fn a_log_that_was_moved_away_and_back_takes_writes_again() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { segment: 500, ..Limits::default() };
-    let store = open_in(&folder, Parts { limits, ..Parts::default() }).unwrap();
+    let limits = LogLimits { segment: 500, ..LogLimits::default() };
+    let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
     for number in 1..=5 {
         put(&store, number);
     }
@@ -504,13 +504,13 @@ fn a_log_that_was_moved_away_and_back_takes_writes_again() {
         put(&store, 6 + round as u64);
     }
     drop(store);
-    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), (1..=7).collect::<Vec<_>>());
+    assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), (1..=7).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     put(&store, 1);
     let segment = segment_files(&folder).remove(0);
     let bytes = fs::read(&segment).unwrap();
@@ -526,7 +526,7 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
     fs::write(&segment, bytes).unwrap();
     put(&store, 3);
     drop(store);
-    assert_eq!(numbers(&open_in(&folder, Parts::default()).unwrap()), [1, 2, 3]);
+    assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), [1, 2, 3]);
 }
 
 /// A failed write is cut off. If another program has cut off more, the gap is not filled with zeros.
@@ -534,7 +534,8 @@ fn a_log_that_was_replaced_by_a_copy_is_written_to_again() {
 fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
     let folder = tempfile::tempdir().unwrap();
     let disk = FaultyDisk::default();
-    let store = open_in(&folder, Parts { disk: Arc::new(disk.clone()), ..Parts::default() }).unwrap();
+    let store =
+        open_in(&folder, StoreOptions { disk: Arc::new(disk.clone()), ..StoreOptions::default() }).unwrap();
     put(&store, 1);
     disk.0.fail_writes.store(true, Ordering::SeqCst);
     let refused = store.transact(Cause::new(Timestamp(6), "manual", "test"), |tx| tx.put_node(&node(2)));
@@ -543,20 +544,20 @@ fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
     disk.0.fail_writes.store(false, Ordering::SeqCst);
     put_is_refused(&store);
     drop(store);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage().is_some(), numbers(&store)), (true, vec![1]));
 }
 
 #[test]
 fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=5 {
         put(&store, number);
     }
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     drop(store);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert!(store.damage().unwrap().starts_with("the log is lost"), "{:?}", store.damage());
     assert_eq!(numbers(&store), [1, 2, 3, 4, 5]);
 }
@@ -565,8 +566,8 @@ fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
 #[test]
 fn a_gap_of_large_notes_is_repaired() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { segment: 1 << 20, ..Limits::default() };
-    let store = open_in(&folder, Parts { limits, ..Parts::default() }).unwrap();
+    let limits = LogLimits { segment: 1 << 20, ..LogLimits::default() };
+    let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
     put(&store, 1);
     for txn in 0..2 {
         let cause = Cause::new(Timestamp(2), "manual", "test");
@@ -592,7 +593,7 @@ fn a_gap_of_large_notes_is_repaired() {
     assert!(segments.len() >= 3, "{segments:?}");
     segments[1..segments.len() - 1].iter().for_each(|path| fs::remove_file(path).unwrap());
     repaired(&folder, RepairSource::Records);
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), numbers(&store)), (None, all));
 }
 

@@ -5,7 +5,7 @@ use crate::testing::{LogFault, MemoryLog, MemoryLogWriter};
 use proptest::prelude::*;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store over a shared log, in a folder that outlives it.
 pub(super) struct Daemon {
@@ -38,9 +38,9 @@ impl Daemon {
         self.store = None;
         self.writer = self.log.writer();
         self.writer.plan(faults);
-        let parts = Parts {
+        let parts = StoreOptions {
             disk: Arc::new(FaultyDisk(self.faults.clone())),
-            pause: Duration::from_millis(1),
+            retry_delay: Duration::from_millis(1),
             shared_log: Some((self.writer.clone(), CopyBeginning::Snapshot)),
             ..in_memory()
         };
@@ -58,7 +58,7 @@ impl Daemon {
 
     pub(super) fn catch_up(&self, log: &MemoryLog) {
         self.writer.silence(false);
-        assert!(self.store().wait_published(log.records().len() as u64, PATIENCE));
+        assert!(self.store().wait_published(log.records().len() as u64, HEARTBEAT_TIMEOUT));
     }
 }
 

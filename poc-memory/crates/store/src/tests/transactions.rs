@@ -7,7 +7,7 @@ fn writes_survive_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Processed, version: 1 };
     let before = {
-        let store = open_in(&folder, Parts::default()).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
         let made = store
             .transact(cause(), |tx| {
                 for number in 1..=3 {
@@ -23,9 +23,9 @@ fn writes_survive_reopening() {
         assert_eq!(made.seq, 1);
         contents(&store)
     };
-    let store = open_in(&folder, Parts::default()).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(contents(&store), before);
-    assert!(store.recovery().notes.is_empty(), "{:?}", store.recovery());
+    assert!(store.recovery().messages.is_empty(), "{:?}", store.recovery());
     assert_eq!(numbers(&store), [1, 2, 3]);
     let view = store.view();
     let at = |number| view.find(node(number).id).unwrap();
@@ -174,7 +174,7 @@ fn deleting_a_node_deletes_everything_but_its_history() {
 #[test]
 fn history_and_past_transactions_come_from_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || Parts { limits: Limits { segment: 600, ..Limits::default() }, ..in_memory() };
+    let parts = || StoreOptions { limits: LogLimits { segment: 600, ..LogLimits::default() }, ..in_memory() };
     let store = open_in(&folder, parts()).unwrap();
     for version in 1..=200 {
         let body = format!("version {version}");

@@ -18,9 +18,9 @@ fn found(store: &Store) -> Vec<String> {
     findings.iter().map(line).collect()
 }
 
-fn parts() -> Parts {
-    let limits = Limits { segment: 3000, ..Limits::default() };
-    Parts { limits, buffer: 3000, engine: with_small_tables, ..Parts::default() }
+fn parts() -> StoreOptions {
+    let limits = LogLimits { segment: 3000, ..LogLimits::default() };
+    StoreOptions { limits, buffer: 3000, engine: with_small_tables, ..StoreOptions::default() }
 }
 
 fn tuple(tenant: u8) -> Tuple {
@@ -111,10 +111,10 @@ proptest! {
         let path = &all[file.index(all.len())];
         let whole = fs::read(path).unwrap();
         damage(path, kind, at);
-        let parts = Parts { patience: std::time::Duration::from_secs(5), ..parts() };
+        let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..parts() };
         let store = open_in(&folder, parts).unwrap();
         let is_found = store.damage().is_some()
-            || !store.recovery().notes.is_empty()
+            || !store.recovery().messages.is_empty()
             || !store.verify(&QUIET).unwrap().is_empty();
         if !is_found {
             // sled has rewritten its files, or the damage was in an unused part of them.
@@ -174,7 +174,7 @@ fn records_that_differ_from_the_log_are_named() {
 #[test]
 fn what_is_written_meanwhile_is_no_finding() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_in(&folder, Parts { disk: Arc::new(FaultyDisk::default()), ..parts() }).unwrap();
+    let store = open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..parts() }).unwrap();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

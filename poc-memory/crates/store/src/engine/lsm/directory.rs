@@ -22,7 +22,7 @@ pub(crate) fn is_readable(directory: &Path) -> bool {
 ///
 /// # Errors
 /// Fails if there is no space for a temporary copy of files that must not be changed.
-pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
+pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Result<u64> {
     if let Some(last) = last_mark::read(directory) {
         return Ok(last);
     }
@@ -42,7 +42,7 @@ pub(crate) fn newest_seq(directory: &Path, patience: Duration) -> Result<u64> {
     for folder in folders_of_sled.into_iter().filter(|folder| boot_marker::is_same_boot(folder)) {
         // The files of a damaged store must not change, and sled changes what it opens.
         let copy = TemporaryFolder::copy_of(&folder)?;
-        match run_watched(patience, move |_| SledEngine::open_copy(copy.path())?.newest_seq()) {
+        match run_watched(heartbeat_timeout, move |_| SledEngine::open_copy(copy.path())?.newest_seq()) {
             Ok(seq) => newest = newest.max(seq),
             Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
         }

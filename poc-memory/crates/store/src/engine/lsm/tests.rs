@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tempfile::TempDir;
 
-const SMALL: Limits = Limits { table: 200, recent: 300 };
+const SMALL: FlushLimits = FlushLimits { table: 200, recent: 300 };
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -256,11 +256,11 @@ fn a_missing_table_is_damage() {
 
 #[test]
 fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
-    let patience = std::time::Duration::from_secs(60);
+    let heartbeat_timeout = std::time::Duration::from_secs(60);
     let newest = |folder: &TempDir| {
         fs::remove_file(folder.path().join("last")).ok();
         let before = bytes_of_files(folder.path());
-        let newest = newest_seq(folder.path(), patience).unwrap();
+        let newest = newest_seq(folder.path(), heartbeat_timeout).unwrap();
         assert!(bytes_of_files(folder.path()) == before, "the files of a damaged store must not change");
         newest
     };
