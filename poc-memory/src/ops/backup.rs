@@ -120,7 +120,7 @@ impl Op for Backup {
         let mut notices = Vec::new();
         if !output.damaged.is_empty() {
             notices.push(format!(
-                "earlier backups had {}, written again in this one: `--verify` lists what is still damaged",
+                "earlier backups had {}, which this backup contains again; `--verify` lists the remaining damage",
                 plural(output.damaged.len() as u64, "damaged or missing file")
             ));
         }

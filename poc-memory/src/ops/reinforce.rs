@@ -146,7 +146,7 @@ pub(super) fn show(output: &ReinforceOutput) -> String {
     let ReinforceOutput { key, before, weight, .. } = output;
     if let Some(question) = &output.removed {
         return format!(
-            "`{key}` does not answer {question:?} any more; `poc-memory undo {}` takes this back\n",
+            "{question:?} no longer leads to `{key}`; `poc-memory undo {}` reverts this\n",
             output.seq
         );
     }

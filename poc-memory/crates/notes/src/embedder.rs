@@ -167,7 +167,7 @@ fn parse(text: &[u8]) -> Result<EmbedderRecord, String> {
     if let Some((fields, rest)) = text.rsplit_once(CHECKSUM)
         && rest.get(..64) != Some(blake3::hash(fields.as_bytes()).to_hex().as_str())
     {
-        return Err("its content is not what was written".to_owned());
+        return Err("its content does not match its checksum".to_owned());
     }
     serde_json::from_str(text).map_err(|error| error.to_string())
 }

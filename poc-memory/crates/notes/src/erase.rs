@@ -92,7 +92,7 @@ pub fn erase(
     // Everything but the newest transaction.
     store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
     let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
-        Error::internal("the text is deleted, but the history that has it could not be dropped")
+        Error::internal("the text is deleted, but the history that contains it could not be dropped")
             .hint("write something and erase again")
     })?;
     // Runs that began before the deletion have ended meanwhile.

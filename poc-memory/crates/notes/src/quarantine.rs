@@ -111,7 +111,7 @@ fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
             && let Some(owner) = tx.node(owner)?
         {
             return Ok(Some(format!(
-                "`{}`: the note `{}` has the name `{name}` by now",
+                "`{}`: the name `{name}` now belongs to the note `{}`",
                 node.key, owner.key
             )));
         }

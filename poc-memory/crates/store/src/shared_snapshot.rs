@@ -155,7 +155,9 @@ fn upload(
 
 /// The error if another writer has taken over the snapshot.
 fn claim_lost() -> Error {
-    Error::conflict("the snapshot was given up: another daemon makes one, or the shared log was replaced")
+    Error::conflict(
+        "the snapshot was abandoned: another daemon is writing one, or the shared log was replaced",
+    )
 }
 
 /// Downloads the newest snapshot into the folder of an empty log. Returns whether there was a snapshot that is intact

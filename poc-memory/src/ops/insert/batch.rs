@@ -80,7 +80,7 @@ impl BatchNotes {
     /// notes, or if there are more than `[insert] max-notes`.
     pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
         if *rest != Insert::default() {
-            return Err(Error::invalid("many notes are given beside the fields of one")
+            return Err(Error::invalid("the request has both `notes` and fields of a single note")
                 .hint("write the fields into each of the `notes`")
                 .field("notes"));
         }

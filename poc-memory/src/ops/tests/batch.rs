@@ -98,7 +98,7 @@ fn an_invalid_batch_is_refused_and_stores_nothing() {
     };
     let good = json!({"title": "good"});
     insta::assert_snapshot!(refused(json!({"title": "one", "notes": [good]})), @r"
-    notes: many notes are given beside the fields of one
+    notes: the request has both `notes` and fields of a single note
     write the fields into each of the `notes`
     ");
     insta::assert_snapshot!(refused(json!({"notes": [good, {"notes": [good]}]})), @r"

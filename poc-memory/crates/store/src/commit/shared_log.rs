@@ -92,7 +92,7 @@ impl Committer {
         if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {
             match self.follow()? {
                 None if before.is_some() => {
-                    tracing::info!("the store takes writes again");
+                    tracing::info!("the store accepts writes again");
                     let attempts_made = self.commits.writability.lock().attempts_made;
                     self.commits.end_attempt(attempts_made, None);
                 }

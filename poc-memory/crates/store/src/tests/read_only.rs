@@ -557,7 +557,7 @@ fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     drop(store);
     let store = open_in(&folder, Parts::default()).unwrap();
-    assert!(store.damage().unwrap().starts_with("the log is lost"), "{:?}", store.damage());
+    assert!(store.damage().unwrap().starts_with("the log is missing"), "{:?}", store.damage());
     assert_eq!(numbers(&store), [1, 2, 3, 4, 5]);
 }
 
