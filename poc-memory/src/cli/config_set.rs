@@ -99,7 +99,7 @@ impl LocalCommand for ConfigSet {
             text.push_str(&format!("the value comes from {origin}, which overrides the file\n"));
         }
         if output.daemon_differs {
-            text.push_str(&format!("the daemon that runs was started with other settings: {RESTART}\n"));
+            text.push_str(&format!("the running daemon was started with other settings: {RESTART}\n"));
         }
         text
     }

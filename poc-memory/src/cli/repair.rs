@@ -35,9 +35,9 @@ pub(super) struct RepairStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum RepairFrom {
-    /// The records, and every change of the log that can be read
+    /// The records, and every readable change of the log
     Records,
-    /// Every change of the log that can be read, without those that cannot
+    /// Every readable change of the log, without the unreadable ones
     SoundLog,
     /// The log up to the damage
     Log,
@@ -60,8 +60,8 @@ impl RepairFrom {
 
     fn description(self) -> &'static str {
         match self {
-            RepairFrom::Records => "the records, and every change of the log that can be read",
-            RepairFrom::SoundLog => "every change of the log that can be read, without those that cannot",
+            RepairFrom::Records => "the records, and every readable change of the log",
+            RepairFrom::SoundLog => "every readable change of the log, without the unreadable ones",
             RepairFrom::Log => "the log up to the damage",
         }
     }
@@ -174,7 +174,7 @@ impl LocalCommand for RepairStore {
                 let rest = match choice.lost_changes.as_slice() {
                     [] => String::new(),
                     _ => format!(
-                        "`poc-memory doctor quarantine restore {replaced}` restores notes and links that only it has\n"
+                        "`poc-memory doctor quarantine restore {replaced}` restores notes and links that exist only there\n"
                     ),
                 };
                 format!(

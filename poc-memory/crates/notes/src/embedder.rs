@@ -53,7 +53,7 @@ pub(super) fn choose(directory: &Path, settings: &poc_config::EmbedderConfig) ->
         }
     };
     tracing::warn!(
-        "the vectors of this store were made by `{}`, the settings name `{}`: `poc-memory embed migrate` computes them again",
+        "the vectors of this store were computed by `{}`, but the settings name `{}`: `poc-memory embed migrate` computes them again",
         stored.name,
         configured.name()
     );

@@ -119,7 +119,7 @@ pub fn erase(
 
 /// Adds a hint to the error of a failed compaction: how to complete the erasure.
 fn incomplete(error: Error) -> Error {
-    let completes = "the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the \
+    let completes = "the text is deleted, but the history still contains it: `poc-memory compact --keep 0s` completes the \
                      erasure";
     let hint = match &error.hint {
         Some(hint) => format!("{hint}; {completes}"),

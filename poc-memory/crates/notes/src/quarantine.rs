@@ -35,7 +35,7 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         let in_store = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
         let Some(tuple) = own.tuple.as_ref().or(in_store) else {
             let notes = own.notes.len();
-            report.conflicts.push(format!("{notes} notes are of a tenant whose name is unknown"));
+            report.conflicts.push(format!("{notes} notes belong to a tenant whose name is unknown"));
             continue;
         };
         restore_tenant(&memory.of(tuple), own, actor, dry_run, &mut report)?;

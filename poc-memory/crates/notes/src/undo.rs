@@ -50,7 +50,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         return Err(Error::conflict(format!(
             "change {seq} was written by a repair, in place of lost changes"
         ))
-        .hint("`poc-memory repair --undo` takes the repair back"));
+        .hint("`poc-memory repair --undo` reverts the repair"));
     }
     if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))

@@ -40,7 +40,7 @@ impl VerificationDiagnostic {
                     .to_owned()
             }
             _ => format!(
-                "stop the daemon and delete `{}`: the next command makes it again from the log",
+                "stop the daemon and delete `{}`: the next command rebuilds it from the log",
                 path.display()
             ),
         };

@@ -185,7 +185,7 @@ pub(super) fn fetch(directory: &Path, disk: &dyn Disk, shared: &dyn SharedLog) -
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(
-            "the snapshot at change {seq} is not used, because it is damaged or of another log: the whole log is read"
+            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the whole log is read"
         );
     }
     Ok(false)

@@ -81,7 +81,7 @@ impl BatchNotes {
     pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
         if *rest != Insert::default() {
             return Err(Error::invalid("the request has both `notes` and fields of a single note")
-                .hint("write the fields into each of the `notes`")
+                .hint("move these fields into each item of `notes`")
                 .field("notes"));
         }
         if let Some(place) = self.0.iter().position(|note| note.notes.is_some()) {

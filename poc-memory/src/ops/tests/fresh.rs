@@ -40,6 +40,9 @@ fn an_answer_is_degraded_if_an_index_was_completed_meanwhile() {
     let snapshot = ReadSnapshot::of(&memory, None).unwrap();
     slow.resume();
     memory.store.settle();
-    assert_eq!(snapshot.freshness().degraded, ["an index was completed only while this was answered"]);
+    assert_eq!(
+        snapshot.freshness().degraded,
+        ["an index was completed while this request was running, so the answer may be incomplete"]
+    );
     assert!(ReadSnapshot::of(&memory, None).unwrap().freshness().degraded.is_empty());
 }

@@ -55,7 +55,7 @@ fn text_answers_of_ops_that_write() {
     $ visit linker btree journal --outcome skipped
     2 notes skipped by `linker`
     $ supersede btree journal --reason 'said twice'
-    `journal` supersedes `btree` and has 0 of its links
+    `journal` supersedes `btree` and took over 0 of its links
     `poc-memory undo 12` reverts this
     $ history btree
     btree (ID)

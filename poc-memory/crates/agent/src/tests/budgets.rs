@@ -61,7 +61,7 @@ fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
     let model = priced(true);
     let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
     assert_eq!((row.status, row.reason, row.calls.len()), (Status::Skipped, Some(Reason::OverBudget), 0));
-    insta::assert_snapshot!(row.message.unwrap(), @"$0.0000 of $1.9900 are spent, by the agent's `budget.max-usd-per-run`, and the call may cost $2.0000");
+    insta::assert_snapshot!(row.message.unwrap(), @"the agent's `budget.max-usd-per-run` is $1.9900, of which $0.0000 are spent, and the call may cost $2.0000");
     // The budget covers one of three correction turns.
     let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
     assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));

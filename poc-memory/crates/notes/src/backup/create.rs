@@ -415,6 +415,6 @@ fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
 
 /// The error for a copy whose content differs from what was written.
 fn unlike(target: &Path) -> Error {
-    Error::damaged(format!("`{}` does not contain what was written", target.display()))
+    Error::damaged(format!("`{}` differs from what was written", target.display()))
         .hint("check the disk of the backup; nothing was changed in the memory")
 }

@@ -156,11 +156,11 @@ impl Preparation {
         // The whole archive is read back, including the manifest.
         let problems = match archive::generation(&packed)?.manifest {
             Ok(manifest) if manifest == report.manifest => archive::problems(&packed, &manifest, &mut meter)?,
-            Ok(_) => vec!["its manifest is another".to_owned()],
+            Ok(_) => vec!["its manifest differs".to_owned()],
             Err(problem) => vec![problem],
         };
         if let Some(problem) = problems.first() {
-            let message = format!("`{}` does not contain what was written: {problem}", packed.display());
+            let message = format!("`{}` differs from what was written: {problem}", packed.display());
             return Err(Error::damaged(message)
                 .hint("check the disk of the backup; nothing was changed in the memory"));
         }

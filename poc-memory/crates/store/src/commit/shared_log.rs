@@ -39,7 +39,7 @@ impl Committer {
                 Err(error) => {
                     let cause = ReadOnlyReason::SharedLog(error.message);
                     let mut error = cause.error();
-                    error.message += "; it is not known whether this write was made";
+                    error.message += "; it is not known whether this write succeeded";
                     self.refuse(cause, rest);
                     let rejection = Rejection::Failed(error);
                     batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));

@@ -163,7 +163,7 @@ fn a_log_that_is_not_reached_stops_writes_and_not_reads() {
     let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     // Whether the write was sent depends on which thread first finds the log unreachable.
-    let unsure = "it is not known whether this write was made; ";
+    let unsure = "it is not known whether this write succeeded; ";
     assert_eq!(
         error.line().replace(unsure, ""),
         "the store accepts no writes: the log is not reached; try again in a few seconds: writing resumes without a restart once the shared log responds"
