@@ -29,23 +29,24 @@ fn warnings(world: &World, agent: &str) -> String {
 fn a_new_agent_is_valid_and_overwrites_nothing() {
     let world = World::new();
     episodes(&world);
-    let made = world.json(&["agent", "new", "weekly-look"]);
+    let made = world.json(&["agent", "new", "weekly-review"]);
     assert_eq!(made["created"].as_array().unwrap().len(), 2, "{made:#}");
-    let checked = world.json(&["agent", "check", "weekly-look"]);
+    let checked = world.json(&["agent", "check", "weekly-review"]);
     assert_eq!(checked["agents"][0]["errors"], Value::Array(Vec::new()), "{checked:#}");
     assert_eq!(checked["agents"][0]["warnings"], Value::Array(Vec::new()), "{checked:#}");
-    let ran = world.json(&["agent", "run", "weekly-look", "--dry-run"]);
+    let ran = world.json(&["agent", "run", "weekly-review", "--dry-run"]);
     assert_eq!(ran["selected"], 2, "{ran:#}");
 
     // The schema that its first line names exists.
-    let file = world.home().join("agents/weekly-look.toml");
+    let file = world.home().join("agents/weekly-review.toml");
     let text = fs::read_to_string(&file).unwrap();
     let schema = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
     let there = fs::read_to_string(world.home().join("agents").join(schema)).unwrap();
     assert_eq!(there, world.run(&["agent", "schema"]).stdout);
     assert_eq!(serde_json::from_str::<Value>(&there).unwrap(), world.json(&["agent", "schema"])["schema"]);
 
-    for taken in [&["agent", "new", "weekly-look"][..], &["agent", "new", "weekly-look", "--from", "linker"]]
+    for taken in
+        [&["agent", "new", "weekly-review"][..], &["agent", "new", "weekly-review", "--from", "linker"]]
     {
         let error = world.json_with_status(taken, 1);
         assert_eq!(error["error"]["code"], "conflict", "{error:#}");

@@ -312,7 +312,8 @@ fn a_command_called_by_an_agent_cannot_make_decisions() {
             world.command("poc-memory").args(&arguments).env("POC_MEMORY_AGENT", "linker").output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(4), "{arguments:?}: {stderr}");
-        assert!(stderr.contains("is not for agents, and `linker` asks"), "{stderr}");
+        let message = "cannot be called by an agent (`linker`, according to `POC_MEMORY_AGENT`)";
+        assert!(stderr.contains(message), "{stderr}");
     }
     let read =
         world.command("poc-memory").args(["stats"]).env("POC_MEMORY_AGENT", "linker").status().unwrap();

@@ -75,7 +75,7 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
         assert!(is_told(&world.json(&["export"])));
         let error = world.run(&["insert", "--title", "New", "--body", "Refused"]);
         assert_ne!(error.status, 0);
-        assert!(error.stderr.contains("the store takes no writes: log segment"), "{}", error.stderr);
+        assert!(error.stderr.contains("the store accepts no writes: log segment"), "{}", error.stderr);
         let report = world.json_with_status(&["doctor"], 1);
         let findings = report["findings"].as_array().unwrap();
         let failed = findings.iter().find(|finding| finding["state"] == "failed").unwrap();
@@ -116,7 +116,7 @@ fn a_lost_log_beside_a_saved_view_is_no_fresh_store() {
     let before = files(&store);
     let note = world.json(&["get", "note-2"]);
     assert_eq!(note["title"], "Harbour 2");
-    assert!(degraded(&note)[0].starts_with("read-only: the log is lost"), "{note}");
+    assert!(degraded(&note)[0].starts_with("read-only: the log is missing"), "{note}");
     // Only names and links are left.
     fs::remove_dir_all(store.join("records")).unwrap();
     let stats = world.json(&["stats"]);

@@ -19,8 +19,8 @@ fn doctor_finds_no_problem_on_a_fresh_machine_and_creates_nothing() {
     let world = World::new();
     let report = world.json(&["doctor"]);
     assert_eq!(report["healthy"], true);
-    assert_eq!(found(&report, "store"), ["note: it is made with the first note"]);
-    assert_eq!(found(&report, "daemon"), ["note: none runs: agents run on demand only"]);
+    assert_eq!(found(&report, "store"), ["note: it is created with the first note"]);
+    assert_eq!(found(&report, "daemon"), ["note: not running: agents run only on demand"]);
     assert!(found(&report, "models").iter().any(|line| line.starts_with("ok: `default`")), "{report}");
     assert!(!world.home().join("store").exists());
 }

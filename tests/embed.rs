@@ -164,7 +164,7 @@ fn a_memory_can_switch_to_a_distilled_table() {
     let table = world.home().join("own.table").display().to_string();
     let made = world.run(&["embed", "distill", "--from", &model, "--dims", "6", "--to", &table]);
     assert_eq!((made.status, made.stderr.as_str()), (0, ""));
-    assert!(made.stdout.contains("own.table: 15 tokens, 6 numbers each"), "{}", made.stdout);
+    assert!(made.stdout.contains("own.table: 15 tokens, 6 dimensions each"), "{}", made.stdout);
     let first = std::fs::read(&table).unwrap();
     let again = world.run(&["embed", "distill", "--from", &model, "--dims", "6", "--to", &table]);
     assert_eq!(

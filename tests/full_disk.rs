@@ -32,7 +32,7 @@ fn fill(world: &World, prefix: &str, acknowledged: &mut BTreeSet<String>) {
         let body = format!("Harbour {number} {}", incompressible::text(number, 40_000));
         let ran = world.run(&["insert", "--key", &key, "--title", &key, "--body", &body]);
         if ran.status != 0 {
-            assert!(ran.stderr.contains("the store takes no writes: "), "{}", ran.stderr);
+            assert!(ran.stderr.contains("the store accepts no writes: "), "{}", ran.stderr);
             return;
         }
         acknowledged.insert(key);
@@ -87,7 +87,7 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     world.shell("head -c 80000000 /dev/zero > ballast");
     check(&world, &acknowledged);
     let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
-    assert!(refused.stderr.contains("the store takes no writes: "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the store accepts no writes: "), "{}", refused.stderr);
     world.shell("rm ballast spare");
     assert!(world.shell("ls store/quarantine 2>/dev/null").lines().all(|name| name.contains(".log")));
     world.json(&["delete", "first-0"]);
@@ -217,7 +217,7 @@ fn a_read_only_disk_is_read() {
     assert!(is_read_only(&world.json(&["stats"])));
     assert_eq!(world.json(&["search", "ships"])["results"].as_array().unwrap().len(), 1);
     let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
-    assert!(refused.stderr.contains("the store takes no writes: "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the store accepts no writes: "), "{}", refused.stderr);
     world.shell("mount -o remount,rw \"$PWD\"");
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
 }
@@ -243,7 +243,7 @@ fn a_limit_on_the_length_of_files_is_an_error() {
     let refused = limited(100_000, &["insert", "--title", "Long", "--body", &body]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code().is_some_and(|code| code != 0), "{:?}: {message}", refused.status);
-    assert!(message.contains("the store takes no writes: "), "{message}");
+    assert!(message.contains("the store accepts no writes: "), "{message}");
     let read = limited(100_000, &["get", "harbour"]);
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert_eq!(world.json(&["stats"])["nodes"], 1);

@@ -183,7 +183,7 @@ fn hooks_are_silent_where_nobody_asked_or_nothing_is_known() {
     command.args(["hook", "prompt"]).env("POC_MEMORY_AGENT", "linker");
     let done = command.output().unwrap();
     assert!(done.status.success() && done.stdout.is_empty(), "{done:?}");
-    assert!(logged(&world).ends_with("nothing: an agent of this memory asks"), "{}", logged(&world));
+    assert!(logged(&world).ends_with("nothing: the caller is an agent of this memory"), "{}", logged(&world));
 }
 
 #[test]

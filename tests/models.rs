@@ -107,7 +107,8 @@ fn the_most_that_a_model_may_have_cost_is_said_and_uses_the_budget_up() {
         let answer = world.json(arguments);
         let warning = answer["budget_warning"].as_str().unwrap_or_default();
         assert!(
-            warning.starts_with("the budget of the day is used up: $0.09 of $0.09 are spent"),
+            warning
+                .starts_with("the daily budget of all agents is used up: $0.09 of $0.09 spent or reserved"),
             "{answer:#}"
         );
         assert!(world.run(arguments).stdout.contains(warning), "{arguments:?}");

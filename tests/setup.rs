@@ -151,7 +151,7 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
     // A second time there is nothing to do.
     let after = user.files();
     let again = user.ok(&["setup"]);
-    assert!(again.starts_with("every settings file is as it should be\n"), "{again}");
+    assert!(again.starts_with("all settings files are up to date\n"), "{again}");
     assert_eq!(user.files(), after);
 
     user.ok(&["setup", "remove", "--yes"]);
@@ -159,7 +159,7 @@ fn setup_registers_every_assistant_and_remove_restores_every_byte() {
     let own = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();
     assert_eq!(own, OWN_SETTINGS);
     assert!(!user.world.home().join("setup.json").exists());
-    assert!(user.ok(&["setup", "remove"]).contains("no settings file has anything of `setup`"));
+    assert!(user.ok(&["setup", "remove"]).contains("no settings file contains entries of `setup`"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_file_that_cannot_be_read_stops_setup_before_anything_is_written() {
     let nobody = User::new();
     let none = nobody.run(&["setup"]);
     assert!(
-        none.stderr.contains("no assistant is installed") && none.stderr.contains("`zed`"),
+        none.stderr.contains("found no assistant that it supports") && none.stderr.contains("`zed`"),
         "{}",
         none.stderr
     );

@@ -199,7 +199,7 @@ fn an_export_reports_what_it_leaves_out() {
     world.json(&["--tenant", "user=bob", "insert", "--title", "Milk"]);
     let ran = world.run(&["export"]);
     assert!(ran.stdout.contains("Coffee") && !ran.stdout.contains("Tea"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("2 other tenants have notes that are not part of this"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 other tenants have notes that this export leaves out"), "{}", ran.stderr);
     assert_eq!(world.json(&["export"])["other_tenants"], 2);
     let of_one = world.run(&["--tenant", "user=ann", "export"]);
     assert!(of_one.stdout.contains("Tea"), "{}", of_one.stdout);

@@ -38,12 +38,12 @@ fn compact(shared: &Shared, last: u64) -> Result<u64> {
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
     let done = compaction::compact(memory, memory.config.history.keep, &callbacks)?;
     tracing::info!(
-        log_before = done.log_bytes.0,
-        log = done.log_bytes.1,
-        records_before = done.record_bytes.0,
-        records = done.record_bytes.1,
+        log_before = done.before.log,
+        log = done.after.log,
+        records_before = done.before.records,
+        records = done.after.records,
         dropped = done.dropped,
         "the memory was compacted"
     );
-    Ok(done.log_bytes.1 + done.record_bytes.1)
+    Ok(done.after.log + done.after.records)
 }

@@ -96,10 +96,14 @@ impl Metrics {
         registry.register("edges", "Edges between live notes", gauges.edges.clone());
         registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
         registry.register("degraded", "Conditions that make answers worse", gauges.degraded.clone());
-        registry.register("read_only", "1 while the store takes no writes, else 0", gauges.read_only.clone());
+        registry.register(
+            "read_only",
+            "1 while the store does not accept writes, else 0",
+            gauges.read_only.clone(),
+        );
         registry.register(
             "read_only_cause",
-            "1 for the cause why the store takes no writes: its files are damaged, its disk fails writes, its log was changed, its shared log does not answer, or its writer has ended",
+            "1 for the reason why the store does not accept writes: its files are damaged, its disk fails writes, its log was changed, its shared log does not answer, or its writer has ended",
             gauges.read_only_causes.clone(),
         );
         let heads = [

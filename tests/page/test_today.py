@@ -145,7 +145,7 @@ def answered(answer, route):
 
 def test_the_end_of_a_budget_and_upper_bounds_of_costs_are_said(browser):
     page = browser.open().page
-    spent = {"budget_warning": "the budget of the day is used up: $4.99 of $5.00 are spent"}
+    spent = {"budget_warning": "the daily budget of all agents is used up: $4.99 of $5.00 spent or reserved"}
     for path in ("night", "agents"):
         answer = browser.world.json(*{"night": ["night"], "agents": ["agent", "list"]}[path])
         answer.update(spent)
@@ -154,7 +154,7 @@ def test_the_end_of_a_budget_and_upper_bounds_of_costs_are_said(browser):
         page.route(f"**/v1/{path}*", functools.partial(answered, answer))
     for path in ("/", "/agents"):
         page.goto(browser.path(path))
-        page.wait_for_selector(".problem >> text=$4.99 of $5.00 are spent")
+        page.wait_for_selector(".problem >> text=$4.99 of $5.00 spent or reserved")
     page.goto(browser.path("/"))
     page.wait_for_selector(".card >> text=at most $1.25")
 

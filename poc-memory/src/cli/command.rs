@@ -60,7 +60,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("daemon", "Start and stop the daemon, and show its status and log"),
     (
         "doctor quarantine",
-        "Show, restore and delete what was moved out of the way when the store was damaged",
+        "Show, restore and delete files set aside when a damaged store was opened or repaired",
     ),
     ("embed", "Fetch or make embedding models, and change the embedder of a memory"),
     ("profile", "Manage profiles (separate memories) and synchronise them"),

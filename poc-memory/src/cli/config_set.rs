@@ -93,13 +93,13 @@ impl LocalCommand for ConfigSet {
         let mut text = format!("{key} = {value}\n");
         text.push_str(&match changed {
             true => format!("wrote {}\n", file.display()),
-            false => format!("{} says so already\n", file.display()),
+            false => format!("{} needs no change\n", file.display()),
         });
         if *origin != file.display().to_string() && origin != poc_config::DEFAULT_ORIGIN {
-            text.push_str(&format!("the value comes from {origin}, which is stronger than the file\n"));
+            text.push_str(&format!("the value comes from {origin}, which overrides the file\n"));
         }
         if output.daemon_differs {
-            text.push_str(&format!("the daemon that runs was started with other settings: {RESTART}\n"));
+            text.push_str(&format!("the running daemon was started with other settings: {RESTART}\n"));
         }
         text
     }

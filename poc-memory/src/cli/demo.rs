@@ -37,7 +37,7 @@ const STEPS: &[DemoStep] = &[
         keeps_run: false,
     },
     DemoStep {
-        say: "Or with a pipeline: the sessions the linker has not seen, most urgent first",
+        say: "Or with a pipeline: sessions that the linker has not read, most urgent first",
         line: &[
             "search",
             "-p",
@@ -47,7 +47,7 @@ const STEPS: &[DemoStep] = &[
         keeps_run: false,
     },
     DemoStep {
-        say: "An agent is such a pipeline, a prompt and a permit. The linker links sessions to what is known",
+        say: "An agent consists of a pipeline, a prompt and permissions. The linker links sessions to existing notes",
         line: &["agent", "run", "linker"],
         keeps_run: true,
     },
@@ -61,11 +61,11 @@ const STEPS: &[DemoStep] = &[
 
 /// Commands to try next, with descriptions.
 const NEXT: &[(&str, &str)] = &[
-    ("poc-memory import FOLDER", "take in your own notes: Markdown or JSON Lines"),
+    ("poc-memory import FOLDER", "import your own notes: Markdown or JSON Lines"),
     ("poc-memory search WORDS", "find them"),
     ("poc-memory agent run linker --dry-run", "see what an agent would do, before it does"),
     ("poc-memory agent list", "the seven bundled agents"),
-    ("poc-memory daemon start", "let the agents run on time"),
+    ("poc-memory daemon start", "run the agents on schedule"),
     ("poc-memory --help", "everything else"),
 ];
 

@@ -85,7 +85,8 @@ impl LocalCommand for EmbedDistill {
     fn show(output: &EmbedDistillOutput) -> String {
         let EmbedDistillOutput { file, tokens, dimensions, kept, .. } = output;
         format!(
-            "wrote {}: {tokens} tokens, {dimensions} numbers each, which hold {:.1} % of what the model says of them\n",
+            "wrote {}: {tokens} tokens, {dimensions} dimensions each, which keep {:.1} % of the energy of the model's \
+             vectors\n",
             file.display(),
             kept * 100.0
         )

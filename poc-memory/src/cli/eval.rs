@@ -332,10 +332,10 @@ fn baseline_table(baselines: &[BaselineMeasures], report: &EvalReport) -> String
 }
 
 fn differences(compared: &Comparison, against: &str) -> String {
-    let mut text = format!("\nagainst {against}; * is beyond chance\n\n");
+    let mut text = format!("\nagainst {against}; * marks differences beyond chance\n\n");
     let rows = compared.rows.iter().map(|row| {
         let [now, then] = row.questions;
-        let asked = if row.paired { now.to_string() } else { format!("{now}, not the {then} of then") };
+        let asked = if row.paired { now.to_string() } else { format!("{now} (before: {then})") };
         (row.kind.clone(), asked, &row.measures)
     });
     text.push_str(&measures_table(rows, |interval| {

@@ -41,9 +41,12 @@ impl Globals {
             global("tenant", "Use only the notes of this tenant; repeat it for each key")
                 .value_name("KEY=VALUE")
                 .action(ArgAction::Append),
-            global("min-seq", "Wait until this change is visible, as `as_of` of an answer names it")
-                .value_name("NUMBER")
-                .value_parser(clap::value_parser!(u64)),
+            global(
+                "min-seq",
+                "Wait until the change with this number is visible; `as_of` of an answer contains the number",
+            )
+            .value_name("NUMBER")
+            .value_parser(clap::value_parser!(u64)),
             global("color", "When to use colours")
                 .value_name("WHEN")
                 .value_parser(clap::value_parser!(Color))

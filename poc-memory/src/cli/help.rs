@@ -29,7 +29,7 @@ const EXAMPLES: HelpSection = HelpSection {
 
 const ENVIRONMENT: HelpSection = HelpSection {
     heading: "Environment",
-    lines: "  POC_MEMORY_HOME            one folder for everything, not those of XDG
+    lines: "  POC_MEMORY_HOME            one folder for everything, not the XDG folders
   POC_MEMORY__SECTION__KEY   overrides `key` under `[section]` of config.toml
   NO_COLOR                   turns colours off
   RUST_LOG                   filters log messages, instead of -q and -v",

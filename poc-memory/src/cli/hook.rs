@@ -127,7 +127,7 @@ fn answer(event: HookEvent, profile: Option<String>) {
 fn ask(event: HookEvent, paths: &Paths, session: &mut String) -> Result<HookOutput> {
     let silent = |why: &str| Ok(HookOutput { why: why.to_owned(), ..HookOutput::default() });
     if std::env::var_os(AGENT_VARIABLE).is_some_and(|agent| !agent.is_empty()) {
-        return silent("an agent of this memory asks");
+        return silent("the caller is an agent of this memory");
     }
     let mut text = Vec::new();
     std::io::stdin()

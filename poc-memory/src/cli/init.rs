@@ -88,7 +88,7 @@ impl LocalCommand for Init {
         }
         text.push_str(&format!(
             "\nEdit agents and prompts under {}; a running daemon picks changes up.\n\
-             Next: `poc-memory import FOLDER` takes in notes, `poc-memory daemon start` runs the agents on time.\n",
+             Next: `poc-memory import FOLDER` imports notes, `poc-memory daemon start` runs the agents on schedule.\n",
             made.folder.display()
         ));
         text
@@ -109,8 +109,8 @@ impl InitOutput {
 fn commented(defaults: &str) -> String {
     let mut text = String::from(
         "# Settings of poc-memory. Every line is commented out and shows the default. To change one,\n\
-         # uncomment it and the `[section]` above it. `poc-memory config show` lists what is in force\n\
-         # and where it comes from. A running daemon applies a change at once, or names the settings that wait for\n\
+         # uncomment it and the `[section]` above it. `poc-memory config show` lists the effective values\n\
+         # and where they come from. A running daemon applies a change immediately, or reports the settings that wait for\n\
          # its next start.\n\n",
     );
     for line in defaults.lines().skip_while(|line| !line.starts_with('[')) {

@@ -147,7 +147,7 @@ impl McpClient {
         if !context.globals.tenant.is_empty() {
             return Err(Error::invalid("over HTTP every request names its own tenant")
                 .hint(
-                    "leave `--tenant` out, or `--http`: a server started for the assistant can be given one",
+                    "leave out `--tenant` or `--http`: only a server that the assistant starts can be bound to a tenant",
                 )
                 .field(tenancy::FIELD));
         }
@@ -159,8 +159,10 @@ impl McpClient {
             Some(url) => url,
             None if config.rest.address.port() != 0 => format!("http://{}/mcp", config.rest.address),
             None => {
-                return Err(Error::unavailable("the daemon takes any free port, and no daemon runs")
-                    .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
+                return Err(Error::unavailable(
+                    "the daemon chooses a free port when it starts, and it is not running",
+                )
+                .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
             }
         };
         let file = context.paths.model_token().display().to_string();

@@ -95,8 +95,9 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         SelectedCommand::Op(op) => (op.command, op.for_agents),
     };
     if !for_agents && let Some(agent) = asking_agent() {
-        let message = format!("`{name}` is not for agents, and `{agent}` asks (`{AGENT_VARIABLE}` says so)");
-        let hint = "an agent says what it wants in its answer; a person decides";
+        let message =
+            format!("`{name}` cannot be called by an agent (`{agent}`, according to `{AGENT_VARIABLE}`)");
+        let hint = "an agent proposes actions in its reply; a person decides";
         return Err(Error::new(Code::Rejected, message).hint(hint));
     }
     let screen = output.screen();
@@ -104,7 +105,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         SelectedCommand::Local(command) => {
             if !context.globals.tenant.is_empty() && !command.tenants {
                 return Err(Error::invalid(format!(
-                    "`{}` is about this machine and takes no tenant",
+                    "`{}` applies to this machine and does not accept `--tenant`",
                     command.name
                 ))
                 .hint("leave `--tenant` out")

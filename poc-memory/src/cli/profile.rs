@@ -152,6 +152,6 @@ impl LocalCommand for ProfileCreate {
     }
 
     fn show(profile: &ProfileOutput) -> String {
-        format!("made the profile `{}` with an empty store in {}\n", profile.name, profile.store.display())
+        format!("created the profile `{}` with an empty store in {}\n", profile.name, profile.store.display())
     }
 }

@@ -35,9 +35,9 @@ pub(super) struct RepairStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 enum RepairFrom {
-    /// The records, and every change of the log that can be read
+    /// The records, and every readable change of the log
     Records,
-    /// Every change of the log that can be read, without those that cannot
+    /// Every readable change of the log, without the unreadable ones
     SoundLog,
     /// The log up to the damage
     Log,
@@ -60,8 +60,8 @@ impl RepairFrom {
 
     fn description(self) -> &'static str {
         match self {
-            RepairFrom::Records => "the records, and every change of the log that can be read",
-            RepairFrom::SoundLog => "every change of the log that can be read, without those that cannot",
+            RepairFrom::Records => "the records, and every readable change of the log",
+            RepairFrom::SoundLog => "every readable change of the log, without the unreadable ones",
             RepairFrom::Log => "the log up to the damage",
         }
     }
@@ -158,15 +158,15 @@ impl LocalCommand for RepairStore {
             RepairOutput::Choices { damage, lost_after, choices } => {
                 let end = lost_after.map_or_else(String::new, |last| {
                     format!(
-                        "the end of the log is lost: if there were changes after {last}, only a backup can have them\n\n"
+                        "the end of the log is missing: if there were changes after {last}, only a backup can contain them\n\n"
                     )
                 });
                 let lines: String = choices.iter().map(line).collect();
                 let rest = if choices.is_empty() {
-                    "nothing of the log or the records can be read: restore a backup\n"
+                    "neither the log nor the records can be read: restore a backup\n"
                 } else {
                     "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
-                     `poc-memory repair --undo --yes` takes that back\n"
+                     `poc-memory repair --undo --yes` reverts that\n"
                 };
                 format!("{damage}\n\n{end}{lines}\n{rest}")
             }
@@ -174,16 +174,16 @@ impl LocalCommand for RepairStore {
                 let rest = match choice.lost_changes.as_slice() {
                     [] => String::new(),
                     _ => format!(
-                        "`poc-memory doctor quarantine restore {replaced}` restores notes and links that only it has\n"
+                        "`poc-memory doctor quarantine restore {replaced}` restores notes and links that exist only there\n"
                     ),
                 };
                 format!(
-                    "the store is whole again:\n{}what was replaced is in `quarantine/{replaced}`\n{rest}",
+                    "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{rest}",
                     line(choice)
                 )
             }
             RepairOutput::Undone { replaced } => {
-                format!("the repair was undone; what it had made is in `quarantine/{replaced}`\n")
+                format!("the repair was undone; the files that it created are in `quarantine/{replaced}`\n")
             }
         }
     }
@@ -238,7 +238,7 @@ fn line(choice: &RepairChoice) -> String {
         .map(|(from, to)| if from == to { from.to_string() } else { format!("{from} to {to}") })
         .collect();
     let lost = if ranges.is_empty() {
-        "loses nothing but the history of what is damaged".to_owned()
+        "loses only the history of the damaged part".to_owned()
     } else {
         let fewer = match (choice.fewer_notes, choice.fewer_links) {
             (0, 0) => String::new(),

@@ -59,7 +59,7 @@ impl LocalCommand for ConfigShow {
             text.push_str(&format!("\n{problem}\n{hint}"));
         }
         if shown.daemon_differs {
-            text.push_str(&format!("\nthe daemon that runs was started with other settings: {RESTART}\n"));
+            text.push_str(&format!("\nthe running daemon was started with other settings: {RESTART}\n"));
         }
         text
     }

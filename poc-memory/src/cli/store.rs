@@ -60,11 +60,11 @@ impl LocalCommand for StoreInit {
 
     fn show(done: &StoreInitOutput) -> String {
         let tables = match done.from_version {
-            0 => "tables made".to_owned(),
+            0 => "tables created".to_owned(),
             from if from == done.to_version => "tables are up to date".to_owned(),
-            from => format!("tables brought from version {from} to {}", done.to_version),
+            from => format!("tables upgraded from version {from} to {}", done.to_version),
         };
-        let memory = if done.new { "the memory is new" } else { "the memory was there" };
+        let memory = if done.new { "the memory is new" } else { "the memory already existed" };
         format!("{}: {tables}, {memory}, {}\n", done.address, plural(done.head, "change"))
     }
 }
@@ -107,7 +107,7 @@ impl LocalCommand for StoreCopy {
                 let log = log(&settings(context, Some(to), name)?)?;
                 let folder = store_folder(&from);
                 if !Store::exists(&folder) {
-                    return Err(Error::not_found(format!("`{}` has no memory", folder.display()))
+                    return Err(Error::not_found(format!("`{}` contains no memory", folder.display()))
                         .hint("give the root folder of a memory, as in `POC_MEMORY_HOME`")
                         .field("from"));
                 }

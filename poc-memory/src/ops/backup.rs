@@ -104,10 +104,10 @@ impl Op for Backup {
             at: manifest.at,
             notes: manifest.notes,
             total_bytes: manifest.bytes(),
-            copied_files: report.copied.0,
-            copied_bytes: report.copied.1,
-            linked_files: report.linked.0,
-            linked_bytes: report.linked.1,
+            copied_files: report.copied.files,
+            copied_bytes: report.copied.bytes,
+            linked_files: report.linked.files,
+            linked_bytes: report.linked.bytes,
             damaged: report.damaged,
             removed: report.removed,
             diverged: report.diverged,
@@ -120,7 +120,7 @@ impl Op for Backup {
         let mut notices = Vec::new();
         if !output.damaged.is_empty() {
             notices.push(format!(
-                "earlier backups had {}, written again in this one: `--verify` lists what is still damaged",
+                "earlier backups had {}, which this backup contains again; `--verify` lists the remaining damage",
                 plural(output.damaged.len() as u64, "damaged or missing file")
             ));
         }

@@ -78,10 +78,10 @@ impl Op for Compact {
         Ok(CompactOutput {
             history_since: done.base.map(|base| base.at),
             dropped_changes: done.dropped,
-            former_log_bytes: done.log_bytes.0,
-            log_bytes: done.log_bytes.1,
-            former_record_bytes: done.record_bytes.0,
-            record_bytes: done.record_bytes.1,
+            former_log_bytes: done.before.log,
+            log_bytes: done.after.log,
+            former_record_bytes: done.before.records,
+            record_bytes: done.after.records,
         })
     }
 

@@ -367,7 +367,8 @@ impl OpDef {
     fn check_model(&self, config: &McpConfig) -> Result<()> {
         let refused = |why: &str| Error::new(Code::Rejected, format!("`{}` {why}", self.name));
         if !self.for_models {
-            return Err(refused("is for persons, and the caller is a model").hint("ask the user to do it"));
+            return Err(refused("can be called only by a person, and the caller is a model")
+                .hint("ask the user to do it"));
         }
         if self.access.allows_models(config) {
             return Ok(());

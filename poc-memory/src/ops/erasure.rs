@@ -88,7 +88,7 @@ impl ErasureOutput {
         }
         if !self.kept_repairs.is_empty() {
             text.push_str(&format!(
-                "kept in the quarantine, because what can be read of it does not have the text: {}\n",
+                "kept in the quarantine, because its readable part does not contain the text: {}\n",
                 self.kept_repairs.join(", ")
             ));
         }
@@ -96,10 +96,13 @@ impl ErasureOutput {
             text.push_str(&format!("the text is also in: {}\n", self.elsewhere.join(", ")));
         }
         for backup in &self.backups {
-            text.push_str(&format!("a backup still has it: {}\n", backup.display()));
+            text.push_str(&format!("a backup still contains it: {}\n", backup.display()));
         }
         for backup in &self.unread_backups {
-            text.push_str(&format!("a backup that cannot be read now may have it: {}\n", backup.display()));
+            text.push_str(&format!(
+                "a backup that cannot be read now may contain it: {}\n",
+                backup.display()
+            ));
         }
         text
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// What an export leaves out, as a clause for the messages.
 const LEFT_OUT: &str =
-    "left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` has them";
+    "left out: history, deleted notes, runs, agent files and settings; `poc-memory backup` includes them";
 
 /// Export all notes of one tenant with their edges and visits, as JSON Lines or as a folder of Markdown.
 /// `import` restores either. `vault` writes Markdown for editors. Without a tenant the default tenant is exported. An
@@ -104,7 +104,7 @@ impl Op for Export {
         if let Some(others) = output.other_tenants.filter(|count| *count > 0) {
             let (them, whose) = if others == 1 { ("has", "its") } else { ("have", "their") };
             notices.push(format!(
-                "{} {them} notes that are not part of this: export each with {whose} `--tenant`",
+                "{} {them} notes that this export leaves out: export each with {whose} `--tenant`",
                 plural(others, "other tenant")
             ));
         }

@@ -260,7 +260,10 @@ impl Op for Import {
         }
         if let Some((first, more)) = output.left_out.split_first() {
             let more = and_more(more.len(), "more file");
-            let _ = writeln!(text, "left out   {first}{more}: beside other notes, import it by itself");
+            let _ = writeln!(
+                text,
+                "left out   {first}{more}: not imported with other notes; import each by itself"
+            );
         }
         for (kind, SkippedKind { count, bytes }) in &output.skipped {
             let size = if *bytes > 0 { format!(" ({})", size(*bytes)) } else { String::new() };

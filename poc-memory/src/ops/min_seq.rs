@@ -38,7 +38,7 @@ pub(super) fn wait(store: &Store, seq: u64, config: &Config) -> Result<()> {
         return Ok(());
     }
     let last = store.published_seq();
-    Err(Error::unavailable(format!("change {seq} is not here yet; the last one is {last}"))
+    Err(Error::unavailable(format!("change {seq} is not visible yet; the last visible change is {last}"))
         .hint("try again later, or ask the daemon that made the change")
         .field(FIELD))
 }

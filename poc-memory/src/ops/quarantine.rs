@@ -66,7 +66,7 @@ impl Op for QuarantineRestore {
     fn show(output: &QuarantineRestoreOutput) -> String {
         let verb = if output.dry_run { "would restore" } else { "restored" };
         let mut text = format!(
-            "{verb} {} and {}; {} here already, {} deleted before\n",
+            "{verb} {} and {}; {} already present, {} deleted earlier\n",
             plural(output.restored.len() as u64, "note"),
             plural(output.links, "link"),
             output.present,

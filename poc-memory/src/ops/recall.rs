@@ -223,11 +223,11 @@ mod tests {
     fn recall_answers_even_if_learning_fails() {
         let as_of = AsOf { seq: 1, at: Timestamp(0) };
         let freshness = || freshness::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
-        let full = Error::new(Code::ReadOnly, "the store takes no writes: no space left on device");
+        let full = Error::new(Code::ReadOnly, "the store accepts no writes: no space left on device");
         let failed = answer(Vec::new(), Some(Err(full)), freshness());
         insta::assert_snapshot!(Recall::show(&failed), @r"
         nothing found
-        warning: the memory has not learned from this: the store takes no writes: no space left on device
+        warning: the memory has not learned from this: the store accepts no writes: no space left on device
         ");
         assert!(!failed.learned && !answer(Vec::new(), None, freshness()).learned);
         assert!(answer(Vec::new(), Some(Ok(())), freshness()).learned);

@@ -60,7 +60,7 @@ impl Op for Reinforce {
     fn run(self, ctx: &Ctx<'_>) -> Result<ReinforceOutput> {
         if self.remove {
             let question = self.question.ok_or_else(|| {
-                Error::invalid("`remove` takes back a question, and none is given")
+                Error::invalid("`remove` needs the question to remove")
                     .hint("give the question as `for`")
                     .field("for")
             })?;
@@ -117,9 +117,12 @@ pub(super) fn bump(
         let node = ctx.find_writable(tx, name, "node")?;
         let question = match &prepared {
             Some(_) if node.node_type.0 == NodeType::QUESTION => {
-                return Err(Error::invalid(format!("`{}` is a question and answers none", node.key))
-                    .hint("give the note that answered the question")
-                    .field("node"));
+                return Err(Error::invalid(format!(
+                    "`{}` is itself a question, so it cannot answer one",
+                    node.key
+                ))
+                .hint("give the note that answered the question")
+                .field("node"));
             }
             Some(question) => confirmed_question::apply(tx, question, node.id, now)?,
             None => None,
@@ -146,7 +149,7 @@ pub(super) fn show(output: &ReinforceOutput) -> String {
     let ReinforceOutput { key, before, weight, .. } = output;
     if let Some(question) = &output.removed {
         return format!(
-            "`{key}` does not answer {question:?} any more; `poc-memory undo {}` takes this back\n",
+            "{question:?} no longer leads to `{key}`; `poc-memory undo {}` reverts this\n",
             output.seq
         );
     }

@@ -64,8 +64,10 @@ impl Op for Supersede {
     }
 
     fn show(output: &SupersedeOutput) -> String {
-        let done =
-            format!("`{}` supersedes `{}` and has {} of its links\n", output.new, output.old, output.links);
+        let done = format!(
+            "`{}` supersedes `{}` and took over {} of its links\n",
+            output.new, output.old, output.links
+        );
         done + &undo_line(&[output.seq], output.undo_within)
     }
 }

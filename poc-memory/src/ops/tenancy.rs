@@ -19,7 +19,7 @@ pub(super) fn take(op: &str, per_tenant: bool, args: &mut Value, schema: &Tenant
     if per_tenant {
         schema.validate(&tuple)?;
     } else if !tuple.is_default() {
-        return Err(Error::invalid(format!("`{op}` concerns the whole memory and takes no tenant"))
+        return Err(Error::invalid(format!("`{op}` applies to all tenants and does not accept `tenant`"))
             .hint("leave the tenant out")
             .field(FIELD));
     }

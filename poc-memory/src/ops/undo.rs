@@ -93,7 +93,7 @@ impl Op for Undo {
                     _ => error.field("what"),
                 };
                 if self.agent.is_some() {
-                    return Err(Error::invalid("`agent` is for the runs since a time")
+                    return Err(Error::invalid("`agent` can be combined only with `since`")
                         .hint("leave it out, or give `since` instead of `what`")
                         .field("agent"));
                 }

@@ -16,14 +16,14 @@ pub(super) fn undo_line(changes: &[u64], window: HistoryRetention) -> String {
     };
     match changes {
         [] => String::new(),
-        [change] => format!("`poc-memory undo {change}` takes this back{within}\n"),
+        [change] => format!("`poc-memory undo {change}` reverts this{within}\n"),
         [first, .., last] if last - first == changes.len() as u64 - 1 => {
-            format!("`poc-memory undo N` takes a part of this back{within}, for N from {first} to {last}\n")
+            format!("`poc-memory undo N` reverts a part of this{within}, for N from {first} to {last}\n")
         }
         _ => {
             let numbers: Vec<String> = changes.iter().map(u64::to_string).collect();
             let numbers = numbers.join(", ");
-            format!("`poc-memory undo N` takes a part of this back{within}, for N one of {numbers}\n")
+            format!("`poc-memory undo N` reverts a part of this{within}, for N one of {numbers}\n")
         }
     }
 }
@@ -37,15 +37,15 @@ mod tests {
     fn the_line_names_changes_and_time() {
         let ninety = HistoryRetention::For(Span(90 * Span::DAY.0));
         assert_eq!(undo_line(&[], ninety), "");
-        assert_eq!(undo_line(&[7], HistoryRetention::All), "`poc-memory undo 7` takes this back\n");
-        assert_eq!(undo_line(&[7], ninety), "`poc-memory undo 7` takes this back within 90d\n");
+        assert_eq!(undo_line(&[7], HistoryRetention::All), "`poc-memory undo 7` reverts this\n");
+        assert_eq!(undo_line(&[7], ninety), "`poc-memory undo 7` reverts this within 90d\n");
         assert_eq!(
             undo_line(&[7, 8, 9], ninety),
-            "`poc-memory undo N` takes a part of this back within 90d, for N from 7 to 9\n"
+            "`poc-memory undo N` reverts a part of this within 90d, for N from 7 to 9\n"
         );
         assert_eq!(
             undo_line(&[7, 9], HistoryRetention::All),
-            "`poc-memory undo N` takes a part of this back, for N one of 7, 9\n"
+            "`poc-memory undo N` reverts a part of this, for N one of 7, 9\n"
         );
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct ServiceResource {
 
 pub(super) const HEALTH: ServiceResource = ServiceResource {
     path: "/v1/healthz",
-    summary: "Whether the daemon is alive; with `?for=write`, whether it takes writes",
+    summary: "Whether the daemon is alive; with `?for=write`, whether it accepts writes",
     media_types: &[JSON],
     is_public: true,
 };

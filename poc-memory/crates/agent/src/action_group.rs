@@ -37,7 +37,7 @@ pub(super) struct AppliedAction {
     /// The nodes it created.
     pub(super) made: Vec<NodeId>,
     /// Its writes, as a half-open range of positions in the transaction.
-    pub(super) writes: (u32, u32),
+    pub(super) writes: WriteRange,
 }
 
 /// The outcome of one action.
@@ -59,7 +59,7 @@ impl ActionStep<'_> {
             Ok(note) => *note,
             Err(refusal) => return Ok(Err(refusal.clone())),
         };
-        let from = position(tx)?;
+        let start = position(tx)?;
         let made = executor.execute(tx, self.permitted, note, self.part_of.is_some())?;
         if let Some(old) = self.permitted.replaced_node().filter(|_| made.is_ok() && !parts.is_empty()) {
             executor.hand_over_to_parts(tx, old, parts)?;
@@ -67,8 +67,8 @@ impl ActionStep<'_> {
         if let Some(proposal) = self.proposal.filter(|_| made.is_ok()) {
             proposal.close(tx)?;
         }
-        let until = position(tx)?;
-        Ok(made.map(|made| AppliedAction { made, writes: (from, until) }))
+        let end = position(tx)?;
+        Ok(made.map(|made| AppliedAction { made, writes: WriteRange { start, end } }))
     }
 }
 

@@ -266,11 +266,11 @@ impl ReplyApplication<'_> {
             }
         }
         let visited = self.visited(tx)?;
-        let from = position(tx)?;
+        let start = position(tx)?;
         if self.definition.execution.replay && row.mode != Some(Mode::Observe) {
             visited.iter().try_for_each(|&id| self.replay(tx, id))?;
         }
-        row.replays = (from, position(tx)?);
+        row.replays = WriteRange { start, end: position(tx)? };
         for &id in &visited {
             self.visit(tx, id, touched.contains(&id), changed.contains(&id))?;
         }

@@ -99,7 +99,7 @@ impl Limit {
     }
 
     fn line(&self) -> String {
-        format!("{} of {} are spent, by {}", dollars(self.spent), dollars(self.max), self.name)
+        format!("{} is {}, of which {} are spent", self.name, dollars(self.max), dollars(self.spent))
     }
 }
 
@@ -130,12 +130,12 @@ mod tests {
         assert_eq!(spent.refuses_a_run(), None, "a run of unknown cost may start");
         let free = Ok(BudgetAllowance { attempts: 4, max: 0.0 });
         assert_eq!(spent.allows(Some(0.0), 4), free);
-        insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and the cost of the call is unknown");
+        insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"the agent's `budget.max-usd-per-day` is $1.0000, of which $1.0000 are spent, and the cost of the call is unknown");
         // Free calls need no budget.
         let nothing = budget_status(Some(0.0), Some(0.0), 0.0);
         assert_eq!(nothing.allows(Some(0.0), 4), free);
         assert_eq!(nothing.allows(None, 4), free);
-        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"$0.0000 of $0.0000 are spent, by the agent's `budget.max-usd-per-run`, and the call may cost $0.0100");
+        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"the agent's `budget.max-usd-per-run` is $0.0000, of which $0.0000 are spent, and the call may cost $0.0100");
     }
 
     proptest! {

@@ -39,7 +39,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tuple};
 use poc_notes::Memory;
 use poc_notes::diff::FieldChange;
-use poc_store::{Record, Table};
+use poc_store::{Record, Table, WriteRange};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ pub struct ActionRecord {
     /// Sequence number of the transaction that applied, undid or rejected it.
     pub seq: Option<u64>,
     /// The action's writes, as a half-open range of positions in that transaction.
-    pub writes: (u32, u32),
+    pub writes: WriteRange,
     /// In a dry run, the fields that it would change. Not stored, because the log has the changes of a run.
     #[serde(skip)]
     pub changes: Vec<FieldChange>,
@@ -157,7 +157,7 @@ pub struct Run {
     /// Its actions; only the first refused ones are stored.
     pub actions: Vec<ActionRecord>,
     /// The writes that moved nodes to their next replay interval, as a range of positions in its transaction.
-    pub replays: (u32, u32),
+    pub replays: WriteRange,
     /// Input tokens of all calls, as far as reported.
     pub tokens_in: Option<u64>,
     /// Output tokens of all calls, as far as reported.
@@ -223,7 +223,7 @@ impl Run {
             visited: Vec::new(),
             notes: String::new(),
             actions: Vec::new(),
-            replays: (0, 0),
+            replays: WriteRange::default(),
             tokens_in: None,
             tokens_out: None,
             cost: None,
@@ -260,7 +260,7 @@ impl Run {
 
     /// Whether it moved notes to their next replay interval, and that was not undone.
     pub fn has_replayed(&self) -> bool {
-        self.replays.0 < self.replays.1
+        self.replays.start < self.replays.end
     }
 
     /// Whether the cost is an upper bound, because a model did not report its usage.

@@ -270,11 +270,11 @@ mod tests {
 
     #[test]
     fn a_new_agent_file_is_valid_and_lists_every_key() {
-        let draft = AgentDraft::new("weekly.look").unwrap();
-        let definition = parse("weekly.look", &draft).unwrap();
+        let draft = AgentDraft::new("weekly.review").unwrap();
+        let definition = parse("weekly.review", &draft).unwrap();
         assert!(definition.warnings().is_empty(), "{:?}", definition.warnings());
         assert_eq!(
-            definition.query.pipeline.not_visited("weekly.look"),
+            definition.query.pipeline.not_visited("weekly.review"),
             Some(Some(poc_graph::time::Span::WEEK))
         );
         let listed = |key: &&KeySpec| {

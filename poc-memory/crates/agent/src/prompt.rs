@@ -64,8 +64,8 @@ pub fn render(
         }
         if !fewer && limit < definition.prompt.max_tokens {
             return Err(Error::config(format!(
-                "the prompt of `{}` has about {tokens} tokens with a single note, more than the {limit} that the \
-                 context of its model leaves",
+                "even with a single note, the prompt of `{}` has about {tokens} tokens, but the context of its model \
+                 leaves room for only {limit}",
                 definition.name
             ))
             .hint("use a model with a longer context, or lower `max-node-chars`"));

@@ -97,12 +97,13 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
     decide(memory, (agent, run), "agent reject", |tx, row| {
         for proposal in &chosen {
-            let from = action_group::position(tx)?;
+            let start = action_group::position(tx)?;
             proposal.close(tx)?;
             if let Some(entry) = entry(row, proposal) {
                 entry.state = ActionState::Rejected;
                 entry.detail = Some(short(note)).filter(|note| !note.is_empty());
-                (entry.seq, entry.writes) = (Some(tx.seq()), (from, action_group::position(tx)?));
+                (entry.seq, entry.writes) =
+                    (Some(tx.seq()), WriteRange { start, end: action_group::position(tx)? });
             }
         }
         Ok(chosen.iter().map(|proposal| proposal.summary.clone()).collect())
@@ -167,7 +168,7 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
                     )));
                 }
                 (entry.state, entry.detail) = (ActionState::Proposed, None);
-                (entry.seq, entry.writes) = (None, (0, 0));
+                (entry.seq, entry.writes) = (None, WriteRange::default());
             }
             proposal.put(tx)?;
         }

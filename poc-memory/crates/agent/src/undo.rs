@@ -73,7 +73,7 @@ fn undo_meant(
                 };
                 items.push(UndoItem { summary, refused });
             }
-            row.replays = (0, 0);
+            row.replays = WriteRange::default();
         }
         set_undoes(tx, &before, &row);
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
@@ -213,14 +213,15 @@ fn swap(
     for at in order {
         let Some(action) = row.actions.get_mut(at).filter(|action| is_selected(at, action)) else { continue };
         let Some(seq) = action.seq else { continue };
-        let from = action_group::position(tx)?;
+        let start = action_group::position(tx)?;
         let writes = writes(txns, seq, action.writes);
         let refused = restore(memory, tx, writes)?;
         if refused.is_none() {
             let reopens =
                 writes.iter().any(|write| write.table == Table::Proposals && write.before.is_some());
             action.state = if reopens { ActionState::Proposed } else { state };
-            (action.seq, action.writes) = (Some(tx.seq()), (from, action_group::position(tx)?));
+            (action.seq, action.writes) =
+                (Some(tx.seq()), WriteRange { start, end: action_group::position(tx)? });
         }
         items.insert(at, UndoItem { summary: action.summary.clone(), refused });
     }
@@ -328,6 +329,6 @@ fn restore_visit(tx: &mut Transaction<'_>, write: &Write) -> Result<()> {
     Ok(())
 }
 
-fn writes(txns: &BTreeMap<u64, LoggedTransaction>, seq: u64, range: (u32, u32)) -> &[Write] {
+fn writes(txns: &BTreeMap<u64, LoggedTransaction>, seq: u64, range: WriteRange) -> &[Write] {
     txns.get(&seq).map_or(&[], |txn| txn.writes_in(range))
 }

@@ -147,7 +147,7 @@ impl Paths {
         let near = similar::closest(name, names.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         Err(Error::not_found(format!("there is no profile `{name}`"))
-            .hint(format!("{near}`poc-memory profile create {name}` makes one of that name"))
+            .hint(format!("{near}`poc-memory profile create {name}` creates it"))
             .field("profile"))
     }
 

@@ -54,13 +54,13 @@ impl TenantSchema {
             }
             if name.trim() != name {
                 let hint = "leave the space out";
-                return wrong(format!("no tenant has a key `{name}`"), hint, format!("keys.{name}"));
+                return wrong(format!("`{name}` is not a valid key name"), hint, format!("keys.{name}"));
             }
             let Some(choices) = &key.choices else { continue };
             let field = format!("keys.{name}.enum");
             if choices.is_empty() {
-                let hint = "list the values there are, or leave `enum` out";
-                return wrong(format!("`{name}` could have no value"), hint, field);
+                let hint = "list the allowed values, or leave `enum` out";
+                return wrong(format!("`{name}` has no allowed values"), hint, field);
             }
             let mut seen = BTreeSet::new();
             for choice in choices {
@@ -68,11 +68,7 @@ impl TenantSchema {
                     return wrong(error.message, error.hint.as_deref().unwrap_or_default(), field);
                 }
                 if choice.trim() != choice {
-                    return wrong(
-                        format!("no tenant has the value `{choice}`"),
-                        "leave the space out",
-                        field,
-                    );
+                    return wrong(format!("`{choice}` is not a valid value"), "leave the space out", field);
                 }
                 if !seen.insert(choice) {
                     return wrong(format!("`{choice}` is listed twice"), "list every value once", field);
@@ -130,7 +126,7 @@ impl TenantSchema {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the keys are {}", listed(names)),
                 };
-                let message = format!("a tenant has no key `{key}` here");
+                let message = format!("the schema defines no key `{key}`");
                 return Err(self.refused(Code::TenantUnknownKey, message, hint, &[key], Some(value)));
             }
         }
@@ -166,15 +162,15 @@ impl TenantSchema {
         match sets.as_slice() {
             [_] => Ok(()),
             [] => {
-                let message = "the tenant has none of the sets of keys it needs one of".to_owned();
+                let message = "the tenant has none of the required sets of keys".to_owned();
                 let all: Vec<String> = self.one_of.iter().map(shown).collect();
-                let hint = format!("give all keys of one: {}", all.join("; "));
+                let hint = format!("give all keys of one set: {}", all.join("; "));
                 Err(self.refused(Code::TenantOneOfNoMatch, message, hint, &[], Some(&tuple.to_string())))
             }
             several => {
-                let message = "the tenant has more than one of the sets of keys it needs one of".to_owned();
+                let message = "the tenant has more than one of the alternative sets of keys".to_owned();
                 let all: Vec<String> = several.iter().map(|set| shown(set)).collect();
-                let hint = format!("give the keys of one only: {}", all.join("; "));
+                let hint = format!("give the keys of only one set: {}", all.join("; "));
                 Err(self.refused(
                     Code::TenantOneOfMultipleMatch,
                     message,

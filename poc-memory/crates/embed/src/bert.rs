@@ -32,15 +32,15 @@ enum ModelError {
     NoEncoder { folder: PathBuf, problem: String },
     #[error("the model in `{}` cannot be used: {problem}", folder.display())]
     NoCrossEncoder { folder: PathBuf, problem: String },
-    #[error("a text cannot be cut into tokens: {0}")]
+    #[error("a text cannot be tokenized: {0}")]
     Tokenize(tokenizers::Error),
     #[error("the embedding model cannot be run: {0}")]
     Encode(String),
     #[error("the reranking model cannot be run: {0}")]
     Rerank(String),
-    #[error("the model's vocabulary is not one of word pieces")]
+    #[error("the model's tokenizer is not WordPiece")]
     NotWordPiece,
-    #[error("the model's tokenizer prepares texts as BERT does not")]
+    #[error("the model's tokenizer does not normalise text as BERT does")]
     OtherNormalizer,
 }
 
@@ -56,7 +56,7 @@ impl From<ModelError> for Error {
             ),
             ModelError::Tokenize(_) | ModelError::Encode(_) | ModelError::Rerank(_) => Error::internal(message),
             ModelError::NotWordPiece | ModelError::OtherNormalizer => {
-                Error::invalid(message).hint("take a model of the BERT family, such as all-MiniLM-L6-v2")
+                Error::invalid(message).hint("use a model of the BERT family, such as all-MiniLM-L6-v2")
             }
         }
     }
@@ -159,7 +159,9 @@ impl Bert {
         let tokenizer = tokenizer(folder, max_tokens)?;
         let mark = |name: &str| {
             let id = tokenizer.token_to_id(name).filter(|&id| (id as usize) < config.vocab_size);
-            id.ok_or_else(|| format!("its vocabulary has no `{name}` that the model knows"))
+            id.ok_or_else(|| {
+                format!("the special token `{name}` is missing from the vocabulary or unknown to the model")
+            })
         };
         let ends = [mark("[CLS]")?, mark("[SEP]")?];
         Ok((

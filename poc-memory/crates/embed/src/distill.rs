@@ -26,7 +26,7 @@ const BATCH: u32 = 128;
 /// Why a table cannot be computed.
 #[derive(Debug, thiserror::Error)]
 enum DistillError {
-    #[error("the rank cannot be {0}")]
+    #[error("the common rank cannot be {0}")]
     Rank(f64),
     #[error("a table cannot have {dimensions} dimensions")]
     Dimensions { dimensions: usize, max: usize },

@@ -35,7 +35,7 @@ impl HashEmbedder {
     pub fn new(dimensions: usize) -> Result<Self> {
         if !DIMENSIONS.contains(&dimensions) {
             return Err(Error::config(format!("the embedder `hash` cannot have {dimensions} dimensions"))
-                .hint(format!("between {} and {} work", DIMENSIONS.start(), DIMENSIONS.end()))
+                .hint(format!("give a number from {} to {}", DIMENSIONS.start(), DIMENSIONS.end()))
                 .field("embedder.dimensions"));
         }
         let stemmer = Stemmer::create(Algorithm::English);

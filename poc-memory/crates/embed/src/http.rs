@@ -67,7 +67,7 @@ impl RequestFailure {
 enum HttpEmbedderError {
     #[error("no HTTP client can be created: {0}")]
     Client(reqwest::Error),
-    #[error("`{address}` gives no vectors: {problem}")]
+    #[error("`{address}` returned no vectors: {problem}")]
     NoVectors { address: Url, problem: String },
     #[error(
         "`{address}` is busy: all of the {max} permitted requests are running, and none succeeded in time"

@@ -76,7 +76,8 @@ impl HubCache {
             .or_else(|| Some(set("HOME")?.join(".cache/huggingface/hub")));
         let home = variable("HOME");
         let root = root.ok_or_else(|| {
-            Error::config("the folder of models is not known").hint("set `HF_HOME` or `HOME` to a folder")
+            Error::config("the hub cache folder cannot be determined")
+                .hint("set `HF_HOME` or `HOME` to a folder")
         })?;
         // Hugging Face's tools also expand `~`.
         match root.to_str().filter(|root| root.starts_with("~/")) {
@@ -126,7 +127,9 @@ pub(super) fn locate(model: &str, field: &str, variable: &dyn Fn(&str) -> Option
         return paths::named(model, variable("HOME").as_deref())
             .map_err(|problem| Error::config(problem).field(field));
     }
-    let name: HubName = model.parse().map_err(|_: Error| wrong(format!("`{model}` names no model")))?;
+    let name: HubName = model
+        .parse()
+        .map_err(|_: Error| wrong(format!("`{model}` is neither an absolute path nor a hub name")))?;
     let cache = HubCache::from_env(variable).map_err(|error| error.field(field))?;
     cache.find(&name).ok_or_else(|| {
         Error::config(format!("the model `{name}` is not in `{}`", cache.root.display()))
@@ -195,6 +198,6 @@ mod tests {
         std::fs::write(root.path().join("models--o--n/refs/main"), "../../..").unwrap();
         assert!(find("o/n").is_err());
         assert_eq!(find("/tmp/m").unwrap(), Path::new("/tmp/m"));
-        insta::assert_snapshot!(find("models").unwrap_err(), @"`embedder.model`: `models` names no model");
+        insta::assert_snapshot!(find("models").unwrap_err(), @"`embedder.model`: `models` is neither an absolute path nor a hub name");
     }
 }

@@ -60,7 +60,7 @@ impl From<FetchError> for Error {
                 Error::unavailable(message).hint("check the address of the hub in `[hub]` of the settings")
             }
             FetchError::MissingFile { .. } => {
-                Error::not_found(message).hint("take a model of the BERT family with safetensors weights")
+                Error::not_found(message).hint("use a model of the BERT family with safetensors weights")
             }
             FetchError::NotFound { .. } => {
                 Error::not_found(message).hint("check the name; for a private or gated model, set `HF_TOKEN`")
@@ -153,7 +153,7 @@ impl HubClient {
     ) -> Result<FetchedModel> {
         let info = self.model_info(name)?;
         if !is_commit(&info.sha) {
-            return Err(self.failure(format!("it calls a revision `{}`", info.sha)));
+            return Err(self.failure(format!("the commit `{}` of the model is not a valid name", info.sha)));
         }
         let has = |file: &str| info.siblings.iter().any(|sibling| sibling.rfilename == file);
         let wanted: Vec<&str> = FILES.iter().map(|(file, _)| *file).filter(|file| has(file)).collect();

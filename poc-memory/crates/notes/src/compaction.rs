@@ -36,7 +36,7 @@ pub fn compact(
 /// Whether the files have grown so much that a compaction is worth its cost: the log, if history is bounded, or the
 /// records are three times what the records contain. Reads all records if the files are not small.
 pub fn is_due(memory: &Memory) -> Result<bool> {
-    let (log, records) = memory.store.sizes()?;
+    let StoreSizes { log, records } = memory.store.sizes()?;
     let log = if memory.config.history.keep == HistoryRetention::All { 0 } else { log };
     let greatest = log.max(records);
     Ok(greatest >= WORTH_COMPACTING && greatest >= GROWN * memory.store.live_bytes()?)

@@ -53,7 +53,7 @@ pub(super) fn choose(directory: &Path, settings: &poc_config::EmbedderConfig) ->
         }
     };
     tracing::warn!(
-        "the vectors of this store were made by `{}`, the settings name `{}`: `poc-memory embed migrate` computes them again",
+        "the vectors of this store were computed by `{}`, but the settings name `{}`: `poc-memory embed migrate` computes them again",
         stored.name,
         configured.name()
     );
@@ -167,7 +167,7 @@ fn parse(text: &[u8]) -> Result<EmbedderRecord, String> {
     if let Some((fields, rest)) = text.rsplit_once(CHECKSUM)
         && rest.get(..64) != Some(blake3::hash(fields.as_bytes()).to_hex().as_str())
     {
-        return Err("its content is not what was written".to_owned());
+        return Err("its content does not match its checksum".to_owned());
     }
     serde_json::from_str(text).map_err(|error| error.to_string())
 }

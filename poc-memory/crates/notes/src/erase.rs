@@ -92,7 +92,7 @@ pub fn erase(
     // Everything but the newest transaction.
     store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
     let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
-        Error::internal("the text is deleted, but the history that has it could not be dropped")
+        Error::internal("the text is deleted, but the history that contains it could not be dropped")
             .hint("write something and erase again")
     })?;
     // Runs that began before the deletion have ended meanwhile.
@@ -119,7 +119,7 @@ pub fn erase(
 
 /// Adds a hint to the error of a failed compaction: how to complete the erasure.
 fn incomplete(error: Error) -> Error {
-    let completes = "the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the \
+    let completes = "the text is deleted, but the history still contains it: `poc-memory compact --keep 0s` completes the \
                      erasure";
     let hint = match &error.hint {
         Some(hint) => format!("{hint}; {completes}"),

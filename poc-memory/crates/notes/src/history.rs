@@ -69,9 +69,7 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
         Err(unknown) => {
             let Ok(id) = name.parse::<NodeId>() else {
                 let hint = unknown.hint.as_ref().map_or_else(String::new, |hint| format!("{hint}; "));
-                return Err(
-                    unknown.hint(format!("{hint}a note that was deleted has its history under its id"))
-                );
+                return Err(unknown.hint(format!("{hint}use the id to see the history of a deleted note")));
             };
             let changes = memory.store.history(id)?;
             match changes.last().map(|change| &change.kind) {
@@ -139,7 +137,7 @@ pub fn dropped(memory: &Memory, seq: u64) -> Option<Error> {
     let base = memory.store.history_base().filter(|base| (1..=base.seq).contains(&seq))?;
     let message =
         format!("change {seq} was dropped: the history begins after change {}, of {}", base.seq, base.at);
-    Some(Error::not_found(message).hint("a backup may still have it"))
+    Some(Error::not_found(message).hint("a backup may still contain it"))
 }
 
 /// A recent change of the memory: the transaction of a call, or all of them if it made several.

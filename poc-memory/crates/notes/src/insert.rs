@@ -221,7 +221,7 @@ fn check_unchanged(tx: &Transaction<'_>, next: &Node, version: u32) -> Result<()
     if next.state.is_live() {
         return Ok(());
     }
-    let error = Error::conflict(format!("`{}` is {} and takes no new text", next.key, next.state));
+    let error = Error::conflict(format!("`{}` is {}, so its text cannot be changed", next.key, next.state));
     Err(match supersede::successor(tx, next.id)? {
         Some(successor) => error.hint(format!("update `{}`, which replaces it", successor.key)),
         None => error.hint("give the note another key"),

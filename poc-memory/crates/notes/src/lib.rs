@@ -34,7 +34,6 @@ pub mod link;
 pub mod mark;
 pub mod markdown;
 pub mod markdown_frame;
-mod memory;
 pub mod message;
 pub mod migrate;
 pub mod neighbor_edges;
@@ -70,6 +69,273 @@ pub mod write;
 
 pub use draft::{Draft, EMOTION_MAX};
 pub use embedder::recorded_name as recorded_embedder;
-pub use memory::{INDEX_FOLDERS, Memory, boot_of};
 pub use past::PastMemory;
 pub use read_snapshot::ReadSnapshot;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use poc_config::paths::Paths;
+use poc_config::{BeginWith, Config};
+use poc_embed::{Embedder, Reranker};
+use poc_graph::error::{Error, Result};
+use poc_graph::rng::Rng;
+use poc_graph::time::{Clock, Timestamp};
+use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
+use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
+use poc_search::query::{Indexes, Names, Sources};
+use poc_search::retrieve::Retriever;
+use poc_store::{Cause, CopyBeginning, Follower, SharedLog, Store, WriterId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same memory.
+#[derive(Clone)]
+pub struct Memory {
+    /// The directories and files of the profile.
+    pub paths: Arc<Paths>,
+    /// The configuration, with `embedder` replaced by the embedder of the store.
+    pub config: Arc<Config>,
+    /// The source of the current time.
+    pub clock: Arc<dyn Clock>,
+    /// The random source, for example for ids.
+    pub rng: Arc<dyn Rng>,
+    /// The embedder of the store.
+    pub embedder: Arc<dyn Embedder>,
+    /// The cross-encoder that reorders the best hits, if the configuration names one.
+    pub reranker: Option<Arc<Reranker>>,
+    /// The embedder of the configuration, if the store has another one.
+    pub configured_embedder: Option<Arc<poc_config::EmbedderConfig>>,
+    /// [`Config::fingerprint`] of the configuration as it was given.
+    pub fingerprint: String,
+    /// The durable records and their log.
+    pub store: Store,
+    /// The text index of the tenant.
+    pub text: Arc<TextIndex>,
+    /// The vector index of the tenant.
+    pub vectors: Arc<VectorIndex>,
+    /// The mention index of the tenant: which notes mention which.
+    pub mentions: Arc<MentionIndex>,
+    /// The text indexes of all tenants.
+    pub text_by_tenant: Arc<PerTenant<TextIndex>>,
+    /// The vector indexes of all tenants.
+    pub vectors_by_tenant: Arc<PerTenant<VectorIndex>>,
+    /// The mention indexes of all tenants.
+    pub mentions_by_tenant: Arc<PerTenant<MentionIndex>>,
+    /// The names that a pipeline may use.
+    pub names: Arc<ArcSwap<Names>>,
+    /// Identifies this process in the rows of its runs; each opening of the store gets a new value. With a
+    /// shared log it is the id of the writer, so that other processes can tell whether this one is alive.
+    pub boot: String,
+    /// The runs of agents that this process works on.
+    pub active_runs: Arc<Mutex<BTreeSet<RunId>>>,
+    id_generator: Arc<IdGenerator>,
+    /// The past state that was requested last, by any tenant.
+    past: Arc<Mutex<Option<Arc<PastMemory>>>>,
+    pub(crate) pending_samples: Arc<samples::PendingSamples>,
+    pub(crate) pending_updates: Arc<recall::PendingUpdates>,
+    pub(crate) large_transactions: Arc<Mutex<history::LargeTransactions>>,
+    pub(crate) known_growth: Arc<Mutex<growth::KnownGrowth>>,
+    /// Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
+    pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
+}
+
+/// The folders of the indexes in the folder of a store. Missing ones are rebuilt from the log.
+pub const INDEX_FOLDERS: [&str; 3] = ["text", "vectors", "mentions"];
+
+/// The value of [`Memory::boot`] of a writer of a shared log.
+pub fn boot_of(writer: WriterId) -> String {
+    format!("{:032x}", u128::from_be_bytes(writer))
+}
+
+impl Memory {
+    /// Opens the memory of a profile, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// `invalid_config` when the settings name a shared log, besides the errors of `Store::open`.
+    pub fn open(paths: Paths, config: Config, clock: Arc<dyn Clock>, rng: Arc<dyn Rng>) -> Result<Memory> {
+        if !config.store.log.is_empty() {
+            return Err(Error::config("the memory has a shared log, which this cannot open")
+                .hint("leave `log` in `[store]` empty, or use the daemon of that memory")
+                .field("store.log"));
+        }
+        Memory::open_with(paths, config, clock, rng, None)
+    }
+
+    /// As [`open`](Self::open), with a shared log. The folder of the profile has a local copy of that log.
+    pub fn open_shared(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        log: Arc<dyn SharedLog>,
+    ) -> Result<Memory> {
+        Memory::open_with(paths, config, clock, rng, Some(log))
+    }
+
+    fn open_with(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        log: Option<Arc<dyn SharedLog>>,
+    ) -> Result<Memory> {
+        paths.create()?;
+        let fingerprint = config.fingerprint();
+        let directory = paths.store();
+        let choice = embedder::choose(&directory, &config.embedder)?;
+        let embedder = choice.embedder.clone();
+        let [text, vectors, mentions] = INDEX_FOLDERS;
+        let folder = directory.join(text);
+        let text_by_tenant = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
+        let folder = directory.join(vectors);
+        let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
+        let vectors_by_tenant = Arc::new(PerTenant::new(vectors, &folder));
+        let folder = directory.join(mentions);
+        let mentions_by_tenant = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
+        let followers: Vec<Arc<dyn Follower>> =
+            vec![text_by_tenant.clone(), vectors_by_tenant.clone(), mentions_by_tenant.clone()];
+        let store = match log.clone() {
+            Some(log) => {
+                let beginning = match config.store.begin_with {
+                    BeginWith::Snapshot => CopyBeginning::Snapshot,
+                    BeginWith::History => CopyBeginning::History,
+                };
+                Store::open_shared(&directory, embedder.name(), followers, log, beginning)?
+            }
+            None => Store::open(&directory, embedder.name(), followers)?,
+        };
+        let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {
+            drop(store);
+            return Memory::open_with(paths, config, clock, rng, log);
+        };
+        let config = Config { embedder: choice.settings, ..config };
+        structure::set_loader(&store.view(), &paths.structure(), config.structure.options());
+        let memory = Memory {
+            text: text_by_tenant.of(store.tenant()),
+            vectors: vectors_by_tenant.of(store.tenant()),
+            mentions: mentions_by_tenant.of(store.tenant()),
+            names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
+            boot: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), boot_of),
+            active_runs: Arc::default(),
+            id_generator: Arc::default(),
+            past: Arc::default(),
+            pending_samples: Arc::default(),
+            pending_updates: Arc::default(),
+            large_transactions: Arc::default(),
+            known_growth: Arc::default(),
+            reranker: Reranker::from_config(&config.rerank).map(Arc::new),
+            missing_vectors: Arc::default(),
+            paths: Arc::new(paths),
+            config: Arc::new(config),
+            embedder,
+            clock,
+            rng,
+            store,
+            text_by_tenant,
+            vectors_by_tenant,
+            mentions_by_tenant,
+            configured_embedder: choice.wanted.map(Arc::new),
+            fingerprint,
+        };
+        if memory.configured_embedder.is_none() && settled.incomplete {
+            *memory.missing_vectors.lock() = migrate::complete(&memory);
+        }
+        if let Some(problem) = choice.problem {
+            tracing::warn!("{problem}");
+            *memory.missing_vectors.lock() = Some(problem);
+        }
+        Ok(memory)
+    }
+
+    /// The memory of a tenant.
+    pub fn of(&self, tenant: &Tuple) -> Memory {
+        let store = self.store.for_tenant(tenant);
+        Memory {
+            text: self.text_by_tenant.of(store.tenant()),
+            vectors: self.vectors_by_tenant.of(store.tenant()),
+            mentions: self.mentions_by_tenant.of(store.tenant()),
+            store,
+            ..self.clone()
+        }
+    }
+
+    /// Stores the pending updates of requests: samples of questions and the updates of recalls.
+    ///
+    /// # Errors
+    /// `read_only` when the disk fails a write. What could not be stored stays in memory.
+    pub fn flush(&self) -> Result<()> {
+        samples::flush(self).and(recall::flush(self))
+    }
+
+    /// The current time of the memory's clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The node with an id or a key, in any state.
+    pub fn find(&self, name: &str) -> Result<Node> {
+        resolve::find(&self.store, &self.store.view(), name)
+    }
+
+    /// A fresh node id.
+    pub fn new_node_id(&self) -> NodeId {
+        self.id_generator.node(self.now(), self.rng.as_ref())
+    }
+
+    /// A fresh message id.
+    pub fn new_message_id(&self) -> MessageId {
+        self.id_generator.message(self.now(), self.rng.as_ref())
+    }
+
+    /// A fresh run id.
+    pub fn new_run_id(&self) -> RunId {
+        self.id_generator.run(self.now(), self.rng.as_ref())
+    }
+
+    /// The cause of a transaction that an op makes for a person.
+    pub fn cause(&self, actor: &str, op: &str) -> Cause {
+        Cause::new(self.now(), actor, op)
+    }
+
+    /// The hybrid retriever over `view`: vectors, text and mentions.
+    pub fn retriever<'a>(&'a self, view: &'a View) -> Retriever<'a> {
+        Retriever {
+            view,
+            text: &*self.text,
+            vectors: &*self.vectors,
+            mentions: &*self.mentions,
+            embedder: self.embedder.as_ref(),
+            config: &self.config.retrieve,
+            except: &[],
+            hidden: None,
+            list_derived: false,
+        }
+    }
+
+    /// The inputs of a pipeline over `view`.
+    pub fn sources<'a>(&'a self, view: &'a View) -> Sources<'a> {
+        Sources {
+            view,
+            indexes: self,
+            embedder: self.embedder.as_ref(),
+            config: &self.config,
+            now: self.now(),
+            quarantined: true,
+            revisit_on_change: false,
+        }
+    }
+}
+
+impl Indexes for Memory {
+    fn text(&self) -> Result<&dyn TextReader> {
+        Ok(&*self.text)
+    }
+
+    fn vectors(&self) -> Result<&dyn VectorReader> {
+        Ok(&*self.vectors)
+    }
+
+    fn mentions(&self) -> Result<&dyn MentionReader> {
+        Ok(&*self.mentions)
+    }
+}

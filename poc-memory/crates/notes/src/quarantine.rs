@@ -35,7 +35,7 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         let in_store = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
         let Some(tuple) = own.tuple.as_ref().or(in_store) else {
             let notes = own.notes.len();
-            report.conflicts.push(format!("{notes} notes are of a tenant whose name is unknown"));
+            report.conflicts.push(format!("{notes} notes belong to a tenant whose name is unknown"));
             continue;
         };
         restore_tenant(&memory.of(tuple), own, actor, dry_run, &mut report)?;
@@ -111,7 +111,7 @@ fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
             && let Some(owner) = tx.node(owner)?
         {
             return Ok(Some(format!(
-                "`{}`: the note `{}` has the name `{name}` by now",
+                "`{}`: the name `{name}` now belongs to the note `{}`",
                 node.key, owner.key
             )));
         }

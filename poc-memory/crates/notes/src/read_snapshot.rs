@@ -114,7 +114,7 @@ impl<'a> ReadSnapshot<'a> {
         match &self.state {
             SnapshotSource::Newest(_) => {
                 if self.memory.store.completed() != self.completed {
-                    newest.degraded.push("an index was completed only while this was answered".into());
+                    newest.degraded.push("an index was completed while this request was running, so the answer may be incomplete".into());
                 }
                 newest
             }

@@ -88,7 +88,7 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
 }
 
 fn sizes(memory: &Memory) -> Result<Sizes> {
-    let (log, records) = memory.store.sizes()?;
+    let StoreSizes { log, records } = memory.store.sizes()?;
     let store = memory.paths.store();
     let folders = crate::INDEX_FOLDERS.map(|name| store.join(name)).into_iter();
     let sizes = folders.chain([memory.paths.structure()]).map(|folder| size(&folder));

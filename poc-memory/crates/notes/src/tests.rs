@@ -260,7 +260,7 @@ fn a_superseded_note_leaves_retrieval_and_its_links_move_to_the_successor() {
     ");
     let update = memory.insert(Draft { key: Some("old".into()), update: true, ..draft("x") }).unwrap_err();
     insta::assert_snapshot!(describe(update), @r"
-    conflict: `old` is superseded and takes no new text
+    conflict: `old` is superseded, so its text cannot be changed
     update `the-journal-is-gone`, which replaces it
     ");
     let itself =

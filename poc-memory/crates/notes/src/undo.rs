@@ -50,7 +50,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
         return Err(Error::conflict(format!(
             "change {seq} was written by a repair, in place of lost changes"
         ))
-        .hint("`poc-memory repair --undo` takes the repair back"));
+        .hint("`poc-memory repair --undo` reverts the repair"));
     }
     if txn.writes.iter().any(|write| !history::is_note_table(write.table) && !is_kept(write.table)) {
         return Err(Error::conflict(format!("change {seq} (`{}`) changed more than notes", txn.cause.op))
@@ -271,7 +271,7 @@ fn record_name(tx: &Transaction<'_>, write: &Write) -> Result<String> {
     };
     Ok(match node_of(tx, write)? {
         Some(node) => format!("{what} `{}`", node.key),
-        None => format!("{what} is gone or"),
+        None => format!("{what} was deleted, or it"),
     })
 }
 
@@ -312,10 +312,7 @@ fn retired_successor(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<St
             None => tx.node(edge.src)?,
         };
         if let Some(successor) = successor.filter(|successor| !successor.state.is_live()) {
-            return Ok(Some(format!(
-                "`{}`, which took its place, is {} by now",
-                successor.key, successor.state
-            )));
+            return Ok(Some(format!("its replacement `{}` is now {}", successor.key, successor.state)));
         }
     }
     Ok(None)
@@ -332,9 +329,7 @@ fn missing_end(tx: &Transaction<'_>, writes: &[Write]) -> Result<Option<String>>
         for (end, other) in [(edge.src, edge.dst), (edge.dst, edge.src)] {
             if tx.node(end)?.is_none() {
                 let other = tx.node(other)?.map_or_else(|| other.to_string(), |node| node.key);
-                return Ok(Some(format!(
-                    "a note that `{other}` was linked with is deleted; bring it back first"
-                )));
+                return Ok(Some(format!("a note linked with `{other}` was deleted; restore it first")));
             }
         }
     }
@@ -346,7 +341,7 @@ fn missing_vectors(embedded: &[ChangedText<'_>], embedder: &str) -> Option<Strin
     let lacking =
         |(_, makers): &&ChangedText<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
     embedded.iter().find(lacking).map(|(Node { key, .. }, _)| {
-        format!("the text of `{key}` has no vectors of `{embedder}`, the embedder by now")
+        format!("the text of `{key}` has no vectors of the current embedder `{embedder}`")
     })
 }
 

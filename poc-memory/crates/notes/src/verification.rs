@@ -40,7 +40,7 @@ impl VerificationDiagnostic {
                     .to_owned()
             }
             _ => format!(
-                "stop the daemon and delete `{}`: the next command makes it again from the log",
+                "stop the daemon and delete `{}`: the next command rebuilds it from the log",
                 path.display()
             ),
         };
@@ -60,7 +60,7 @@ pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verifi
         message: message.to_owned(),
     };
     let structure = structure::damaged_file(&memory.paths.structure());
-    found.extend(structure.map(|path| derived(path, "its content is not what was written")));
+    found.extend(structure.map(|path| derived(path, "its content does not match its checksum")));
     let store = memory.paths.store();
     if !matches!(embedder::recorded_name(&store), Ok(Some(name)) if name == memory.embedder.name()) {
         found.push(derived(embedder::file(&store), "it does not name the embedder of the store"));

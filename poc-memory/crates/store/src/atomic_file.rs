@@ -84,7 +84,10 @@ pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     };
     let found = check(&bytes, fingerprint);
     if found.is_none() {
-        tracing::info!("the file `{}` does not fit and is built again", path.display());
+        tracing::info!(
+            "the file `{}` is damaged or does not match the store, and is rebuilt",
+            path.display()
+        );
     }
     let seq = found?;
     bytes.drain(..HEADER);

@@ -367,8 +367,8 @@ impl Committer {
             Err(found) => Some(self.saved(found, cause.as_ref())),
         };
         match &cause {
-            Some(cause) => tracing::debug!("the store still takes no writes: {}", cause.message()),
-            None => tracing::info!("the store takes writes again"),
+            Some(cause) => tracing::debug!("the store still accepts no writes: {}", cause.message()),
+            None => tracing::info!("the store accepts writes again"),
         }
         self.commits.end_attempt(attempt, cause);
         Ok(())

@@ -35,6 +35,15 @@ pub struct CompactionCallbacks<'a> {
     pub check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
+/// The sizes on disk of the parts of a store, for all tenants together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreSizes {
+    /// Size of the log in bytes.
+    pub log: u64,
+    /// Size of the records in bytes.
+    pub records: u64,
+}
+
 /// The result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
@@ -42,10 +51,10 @@ pub struct Compaction {
     pub base: Option<LogBase>,
     /// The number of transactions that can no longer be shown or undone.
     pub dropped: u64,
-    /// The size of the log before and after, in bytes.
-    pub log_bytes: (u64, u64),
-    /// The size of the records on disk before and after, in bytes.
-    pub record_bytes: (u64, u64),
+    /// The sizes on disk before.
+    pub before: StoreSizes,
+    /// The sizes on disk afterwards.
+    pub after: StoreSizes,
 }
 
 impl Store {
@@ -73,7 +82,7 @@ impl Store {
         };
         // No follower may still need the transactions that are dropped.
         shared.index_workers.settle();
-        let sizes = self.sizes()?;
+        let before = self.sizes()?;
         let work = CompactionJob { shared, compactor, callbacks };
         let dropped = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
@@ -85,8 +94,8 @@ impl Store {
         Ok(Compaction {
             base: shared.log.base(),
             dropped,
-            log_bytes: (sizes.0, after.0),
-            record_bytes: (sizes.1, after.1),
+            before,
+            after,
         })
     }
 

@@ -36,11 +36,11 @@ pub(super) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 /// Why the records cannot be used in their present state.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EngineError {
-    #[error("it follows another log")]
+    #[error("the records belong to another log")]
     OtherLog,
-    #[error("it is ahead of the log")]
+    #[error("the records are ahead of the log")]
     AheadOfLog,
-    #[error("it was found damaged when it was used last")]
+    #[error("damage was found when the records were last in use")]
     FoundDamaged,
     #[error("`{}`: {source}", directory.display())]
     Directory { directory: PathBuf, source: std::io::Error },
@@ -54,15 +54,15 @@ pub(super) enum EngineError {
     Damaged(String),
     #[error("the record engine's mark is damaged")]
     DamagedMark,
-    #[error("they were written by an earlier release")]
+    #[error("the records were written by an earlier release")]
     EarlierLayout,
-    #[error("the machine stopped while they were being written")]
+    #[error("the machine stopped while the records were being written")]
     NotTrusted,
-    #[error("a change of them was interrupted, and the log does not hold all of it")]
+    #[error("an interrupted change of the records cannot be completed, because the log lacks part of it")]
     Interrupted,
-    #[error("they cannot be copied to `{}`: {source}", directory.display())]
+    #[error("the records cannot be copied to `{}`: {source}", directory.display())]
     Copy { directory: PathBuf, source: std::io::Error },
-    #[error("`records` cannot be put away: {0}")]
+    #[error("`records` cannot be moved to the quarantine: {0}")]
     Quarantine(std::io::Error),
 }
 
@@ -75,9 +75,9 @@ impl From<EngineError> for Error {
         };
         let converted = Error::new(code, error.to_string());
         match error {
-            EngineError::Damaged(_) => {
-                converted.hint("if the log is whole, they are rebuilt from it, now or at the next open")
-            }
+            EngineError::Damaged(_) => converted.hint(
+                "if the log is undamaged, the records are rebuilt from it, at the latest at the next open",
+            ),
             _ => converted,
         }
     }

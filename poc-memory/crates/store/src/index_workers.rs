@@ -95,7 +95,7 @@ impl IndexWorkers {
         let why = |worker: &Arc<IndexWorker>| {
             let error = match &worker.progress.lock().phase {
                 Phase::Loading | Phase::CatchingUp | Phase::Current => return None,
-                Phase::Lagging => Error::unavailable("it is being built and does not have everything yet"),
+                Phase::Lagging => Error::unavailable("it is still being built, so results may be incomplete"),
                 Phase::Failed(error) => error.clone(),
             };
             Some((worker.follower.name(), error))

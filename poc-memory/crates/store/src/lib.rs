@@ -293,9 +293,9 @@ impl Store {
         Lock::holder(&directory.join("lock"))
     }
 
-    /// The sizes on disk, in bytes, of the log and of the records, for all tenants together.
-    pub fn sizes(&self) -> Result<(u64, u64)> {
-        Ok((self.shared.log.bytes(), self.shared.engine.size()?))
+    /// The sizes on disk of the log and of the records, for all tenants together.
+    pub fn sizes(&self) -> Result<StoreSizes> {
+        Ok(StoreSizes { log: self.shared.log.bytes(), records: self.shared.engine.size()? })
     }
 
     /// The followers whose answers are older than the view, with the reason. They are still being built, or they failed

@@ -32,8 +32,8 @@ impl From<LockError> for Error {
             LockError::Take { source, .. } => match source.kind() {
                 // Readers take the lock too, so that no other process writes meanwhile.
                 ErrorKind::PermissionDenied => Error::unavailable(message).hint(
-                    "a store must be writable, also to be read: copy it to where you may write, or ask \
-                     whoever owns it",
+                    "a store must be writable even for reading: copy it to a folder that you may write to, \
+                     or ask its owner for access",
                 ),
                 _ => Error::internal(message),
             },

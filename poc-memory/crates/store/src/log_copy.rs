@@ -29,7 +29,7 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
         if let Some(base) = log.base() {
             let message = format!("the history up to change {} was dropped by a compaction", base.seq);
             return Err(Error::invalid(message)
-                .hint("a log is copied whole; `export` and `import` move the notes without their history"));
+                .hint("only a complete log can be copied; `export` and `import` move the notes without their history"));
         }
         if !is_checked {
             check(&log, to, copied)?;
@@ -46,8 +46,8 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
                 .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
                 .collect();
             if to.append(&records, copied)? != AppendOutcome::Appended {
-                return Err(Error::conflict(format!("others write to `{}`", to.address()))
-                    .hint("copy into a store that nothing uses"));
+                return Err(Error::conflict(format!("another process is writing to `{}`", to.address()))
+                    .hint("copy into a store that is not in use"));
             }
             number += records.len() as u64;
             copied += records.len() as u64;
@@ -66,8 +66,8 @@ fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
     if of_shared.is_some_and(|record| Some(frame(head, &record.payload).1) == own) {
         return Ok(());
     }
-    Err(Error::conflict(format!("`{}` has another memory with {head} changes", shared.address()))
-        .hint("use another name of the store"))
+    Err(Error::conflict(format!("`{}` already contains another memory ({head} changes)", shared.address()))
+        .hint("choose another `[store] name`"))
 }
 
 /// The next records after a number.

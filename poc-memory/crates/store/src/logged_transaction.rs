@@ -121,6 +121,15 @@ pub struct LoggedTransaction {
     pub writes: Vec<Write>,
 }
 
+/// Positions of writes in a transaction: from `start` up to, but without, `end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WriteRange {
+    /// Position of the first write.
+    pub start: u32,
+    /// Position after the last write.
+    pub end: u32,
+}
+
 impl LoggedTransaction {
     /// A part of the state after transaction `base`, with which a compacted log replaces earlier transactions.
     pub(crate) fn state(seq: u64, tenant: Tenant, base: &LogBase, writes: Vec<Write>) -> LoggedTransaction {
@@ -129,8 +138,8 @@ impl LoggedTransaction {
     }
 
     /// The writes at a range of positions; empty if the range is out of bounds.
-    pub fn writes_in(&self, (from, to): (u32, u32)) -> &[Write] {
-        self.writes.get(from as usize..to as usize).unwrap_or_default()
+    pub fn writes_in(&self, range: WriteRange) -> &[Write] {
+        self.writes.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
     /// Whether this is a part of a state. Its writes are then complete and include those of the index of changes.

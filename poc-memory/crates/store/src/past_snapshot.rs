@@ -266,15 +266,15 @@ fn walk_back(
 /// Why no state can be read as of an instant.
 #[derive(Debug, thiserror::Error)]
 enum NoStateError {
-    #[error("there is no past: nothing was ever stored")]
+    #[error("nothing has been stored yet")]
     Empty,
     #[error("nothing was stored yet at {at}")]
     BeforeFirst { at: Timestamp, first: Timestamp },
-    #[error("the history begins at {base}: nothing is known of the memory at {at}")]
+    #[error("the history begins at {base}, so the state at {at} cannot be read")]
     BeforeBase { at: Timestamp, base: Timestamp },
-    #[error("the history was compacted meanwhile")]
+    #[error("the history was compacted during this request")]
     Dropped,
-    #[error("the log does not reach back to {at}")]
+    #[error("the log has no history as old as {at}")]
     NotReached { at: Timestamp, first: Option<Timestamp> },
 }
 
@@ -298,14 +298,15 @@ impl From<NoStateError> for Error {
         let converted = Error::not_found(error.to_string());
         match error {
             NoStateError::BeforeFirst { first, .. } => {
-                converted.hint(format!("the first change is of {first}"))
+                converted.hint(format!("the first change was made at {first}"))
             }
             NoStateError::NotReached { first: Some(first), .. } => {
-                converted.hint(format!("it begins with a change of {first}"))
+                converted.hint(format!("the oldest change is from {first}"))
             }
-            NoStateError::BeforeBase { .. } => converted
-                .hint("a compaction or an erasure has dropped what came before; a backup may still have it"),
-            NoStateError::Dropped => converted.hint("ask again"),
+            NoStateError::BeforeBase { .. } => converted.hint(
+                "earlier history was dropped by a compaction or an erasure; a backup may still contain it",
+            ),
+            NoStateError::Dropped => converted.hint("try again"),
             NoStateError::Empty | NoStateError::NotReached { first: None, .. } => converted,
         }
     }

@@ -48,15 +48,16 @@ impl ReadOnlyReason {
         match self {
             ReadOnlyReason::Damage(_) => DAMAGED_HINT,
             ReadOnlyReason::Disk(_) => {
-                "free disk space, or check the disk: writing resumes without a restart; everything acknowledged is safe"
+                "free disk space, or check the disk: writing resumes without a restart; all acknowledged writes are safe"
             }
             ReadOnlyReason::ChangedLog(_) => {
-                "put the files back; or stop the daemon and use `poc-memory repair`: the records have what the log lacks"
+                "put the files back; or stop the daemon and use `poc-memory repair`: the records still contain what the log \
+                 lost"
             }
             ReadOnlyReason::SharedLog(_) => {
-                "try again in a few seconds: writes are taken again without a restart once the shared log answers"
+                "try again in a few seconds: writing resumes without a restart once the shared log responds"
             }
-            ReadOnlyReason::Failure(_) => "start again; everything acknowledged is safe",
+            ReadOnlyReason::Failure(_) => "restart the program; all acknowledged writes are safe",
         }
     }
 
@@ -64,7 +65,7 @@ impl ReadOnlyReason {
     pub fn error(&self) -> Error {
         let code =
             if matches!(self, ReadOnlyReason::SharedLog(_)) { Code::Unavailable } else { Code::ReadOnly };
-        Error::new(code, format!("the store takes no writes: {}", self.message())).hint(self.hint())
+        Error::new(code, format!("the store accepts no writes: {}", self.message())).hint(self.hint())
     }
 
     /// The cause for a log that has lost data written to it.

@@ -111,7 +111,7 @@ impl Repair {
         let known = log.last().max(lsm::newest_seq(&folder, HEARTBEAT_TIMEOUT)?).max(view);
         let mut damage = prefix_end.map_or_else(
             || match last {
-                0 => "the log is lost".to_owned(),
+                0 => "the log is missing".to_owned(),
                 _ => format!("the log ends at change {last}, before the records or the saved view do"),
             },
             |end| end.to_string(),

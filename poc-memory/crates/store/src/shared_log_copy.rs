@@ -188,11 +188,11 @@ impl SharedLogCopy {
             let has_origin = first.is_some_and(|record| Log::origin_of(&record.payload) == origin);
             if !is_same || !has_origin {
                 let message = format!(
-                    "the store's folder has another memory than the shared log `{}`: it differs at or before change {last}",
+                    "the store's folder and the shared log `{}` are different memories: they diverge at or before change {last}",
                     self.shared.address()
                 );
                 return Err(Error::conflict(message).hint(
-                    "use another profile or another name of the store; a folder that is only a copy can be deleted",
+                    "use another profile or another `[store] name`; a folder that is only a copy can be deleted",
                 ));
             }
         }

@@ -155,7 +155,9 @@ fn upload(
 
 /// The error if another writer has taken over the snapshot.
 fn claim_lost() -> Error {
-    Error::conflict("the snapshot was given up: another daemon makes one, or the shared log was replaced")
+    Error::conflict(
+        "the snapshot was abandoned: another daemon is writing one, or the shared log was replaced",
+    )
 }
 
 /// Downloads the newest snapshot into the folder of an empty log. Returns whether there was a snapshot that is intact
@@ -183,7 +185,7 @@ pub(super) fn fetch(directory: &Path, disk: &dyn Disk, shared: &dyn SharedLog) -
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(
-            "the snapshot at change {seq} is not used, because it is damaged or of another log: the whole log is read"
+            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the whole log is read"
         );
     }
     Ok(false)

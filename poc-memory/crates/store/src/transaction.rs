@@ -120,7 +120,9 @@ impl<'a> Transaction<'a> {
     /// written.
     pub fn put_raw(&mut self, table: Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         if table == Table::Changes {
-            return Err(Error::internal("the table of changes is derived and cannot be written"));
+            return Err(Error::internal(
+                "the table `Changes` is derived from the log and cannot be written directly",
+            ));
         }
         let full = table.engine_key(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {

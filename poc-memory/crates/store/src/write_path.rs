@@ -74,7 +74,7 @@ impl Store {
                 Err(Rejection::Failed(error)) => return Err(error),
             }
         }
-        Err(Error::unavailable("other writers changed the shared log at every attempt").hint("try again"))
+        Err(Error::unavailable("every attempt lost to another writer of the shared log").hint("try again"))
     }
 
     fn build(

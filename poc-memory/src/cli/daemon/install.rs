@@ -53,10 +53,12 @@ impl LocalCommand for DaemonInstall {
         match pid {
             None => format!("{file}:\n{text}"),
             Some(pid) if *written => {
-                format!("wrote {file}\nthe daemon runs (pid {pid}) and starts with your session\n")
+                format!("wrote {file}\nthe daemon is running (pid {pid}) and starts with your session\n")
             }
             Some(pid) => {
-                format!("{file} is up to date\nthe daemon runs (pid {pid}) and starts with your session\n")
+                format!(
+                    "{file} is up to date\nthe daemon is running (pid {pid}) and starts with your session\n"
+                )
             }
         }
     }

@@ -48,6 +48,6 @@ pub(in crate::cli) fn start(paths: &Paths) -> Result<(StartMethod, Option<Child>
         .spawn();
     started.map(|child| (StartMethod::Process, Some(child))).map_err(|error| {
         Error::unavailable(format!("`{}` cannot be started: {error}", program.display()))
-            .hint("`poc-daemon` belongs beside `poc-memory` or into a folder of `PATH`")
+            .hint("put `poc-daemon` next to `poc-memory` or into a folder of `PATH`")
     })
 }

@@ -31,7 +31,7 @@ impl Service {
     pub(super) fn of(paths: &Paths) -> Result<Service> {
         let program = program::program();
         if !program.is_absolute() {
-            return Err(Error::not_found("there is no `poc-daemon` beside this program")
+            return Err(Error::not_found("there is no `poc-daemon` next to this program")
                 .hint("install both programs into one folder"));
         }
         Ok(Service {

@@ -50,8 +50,8 @@ impl LocalCommand for DaemonStart {
 
     fn show(started: &DaemonStartOutput) -> String {
         match started.was_running {
-            true => format!("the daemon runs already (pid {})\n", started.pid),
-            false => format!("the daemon runs (pid {})\n", started.pid),
+            true => format!("the daemon is already running (pid {})\n", started.pid),
+            false => format!("the daemon is running (pid {})\n", started.pid),
         }
     }
 }
@@ -190,7 +190,7 @@ impl DaemonEnd {
             DaemonEnd::Status(status) => status.to_string(),
         };
         Error::unavailable(format!("the daemon ended before it answered: {why}"))
-            .hint("`poc-daemon` in the foreground shows the reason, `poc-memory daemon log` the time before")
+            .hint("run `poc-daemon` in the foreground to see the reason; `poc-memory daemon log` shows what happened before")
     }
 }
 

@@ -13,7 +13,7 @@ const CHECK: &str = "daemon";
 pub(super) fn check(context: &CommandContext, config: Option<&Config>) -> (Vec<CheckResult>, Option<Client>) {
     match daemon_client::ask(&context.paths, config) {
         Ok(None) => {
-            let none = CheckResult::new(CHECK, CheckState::Note, "none runs: agents run on demand only")
+            let none = CheckResult::new(CHECK, CheckState::Note, "not running: agents run only on demand")
                 .hint("start it with `poc-memory daemon start`, or with every session: `poc-memory daemon install`");
             (vec![none], None)
         }
@@ -28,8 +28,10 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     let mut findings = vec![CheckResult::new(CHECK, CheckState::Ok, running)];
     let warning = |message: String| CheckResult::new(CHECK, CheckState::Warning, message);
     if status.version != version {
-        findings
-            .push(warning(format!("it is of release {}, this is {version}", status.version)).hint(RESTART));
+        findings.push(
+            warning(format!("it has version {}, but this program has version {version}", status.version))
+                .hint(RESTART),
+        );
     }
     if config.is_some_and(|config| config.fingerprint() != status.settings) {
         findings.push(warning("the settings have changed since it started".into()).hint(RESTART));

@@ -134,7 +134,7 @@ impl LocalCommand for QuarantineShow {
 
     fn show(output: &QuarantineShowOutput) -> String {
         if output.notes.is_empty() {
-            return "no note can be read in it\n".to_owned();
+            return "it contains no readable notes\n".to_owned();
         }
         let text = |note: &QuarantineNoteRow| {
             let deleted = if note.deleted { " (deleted)" } else { "" };
@@ -155,7 +155,7 @@ impl LocalCommand for QuarantineDelete {
             return Err(at_name(Error::not_found(message)));
         }
         if !self.yes {
-            let warning = "This deletes files that may have the only copy of notes.";
+            let warning = "This deletes files that may contain the only copy of notes.";
             confirm(&self.name, warning)?;
         }
         let bytes = delete_quarantine_part(&store, &self.name)?;
@@ -176,7 +176,7 @@ fn part_line(part: &QuarantinePartRow) -> String {
     let changes = match part.range {
         Some((first, last)) if first == last => format!("change {first}"),
         Some((first, last)) => format!("{} ({first} to {last})", plural(part.changes, "change")),
-        None => "no changes of a log".to_owned(),
+        None => "no log changes".to_owned(),
     };
     format!("{}  {} bytes, {changes}\n", part.name, part.bytes)
 }

@@ -24,7 +24,7 @@ pub(super) fn check(context: &CommandContext) -> (Vec<CheckResult>, Option<Confi
     let changed = settings.iter().filter(|setting| setting.origin != poc_config::DEFAULT_ORIGIN).count();
     let name = file.display();
     let message = if file.exists() {
-        format!("`{name}` is good; settings that differ from the defaults: {changed}")
+        format!("`{name}` is valid; settings that differ from the defaults: {changed}")
     } else if changed == 0 {
         format!("there is no `{name}`: the defaults apply")
     } else {

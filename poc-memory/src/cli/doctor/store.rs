@@ -26,7 +26,7 @@ pub(super) fn check(
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
-            findings.push(CheckResult::new(CHECK, CheckState::Note, "it is made with the first note"));
+            findings.push(CheckResult::new(CHECK, CheckState::Note, "it is created with the first note"));
             return (findings, None);
         }
         None => {

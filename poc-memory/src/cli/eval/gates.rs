@@ -28,8 +28,9 @@ pub(super) fn show(set: &str, embedder: &str, gates: &[GateRates]) -> String {
         table(&rows)
     );
     text.push_str(
-        "shares of STRONG: with the relevant notes in the memory, about something else, and without the relevant \
-         notes; precision is the share of STRONG answers whose note is relevant\n",
+        "shares of questions that are answered STRONG: answerable questions, foreign questions, and answerable \
+         questions after their relevant notes were removed; precision is the share of STRONG answers whose note is \
+         relevant\n",
     );
     if foreign == 0 {
         text.push_str("no foreign questions: `--foreign DIR` gives a set about something else\n");

@@ -179,7 +179,7 @@ fn hook(context: &CommandContext, file: &Path) -> Result<String> {
     let state = context.paths.hook_sessions().join(format!("{SESSION}.json"));
     if !state.exists() {
         return Err(Error::unavailable("do not reach the daemon")
-            .hint(format!("`{}` says why", context.paths.hook_log().display())));
+            .hint(format!("see `{}` for the reason", context.paths.hook_log().display())));
     }
     let _ = std::fs::remove_file(state);
     Ok(format!("answer in {} ms", took.as_millis()))

@@ -83,7 +83,7 @@ impl LocalCommand for Setup {
             false => self.assistants.clone(),
         };
         if assistants.is_empty() {
-            return Err(Error::not_found("no assistant is installed that `setup` knows").hint(format!(
+            return Err(Error::not_found("`setup` found no assistant that it supports").hint(format!(
                 "name one of {}; for others, see `poc-memory mcp config`",
                 Assistant::names()
             )));
@@ -123,7 +123,7 @@ impl LocalCommand for Setup {
             output.files.iter().for_each(|change| text.push_str(&change.diff));
         }
         match (output.files.is_empty(), output.written) {
-            (true, _) => text.push_str("every settings file is as it should be\n"),
+            (true, _) => text.push_str("all settings files are up to date\n"),
             (false, true) => output.files.iter().for_each(|change| {
                 text.push_str(&format!("wrote    {}\n", change.path.display()));
             }),
@@ -182,14 +182,14 @@ fn run_daemon(context: &CommandContext, record: &mut SetupRecord, changed: bool)
             } else if changed {
                 daemon::restart(context)?;
             }
-            Ok("runs, and starts with your session".into())
+            Ok("is running, and starts with your session".into())
         }
         Err(error) if error.code == Code::Unavailable => {
             match changed {
                 true => daemon::restart(context)?,
                 false => daemon::start_and_wait(context)?,
             };
-            Ok(format!("runs; the hooks start it when it does not ({})", error.message))
+            Ok(format!("is running; the hooks start it when it is not ({})", error.message))
         }
         Err(error) => Err(error),
     }

@@ -45,7 +45,7 @@ impl SetupRecord {
         let Some(text) = settings_file::read(&path)? else { return Ok(SetupRecord::default()) };
         serde_json::from_str(&text).map_err(|error| {
             Error::config(format!("`{}` cannot be read: {error}", path.display()))
-                .hint("it lists what `setup` wrote; delete it to forget that")
+                .hint("it lists what `setup` wrote; delete it to discard that list")
         })
     }
 

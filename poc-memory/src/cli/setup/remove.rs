@@ -80,7 +80,7 @@ impl LocalCommand for SetupRemove {
             }
         }
         if output.files.is_empty() {
-            text.push_str("no settings file has anything of `setup`\n");
+            text.push_str("no settings file contains entries of `setup`\n");
         }
         if output.service_removed {
             text.push_str("the daemon no longer starts with your session\n");

@@ -55,7 +55,7 @@ impl Op for AgentApply {
             let _ = writeln!(text, "left:    {action}: {reason}");
         }
         if !output.applied.is_empty() {
-            let _ = writeln!(text, "`poc-memory undo {}` takes it back", output.run);
+            let _ = writeln!(text, "`poc-memory undo {}` reverts it", output.run);
         }
         text
     }

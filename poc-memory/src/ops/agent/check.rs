@@ -76,7 +76,7 @@ impl Op for AgentCheck {
         let edits = AgentEdits { agent: self.file, prompt: self.prompt };
         if edits != AgentEdits::default() {
             let Some(name) = self.agent else {
-                return Err(Error::invalid("the texts need the name of an agent").field("agent"));
+                return Err(Error::invalid("`file` and `prompt` need the name of an agent").field("agent"));
             };
             let parsed = agent_files::check(ctx.memory, &name, &edits)?;
             let circle = feedback_loop_warnings(ctx, &catalog, parsed.as_ref().ok()).remove(&name);

@@ -33,9 +33,8 @@ impl DayBudget {
         let is_used_up = usd_today > 0.0 && usd_today >= NEARLY_ALL * max_usd_per_day;
         let budget_warning = is_used_up.then(|| {
             format!(
-                "the budget of the day is used up: ${usd_today:.2} of ${max_usd_per_day:.2} are spent, or reserved for \
-                 running calls, by all agents together; agents whose models cost something run again after midnight, or \
-                 after `[budget] max-usd-per-day` in config.toml is raised"
+                "the daily budget of all agents is used up: ${usd_today:.2} of ${max_usd_per_day:.2} spent or reserved; paid \
+                 calls resume after midnight, or when `[budget] max-usd-per-day` is raised"
             )
         });
         Ok(DayBudget { usd_today, max_usd_per_day, budget_warning })

@@ -169,7 +169,7 @@ impl Op for AgentDiff {
         for (name, diff) in [("system", &output.system), ("prompt", &output.prompt), ("reply", &output.reply)]
         {
             let _ = match diff.as_deref() {
-                None => writeln!(text, "{name}: not kept of both"),
+                None => writeln!(text, "{name}: not stored for both runs"),
                 Some("") => writeln!(text, "{name}: the same"),
                 Some(diff) => writeln!(text, "{name}:\n{}", diff.trim_end()),
             };

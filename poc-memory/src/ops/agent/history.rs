@@ -102,9 +102,7 @@ impl Op for AgentHistory {
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentHistoryOutput> {
         let limit = self.limit.unwrap_or(SHOWN);
         if limit == 0 {
-            return Err(Error::invalid("`limit` is 0, which asks for no runs")
-                .hint("give a number from 1 up")
-                .field("limit"));
+            return Err(Error::invalid("`limit` cannot be 0").hint("give a number from 1 up").field("limit"));
         }
         let statuses = if self.status.is_empty() { &Status::ALL[..] } else { &self.status };
         let most = if self.waiting { usize::MAX } else { limit };

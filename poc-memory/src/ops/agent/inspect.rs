@@ -97,7 +97,7 @@ impl Op for AgentInspect {
                     let _ = write!(text, "\n--- {name}\n{}\n", body.trim_end());
                 }
                 None => {
-                    let _ = write!(text, "\n--- {name}: not kept\n");
+                    let _ = write!(text, "\n--- {name}: not stored\n");
                 }
             }
         }

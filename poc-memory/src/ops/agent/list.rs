@@ -211,7 +211,7 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
         rerun: paused.is_none().then(|| rerun(name, entry, &state)).flatten(),
         paused: paused.map(|paused| paused.line(name)),
         stale,
-        usd_today: spent_today(memory, definition, &state).1,
+        usd_today: spent_today(memory, definition, &state).cost,
         usd_total: state.totals().cost,
         error: first.or(blocked),
         model,
@@ -219,15 +219,15 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
     })
 }
 
-/// Number of runs that an agent began today, and their cost in US dollars. The day is that of the machine, or of the
+/// The spending of an agent today. The day is that of the machine, or of the
 /// agent's own time zone.
 pub(in crate::ops) fn spent_today(
     memory: &Memory,
     definition: Option<&Definition>,
     state: &AgentState,
-) -> (u32, f64) {
+) -> Spending {
     let zone = definition.and_then(|definition| definition.schedule.timezone).unwrap_or_else(local_zone);
-    day(memory.now(), zone).map_or((0, 0.0), |(start, end)| state.spent(start, end))
+    day(memory.now(), zone).map_or_else(Spending::default, |(start, end)| state.spending_between(start, end))
 }
 
 /// A sentence about a failed run that will be repeated.

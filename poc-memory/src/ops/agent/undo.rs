@@ -90,7 +90,7 @@ impl Op for AgentUndo {
 
     fn show(output: &AgentUndoOutput) -> String {
         let mut text = format!(
-            "{} of {} of {} undone; its visits stay\n",
+            "{} of {} of {} undone; the visits of the run are kept\n",
             output.undone.len(),
             plural((output.undone.len() + output.refused.len()) as u64, "action"),
             output.agent

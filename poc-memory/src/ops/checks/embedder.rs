@@ -19,7 +19,9 @@ pub(crate) fn check(config: &Config, store: &Path) -> Vec<CheckResult> {
             Some(theirs) => CheckResult::new(
                 CHECK,
                 CheckState::Warning,
-                format!("the vectors of the store are those of `{theirs}`, the settings name `{name}`"),
+                format!(
+                    "the vectors of the store were computed by `{theirs}`, but the settings name `{name}`"
+                ),
             )
             .hint("`poc-memory embed migrate` computes them again"),
         },

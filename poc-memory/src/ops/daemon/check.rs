@@ -141,7 +141,7 @@ fn spending(ctx: &Ctx<'_>) -> Result<Vec<AgentSpending>> {
     let mut rows = Vec::new();
     for agent in ledger::agents(ctx.memory)? {
         let definition = catalog.agents.get(&agent).and_then(|entry| entry.definition.as_deref());
-        let (runs, usd) = spent_today(ctx.memory, definition, &ledger::state(ctx.memory, &agent)?);
+        let Spending { runs, cost: usd } = spent_today(ctx.memory, definition, &ledger::state(ctx.memory, &agent)?);
         if runs > 0 || usd > 0.0 {
             let budget = definition.map(|definition| definition.budget);
             rows.push(AgentSpending {

@@ -80,8 +80,8 @@ impl BatchNotes {
     /// notes, or if there are more than `[insert] max-notes`.
     pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
         if *rest != Insert::default() {
-            return Err(Error::invalid("many notes are given beside the fields of one")
-                .hint("write the fields into each of the `notes`")
+            return Err(Error::invalid("the request has both `notes` and fields of a single note")
+                .hint("move these fields into each item of `notes`")
                 .field("notes"));
         }
         if let Some(place) = self.0.iter().position(|note| note.notes.is_some()) {

@@ -66,7 +66,7 @@ impl Op for RemoteBind {
         let replaced =
             bound.replaced.as_ref().map_or_else(String::new, |before| format!(" instead of `{before}`"));
         format!(
-            "bound to `{}`{replaced}; what comes from there is trusted as `{}` at most\n\
+            "bound to `{}`{replaced}; notes from there get at most the trust `{}`\n\
              Next: `poc-memory profile remote sync --dry-run` shows what a sync would do\n",
             bound.remote, bound.trust
         )

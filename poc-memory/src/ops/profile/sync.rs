@@ -159,7 +159,7 @@ impl Op for RemoteSync {
         }
         for RenamedNote { pulled, key, renamed } in renamed.iter().take(SHOWN) {
             let side = if *pulled { "here" } else { "in the remote" };
-            let _ = writeln!(text, "renamed `{key}` is `{renamed}` {side}: its key was taken");
+            let _ = writeln!(text, "renamed `{key}` to `{renamed}` {side}: the key was taken");
         }
         if renamed.len() > SHOWN {
             let _ = writeln!(text, "renamed … and {} more: `--json` shows them all", renamed.len() - SHOWN);

@@ -98,8 +98,8 @@ fn an_invalid_batch_is_refused_and_stores_nothing() {
     };
     let good = json!({"title": "good"});
     insta::assert_snapshot!(refused(json!({"title": "one", "notes": [good]})), @r"
-    notes: many notes are given beside the fields of one
-    write the fields into each of the `notes`
+    notes: the request has both `notes` and fields of a single note
+    move these fields into each item of `notes`
     ");
     insta::assert_snapshot!(refused(json!({"notes": [good, {"notes": [good]}]})), @r"
     notes[1].notes: a note in the list has the field `notes`

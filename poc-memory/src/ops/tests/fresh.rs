@@ -22,11 +22,11 @@ fn answers_are_degraded_while_an_index_is_being_built() {
         (answer["as_of"]["seq"].clone(), answer["lag"].clone(), answer["degraded"].clone())
     };
     let told = || ["search -p all|limit:1", "get n7", "stats"].map(told);
-    let poorer = serde_json::json!(["slow: it is being built and does not have everything yet"]);
+    let poorer = serde_json::json!(["slow: it is still being built, so results may be incomplete"]);
     assert_eq!(told(), [(); 3].map(|()| (1.into(), 1.into(), poorer.clone())));
     insta::assert_snapshot!(say(&memory, "search -p all|key:n7|limit:1"), @r"
       1.000  n7  semantic  Title 7
-    degraded: slow: it is being built and does not have everything yet
+    degraded: slow: it is still being built, so results may be incomplete
     ");
     slow.resume();
     memory.store.settle();
@@ -40,6 +40,9 @@ fn an_answer_is_degraded_if_an_index_was_completed_meanwhile() {
     let snapshot = ReadSnapshot::of(&memory, None).unwrap();
     slow.resume();
     memory.store.settle();
-    assert_eq!(snapshot.freshness().degraded, ["an index was completed only while this was answered"]);
+    assert_eq!(
+        snapshot.freshness().degraded,
+        ["an index was completed while this request was running, so the answer may be incomplete"]
+    );
     assert!(ReadSnapshot::of(&memory, None).unwrap().freshness().degraded.is_empty());
 }

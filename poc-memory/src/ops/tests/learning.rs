@@ -162,5 +162,5 @@ fn a_confirmed_question_can_be_taken_back() {
     assert_eq!(asked()[0]["key"], key);
     json(&memory, &format!("reinforce btree --for {} --remove", key.as_str().unwrap()));
     assert_eq!(asked(), value!(null));
-    insta::assert_snapshot!(refused(&memory, "reinforce", value!({"node": "btree", "remove": true})), @"invalid_argument at for: `for`: `remove` takes back a question, and none is given; give the question as `for`");
+    insta::assert_snapshot!(refused(&memory, "reinforce", value!({"node": "btree", "remove": true})), @"invalid_argument at for: `for`: `remove` needs the question to remove; give the question as `for`");
 }

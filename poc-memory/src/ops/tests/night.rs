@@ -68,7 +68,7 @@ fn a_night_says_what_was_changed_and_can_be_taken_back() {
     assert_eq!(export(), with_link);
     insta::assert_snapshot!(say(&memory, "undo --since 90m"), @r"
     undone: link `insurance` to `quay-closed` at 0.4
-    `poc-memory undo 6` takes this back
+    `poc-memory undo 6` reverts this
     ");
     assert!(!export().contains("\"link\""));
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);

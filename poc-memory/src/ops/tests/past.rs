@@ -148,13 +148,13 @@ fn times_without_a_past_state_are_refused() {
         .collect();
     insta::assert_snapshot!(said.join("\n\n"), @r"
     not_found: `at`: nothing was stored yet at 2026-11-20T00:00:00.000Z
-    the first change is of 2026-11-21T08:00:00.000Z
+    the first change was made at 2026-11-21T08:00:00.000Z
 
     invalid_argument: `at`: 2030-01-01T00:00:00.000Z is in the future
     it is 2026-11-21T09:00:00.000Z; without a time the newest state is shown
 
     not_found: `at`: nothing was stored yet at 2026-11-20T09:00:00.000Z
-    the first change is of 2026-11-21T08:00:00.000Z
+    the first change was made at 2026-11-21T08:00:00.000Z
 
     invalid_argument: error: invalid value 'yesterday' for '--at <TIME>': `yesterday` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
 

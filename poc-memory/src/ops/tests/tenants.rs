@@ -170,7 +170,10 @@ fn an_invalid_tenant_is_an_error() {
     for op in OPS.iter().filter(|op| !op.per_tenant) {
         let error = run(&memory, op.name, of("ann", json!({}))).unwrap_err();
         assert_eq!(error.at.unwrap().field.as_deref(), Some("tenant"), "{}", op.name);
-        assert_eq!(error.message, format!("`{}` concerns the whole memory and takes no tenant", op.name));
+        assert_eq!(
+            error.message,
+            format!("`{}` applies to all tenants and does not accept `tenant`", op.name)
+        );
     }
 }
 

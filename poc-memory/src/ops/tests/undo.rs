@@ -162,7 +162,7 @@ fn undo_never_makes_two_notes_supersede_each_other() {
     let undone = last(&memory);
     json(&memory, "supersede journal btree");
     let answer = json(&memory, &format!("undo {undone}"));
-    assert_eq!(answer["refused"][0]["reason"], "`journal`, which took its place, is superseded by now");
+    assert_eq!(answer["refused"][0]["reason"], "its replacement `journal` is now superseded");
 }
 
 #[test]

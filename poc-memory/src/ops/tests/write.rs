@@ -55,8 +55,8 @@ fn text_answers_of_ops_that_write() {
     $ visit linker btree journal --outcome skipped
     2 notes skipped by `linker`
     $ supersede btree journal --reason 'said twice'
-    `journal` supersedes `btree` and has 0 of its links
-    `poc-memory undo 12` takes this back
+    `journal` supersedes `btree` and took over 0 of its links
+    `poc-memory undo 12` reverts this
     $ history btree
     btree (ID)
       2026-11-21 08:00:00Z  v1  created by manual (insert, change 1)
@@ -66,13 +66,13 @@ fn text_answers_of_ops_that_write() {
       2026-11-21 09:00:00Z  contradicts → `journal` by manual
     $ delete btree
     deleted `btree` and 3 edges; its history stays under its id, ID
-    `poc-memory undo 13` takes this back
+    `poc-memory undo 13` reverts this
     $ delete btree
     not_found: `node`: there is no note `btree`
     `poc-memory search btree` looks for it
     $ history btree
     not_found: `node`: there is no note `btree`
-    `poc-memory search btree` looks for it; a note that was deleted has its history under its id
+    `poc-memory search btree` looks for it; use the id to see the history of a deleted note
     $ get jurnal
     not_found: `node`: there is no note `jurnal`
     did you mean `journal`?

@@ -134,7 +134,7 @@ impl CatalogBuilder<'_> {
                 catalog
             }
             Folder::Missing => self.remembered(format!(
-                "the folder `{}` is missing; its agents keep running as last read",
+                "the folder `{}` is missing; its agents continue with the definitions last read",
                 folder.display()
             )),
             Folder::Unreadable(problem) => self.remembered(problem),

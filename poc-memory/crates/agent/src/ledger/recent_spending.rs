@@ -24,6 +24,15 @@ struct QuarterSpend {
     cost: f64,
 }
 
+/// Runs of an agent and their cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spending {
+    /// Number of runs.
+    pub runs: u32,
+    /// Their cost in US dollars.
+    pub cost: f64,
+}
+
 impl RecentSpending {
     /// Number of quarters stored.
     #[cfg(test)]
@@ -31,12 +40,15 @@ impl RecentSpending {
         self.0.len()
     }
 
-    /// Number of runs that began in `from..until`, and their cost in US dollars. The bounds must be quarters
+    /// The spending of the runs that began in `from..until`. The bounds must be quarters
     /// of an hour.
-    pub(super) fn within(&self, from: Timestamp, until: Timestamp) -> (u32, f64) {
+    pub(super) fn within(&self, from: Timestamp, until: Timestamp) -> Spending {
         let (from, until) = (quarter(from), quarter(until));
         let within = self.0.iter().filter(|spent| (from..until).contains(&spent.quarter));
-        within.fold((0, 0.0), |(runs, cost), spent| (runs + spent.runs, cost + spent.cost))
+        within.fold(Spending::default(), |sum, spent| Spending {
+            runs: sum.runs + spent.runs,
+            cost: sum.cost + spent.cost,
+        })
     }
 
     /// Adds runs and their cost in US dollars to the quarter in which they started.

@@ -80,7 +80,7 @@ fn day_spending_of<R: Records + ?Sized>(
     days: &BudgetDays,
 ) -> Result<DaySpending> {
     let BudgetDays { own, all_agents } = days;
-    let (runs, spent) = state.spent(own.start, own.end);
+    let Spending { runs, cost: spent } = state.spending_between(own.start, own.end);
     // A batch belongs to a run that is already counted.
     let runs = runs.saturating_sub(u32::from(run.trigger == TriggerKind::Batch));
     let mut others = reservations(records)?;
@@ -97,7 +97,7 @@ pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
 
 /// US dollars that all agents spent on a day.
 fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> Result<f64> {
-    Ok(records.range::<AgentState>(&[])?.iter().map(|(_, state)| state.spent(day.start, day.end).1).sum())
+    Ok(records.range::<AgentState>(&[])?.iter().map(|(_, state)| state.spending_between(day.start, day.end).cost).sum())
 }
 
 /// Reservations in US dollars of the runs that began on a day.

@@ -281,9 +281,9 @@ impl AgentState {
         (self.pause, self.failures) = (None, 0);
     }
 
-    /// Number of runs that began in `from..until`, and their cost in US dollars. The bounds must be quarters
+    /// The spending of the runs that began in `from..until`. The bounds must be quarters
     /// of an hour, such as the bounds of a day in some time zone. Only recent spending is stored.
-    pub fn spent(&self, from: Timestamp, until: Timestamp) -> (u32, f64) {
+    pub fn spending_between(&self, from: Timestamp, until: Timestamp) -> Spending {
         self.spent.within(from, until)
     }
 

@@ -44,7 +44,7 @@ struct RunV1 {
     visited: Vec<NodeId>,
     notes: String,
     actions: Vec<ActionRecordV1>,
-    replays: (u32, u32),
+    replays: WriteRange,
     tokens_in: Option<u64>,
     tokens_out: Option<u64>,
     cost: Option<f64>,
@@ -57,7 +57,7 @@ struct ActionRecordV1 {
     why: String,
     rejected: Option<String>,
     detail: Option<String>,
-    writes: (u32, u32),
+    writes: WriteRange,
     undone: bool,
 }
 

@@ -211,7 +211,9 @@ impl ModelFactory for HeuristicFactory {
         let ModelSettings { config, model, provider, .. } = settings;
         match provider.kind {
             ProviderKind::Heuristic => Ok(Box::new(Heuristic::new(config)?)),
-            _ => Err(format!("the provider `{}` is not built in here; use `heuristic`", model.provider)),
+            _ => {
+                Err(format!("this build does not include the provider `{}`; use `heuristic`", model.provider))
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ impl ActionRecord {
             rejected: None,
             detail: None,
             seq: None,
-            writes: (0, 0),
+            writes: WriteRange::default(),
             changes: Vec::new(),
         }
     }

@@ -70,7 +70,7 @@ fn help(stage: &StageReport) -> String {
                 .to_owned()
         }
         "age" | "created" => "wait until notes have that age, or change the pipeline".to_owned(),
-        "visited" | "not-visited" => "it reads notes that another agent has, or has not, visited".to_owned(),
+        "visited" | "not-visited" => "this stage depends on which notes another agent has visited".to_owned(),
         "content-len" | "key-len" | "weight" | "degree" => {
             "no note matches; this can be correct, otherwise change the pipeline".to_owned()
         }

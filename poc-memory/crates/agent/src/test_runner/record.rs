@@ -53,7 +53,7 @@ pub(crate) fn record_among(
     drop(models);
     let entry = match kept.into_inner() {
         Some(recording) => recording.entry(memory, definition).and_then(bounded),
-        None => Err(Error::conflict("no model answered, so there is nothing to write down")),
+        None => Err(Error::conflict("no model answered, so there is nothing to record")),
     };
     Ok((run, entry))
 }
@@ -169,7 +169,7 @@ impl Recording {
             return Ok(self.written(definition, &lines, &reply, &outcome));
         }
         Err(Error::conflict(
-            "the run cannot be recorded as a test: with only these notes it has another outcome",
+            "the run cannot be recorded as a test: with only these notes, its outcome differs",
         )
         .hint(
             "a pipeline that depends on the whole graph needs a fixture written by hand; `poc-memory agent inspect` shows the reply",

@@ -271,5 +271,5 @@ fn a_run_without_a_reply_cannot_be_recorded() {
     let world = World::new();
     let (run, entry) = test_runner::record(&world.memory, &tests(""), &RunOptions::default()).unwrap();
     assert_eq!(run.status.name(), "skipped");
-    insta::assert_snapshot!(entry.unwrap_err(), @"no model answered, so there is nothing to write down");
+    insta::assert_snapshot!(entry.unwrap_err(), @"no model answered, so there is nothing to record");
 }

@@ -61,7 +61,7 @@ fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
     let model = priced(true);
     let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
     assert_eq!((row.status, row.reason, row.calls.len()), (Status::Skipped, Some(Reason::OverBudget), 0));
-    insta::assert_snapshot!(row.message.unwrap(), @"$0.0000 of $1.9900 are spent, by the agent's `budget.max-usd-per-run`, and the call may cost $2.0000");
+    insta::assert_snapshot!(row.message.unwrap(), @"the agent's `budget.max-usd-per-run` is $1.9900, of which $0.0000 are spent, and the call may cost $2.0000");
     // The budget covers one of three correction turns.
     let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
     assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));
@@ -186,7 +186,7 @@ fn concurrent_dry_runs_share_the_budget_of_the_day() {
 fn on_record(world: &World) -> (u32, f64) {
     let now = world.memory.now();
     let state = ledger::state(&world.memory, "tester").unwrap();
-    state.spent(now.minus(Span::DAY), now.plus(Span::DAY))
+    state.spending_between(now.minus(Span::DAY), now.plus(Span::DAY))
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_dry_run_books_its_cost() {
         let now = world.memory.now();
         let days = days_around(now);
         (
-            ledger::state(&world.memory, "tester").unwrap().spent(days.own.start, days.own.end),
+            ledger::state(&world.memory, "tester").unwrap().spending_between(days.own.start, days.own.end),
             ledger::day_spending(&world.memory, &Run::claimed(&world.memory, "other", None), &days)
                 .unwrap()
                 .all_agents,
@@ -317,5 +317,5 @@ fn the_cost_of_a_discarded_reply_is_booked() {
     );
     assert!(row.visited.is_empty());
     let (now, state) = (world.memory.now(), ledger::state(&world.memory, "tester").unwrap());
-    assert_eq!(state.spent(now.minus(Span::DAY), now.plus(Span::DAY)), (1, 1.5));
+    assert_eq!(state.spending_between(now.minus(Span::DAY), now.plus(Span::DAY)), Spending { runs: 1, cost: 1.5 });
 }

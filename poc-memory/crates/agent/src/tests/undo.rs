@@ -123,7 +123,7 @@ fn a_link_to_a_note_that_is_gone_is_not_applied_again_until_the_note_is_back() {
     assert!(gone.items.iter().all(|item| item.refused.is_none()), "{gone:?}");
     let early = undo_change(&world.memory, unlinked.seq.unwrap()).unwrap();
     let refused = early.items[0].refused.as_deref();
-    assert!(refused.is_some_and(|why| why.contains("is deleted; bring it back first")), "{early:?}");
+    assert!(refused.is_some_and(|why| why.contains("was deleted; restore it first")), "{early:?}");
     undo_change(&world.memory, gone.seq.unwrap()).unwrap();
     undo_change(&world.memory, unlinked.seq.unwrap()).unwrap();
     assert_eq!(world.graph(), whole);

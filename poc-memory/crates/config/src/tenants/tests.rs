@@ -56,8 +56,8 @@ fn the_first_problem_is_reported() {
     insta::assert_snapshot!(all.join("\n"), @r#"
     app=chat user=ann: ok
     app=mail project=x team=t1: ok
-    app=no colour=red user=UPPER: tenant_unknown_key `tenant.colour` Some("red"): a tenant has no key `colour` here; the keys are `app`, `project`, `team`, `user`
-    usr=ann: tenant_unknown_key `tenant.usr` Some("ann"): a tenant has no key `usr` here; did you mean `user`?
+    app=no colour=red user=UPPER: tenant_unknown_key `tenant.colour` Some("red"): the schema defines no key `colour`; the keys are `app`, `project`, `team`, `user`
+    usr=ann: tenant_unknown_key `tenant.usr` Some("ann"): the schema defines no key `usr`; did you mean `user`?
     app=no user=UPPER: tenant_enum_mismatch `tenant.app` Some("no"): `no` is none of the values of `app`; the values are `chat`, `mail`
     app=chat team=x1: tenant_enum_mismatch `tenant.team` Some("x1"): `x1` is none of the values of `team`; the values are `t1`, `t2`
     user=UPPER: tenant_pattern_mismatch `tenant.user` Some("UPPER"): `UPPER` does not match the pattern of `user`; the pattern is `^[a-z]+$`
@@ -65,9 +65,9 @@ fn the_first_problem_is_reported() {
     user=ann: tenant_missing_required `tenant.app` None: the tenant has no value for the key `app`; give `app=VALUE`
     project=x team=t1 user=ann: tenant_missing_required `tenant.app` None: the tenant has no value for the key `app`; give `app=VALUE`
     default: tenant_missing_required `tenant.app` None: the tenant has no value for the key `app`; give `app=VALUE`
-    app=chat: tenant_one_of_no_match `tenant` Some("app=chat"): the tenant has none of the sets of keys it needs one of; give all keys of one: `user`; `team`, `project`
-    app=chat team=t1: tenant_one_of_no_match `tenant` Some("app=chat team=t1"): the tenant has none of the sets of keys it needs one of; give all keys of one: `user`; `team`, `project`
-    app=chat project=x team=t2 user=ann: tenant_one_of_multiple_match `tenant` Some("app=chat project=x team=t2 user=ann"): the tenant has more than one of the sets of keys it needs one of; give the keys of one only: `user`; `team`, `project`
+    app=chat: tenant_one_of_no_match `tenant` Some("app=chat"): the tenant has none of the required sets of keys; give all keys of one set: `user`; `team`, `project`
+    app=chat team=t1: tenant_one_of_no_match `tenant` Some("app=chat team=t1"): the tenant has none of the required sets of keys; give all keys of one set: `user`; `team`, `project`
+    app=chat project=x team=t2 user=ann: tenant_one_of_multiple_match `tenant` Some("app=chat project=x team=t2 user=ann"): the tenant has more than one of the alternative sets of keys; give the keys of only one set: `user`; `team`, `project`
     app=chat team=t2 user=ann: ok
     "#);
 }
@@ -159,17 +159,17 @@ fn an_invalid_schema_is_refused_with_its_location() {
     insta::assert_snapshot!(texts.iter().map(report).collect::<Vec<_>>().join("\n"), @r#"
     config.toml:2:11: `tenant-schema.keys.user.pattern`: is not a regular expression: unclosed character class
       
-    config.toml:2:11: `tenant-schema.keys.user.enum`: `user` could have no value
-      list the values there are, or leave `enum` out
+    config.toml:2:11: `tenant-schema.keys.user.enum`: `user` has no allowed values
+      list the allowed values, or leave `enum` out
     config.toml:2:11: `tenant-schema.keys.user.enum`: `a` is listed twice
       list every value once
-    config.toml:2:11: `tenant-schema.keys.user.enum`: no tenant has the value ` a`
+    config.toml:2:11: `tenant-schema.keys.user.enum`: ` a` is not a valid value
       leave the space out
     config.toml:2:15: `tenant-schema.keys.user.enum`: `A` does not match the `pattern` of its key
       leave it out, or change `pattern`
     config.toml:2:6: `tenant-schema.keys.a=b`: the tenant's key `a=b` has a character that no key may have
       a key has neither `=` nor control characters
-    config.toml:2:6: `tenant-schema.keys. a`: no tenant has a key ` a`
+    config.toml:2:6: `tenant-schema.keys. a`: ` a` is not a valid key name
       leave the space out
     config.toml:2:11: `tenant-schema.keys.user.requird`: unknown key `requird`
       did you mean `required`?

@@ -104,11 +104,11 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
     let cut = error_of(|_| (401, format!("{}secret-7", "x".repeat(MAX_EXCERPT - 3))));
     assert!(cut.ends_with("xx…") && !cut.contains("sec"), "{cut}");
     insta::assert_snapshot!(all.join("\n"), @r"
-    `URL/embeddings` gives no vectors: 401 Unauthorized: the key … is wrong
-    `URL/embeddings` gives no vectors: its answer is not a list of embeddings: expected value at line 1 column 1
-    `URL/embeddings` gives no vectors: it gave fewer than 1 vectors
-    `URL/embeddings` gives no vectors: its vectors have 3 numbers, `embedder.dimensions` says 2
-    `URL/embeddings` gives no vectors: 302 Found: elsewhere
+    `URL/embeddings` returned no vectors: 401 Unauthorized: the key … is wrong
+    `URL/embeddings` returned no vectors: its answer is not a list of embeddings: expected value at line 1 column 1
+    `URL/embeddings` returned no vectors: it gave fewer than 1 vectors
+    `URL/embeddings` returned no vectors: its vectors have 3 numbers, `embedder.dimensions` says 2
+    `URL/embeddings` returned no vectors: 302 Found: elsewhere
     ");
 }
 
@@ -177,7 +177,7 @@ fn a_server_that_never_answers_is_given_up_after_the_timeout() {
     embedder.timeout = Duration::from_millis(20);
     let error = embedder.embed_one("abc").unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::Unavailable);
-    assert!(error.message.contains("gives no vectors"), "{error}");
+    assert!(error.message.contains("returned no vectors"), "{error}");
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn failed_fetches_are_reported_and_leave_no_files() {
     insta::assert_snapshot!(report.join("\n"), @r"
     `HUB/` does not give access to `/api/models/o/unknown/revision/main` (404 Not Found)
     no model can be downloaded from `HUB/`: its description of `o/n` cannot be read: expected value at line 1 column 1
-    no model can be downloaded from `HUB/`: it calls a revision `../..`
+    no model can be downloaded from `HUB/`: the commit `../..` of the model is not a valid name
     the model `o/n` has no `config.json`
     no model can be downloaded from `HUB/`: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
     no model can be downloaded from `HUB/`: `vocab.txt` stopped early: request or response body error

@@ -169,7 +169,7 @@ fn a_file_that_cannot_be_run_is_reported_with_a_remedy() {
     `FILE` is not a GGUF file
     the model `FILE` cannot be read: its tensor `blk.1.ffn_gate.weight` does not fit into it; it may have been cut off
     `FILE` is a model of the architecture `gemma3`; `llama`, `qwen2`, `qwen3`, `phi3` can be run here, others by Ollama or llama.cpp
-    `FILE` has a tokenizer of the kind `bert`, which is not read here: put its `tokenizer.json` beside it, or name that as `tokenizer` of the provider
+    `FILE` has a tokenizer of the kind `bert`, which cannot be read from a GGUF file: put `tokenizer.json` next to it, or set `tokenizer` of the provider to the path of such a file
     the tokenizer `/nowhere/tokenizer.json` does not exist
     write `tokenizer.json` as an absolute path or with `~/` in front
     ready

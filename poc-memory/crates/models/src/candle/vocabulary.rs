@@ -70,12 +70,13 @@ pub(super) fn locate(
         return Ok(VocabularySource::File(beside));
     }
     let has = match kind {
-        Some(kind) => format!("a tokenizer of the kind `{kind}`, which is not read here"),
+        Some(kind) => format!("a tokenizer of the kind `{kind}`, which cannot be read from a GGUF file"),
         None => "no tokenizer".to_owned(),
     };
     let path = file.display();
     Err(format!(
-        "`{path}` has {has}: put its `tokenizer.json` beside it, or name that as `tokenizer` of the provider"
+        "`{path}` has {has}: put `tokenizer.json` next to it, or set `tokenizer` of the provider to the path of such a \
+         file"
     ))
 }
 

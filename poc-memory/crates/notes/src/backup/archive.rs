@@ -40,7 +40,7 @@ pub(super) fn generation(path: &Path) -> Result<BackupGeneration> {
 /// The content of a file of the manifest, or what is wrong with it.
 fn content(mut file: ArchivedFile<'_>, expected: &str) -> Result<Vec<u8>, String> {
     if file.path != expected {
-        return Err(format!("`{}` is in the place of `{expected}`", file.path));
+        return Err(format!("found `{}` where `{expected}` was expected", file.path));
     }
     let mut content = Vec::new();
     match (&mut file.content).take(MAX_MANIFEST).read_to_end(&mut content) {
@@ -141,8 +141,8 @@ fn open(path: &Path) -> Result<Archive<BufReader<File>>> {
 fn no_backup(path: &Path) -> Error {
     Error::invalid(format!("`{}` is not a backup, or its beginning is damaged", path.display()))
         .hint(
-            "name a folder or a file that `poc-memory backup` wrote, or a new one, whose name ends in `.tar` if it is to be \
-             a file; or move this file away",
+            "give a folder or file that `poc-memory backup` wrote, or a new path, which ends in `.tar` for a file; or move \
+             this file away",
         )
         .field("path")
 }
@@ -193,7 +193,7 @@ impl<'a> Files<'a> {
             self.generation.as_ref().is_none_or(|known| known == generation)
         };
         let Some((generation, path)) = names.filter(is_of_generation) else {
-            return Ok(Some(Err(format!("the archive has something that no backup has, {place}"))));
+            return Ok(Some(Err(format!("the archive contains an entry that no backup has, {place}"))));
         };
         self.generation = Some(generation.clone());
         self.last = Some(path.clone());

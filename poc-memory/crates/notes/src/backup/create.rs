@@ -23,9 +23,9 @@ pub struct BackupReport {
     /// Whether an earlier generation has the same content, so that no new one was written.
     pub unchanged: bool,
     /// Number of files that were copied, and their total bytes.
-    pub copied: (u64, u64),
+    pub copied: FileTotals,
     /// Number of files that an earlier generation already had, and their total bytes.
-    pub linked: (u64, u64),
+    pub linked: FileTotals,
     /// Files of earlier generations that are damaged or missing. They were copied again.
     pub damaged: Vec<String>,
     /// Generations that were deleted because there are newer ones.
@@ -36,6 +36,27 @@ pub struct BackupReport {
     /// Paths among agents, prompts and runs that were left out, because they are not regular files or their
     /// names are not UTF-8.
     pub left_out: Vec<PathBuf>,
+}
+
+/// A number of files and their total size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileTotals {
+    /// Number of files.
+    pub files: u64,
+    /// Their total size in bytes.
+    pub bytes: u64,
+}
+
+impl FileTotals {
+    fn add(&mut self, file: &BackupFile) {
+        self.files += 1;
+        self.bytes += file.bytes;
+    }
+
+    fn remove(&mut self, file: &BackupFile) {
+        self.files -= 1;
+        self.bytes -= file.bytes;
+    }
 }
 
 /// The parts of a profile that are copied in addition to the log: their names in a generation and their
@@ -111,8 +132,8 @@ pub(super) fn write_generation(
             name,
             manifest,
             unchanged: false,
-            copied: (0, 0),
-            linked: (0, 0),
+            copied: FileTotals::default(),
+            linked: FileTotals::default(),
             damaged: Vec::new(),
             removed: Vec::new(),
             diverged: Vec::new(),
@@ -288,8 +309,7 @@ impl GenerationWriter<'_> {
         if check_segment(&target, segment.first, u64::MAX)? != whole {
             return Err(damaged_log(segment)?.unwrap_or_else(|| unlike(&target)));
         }
-        self.report.copied.0 += 1;
-        self.report.copied.1 += file.bytes;
+        self.report.copied.add(&file);
         self.report.manifest.log.push(BackupSegment {
             file,
             first: segment.first,
@@ -317,8 +337,7 @@ impl GenerationWriter<'_> {
         if !is_linked {
             files::write(&target, &bytes)?;
             self.read_back(&target, &file)?;
-            self.report.copied.0 += 1;
-            self.report.copied.1 += file.bytes;
+            self.report.copied.add(&file);
         }
         self.report.manifest.files.push(file);
         Ok(())
@@ -330,8 +349,7 @@ impl GenerationWriter<'_> {
         create_private(target.parent().unwrap_or(target))?;
         let is_linked = fs::hard_link(source, target).is_ok();
         if is_linked {
-            self.report.linked.0 += 1;
-            self.report.linked.1 += file.bytes;
+            self.report.linked.add(file);
         }
         // The file is read even where links are not possible: an unchanged memory gets no new generation, so
         // the existing one must be intact. A read error counts as damage.
@@ -350,8 +368,7 @@ impl GenerationWriter<'_> {
 
     /// Removes a link to a damaged file.
     fn unlink(&mut self, source: &Path, file: &BackupFile, target: &Path) -> Result<()> {
-        self.report.linked.0 -= 1;
-        self.report.linked.1 -= file.bytes;
+        self.report.linked.remove(file);
         self.add_damaged(source);
         fs::remove_file(target).map_err(|error| unusable(target, "deleted", &error))
     }
@@ -415,6 +432,6 @@ fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
 
 /// The error for a copy whose content differs from what was written.
 fn unlike(target: &Path) -> Error {
-    Error::damaged(format!("`{}` does not contain what was written", target.display()))
+    Error::damaged(format!("`{}` differs from what was written", target.display()))
         .hint("check the disk of the backup; nothing was changed in the memory")
 }

@@ -5,7 +5,7 @@
 use super::archive;
 use super::backup_places;
 use super::create::{
-    BackupReport, has_other_changes, origin, require_outside, require_own, write_generation,
+    BackupReport, FileTotals, has_other_changes, origin, require_outside, require_own, write_generation,
 };
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
@@ -146,7 +146,7 @@ impl Preparation {
                 report.unchanged = true;
                 report.name.clone_from(&earlier.name);
                 report.manifest = known.clone();
-                report.copied = (0, 0);
+                report.copied = FileTotals::default();
                 return Ok(report);
             }
             report.damaged.push(file.display().to_string());
@@ -156,11 +156,11 @@ impl Preparation {
         // The whole archive is read back, including the manifest.
         let problems = match archive::generation(&packed)?.manifest {
             Ok(manifest) if manifest == report.manifest => archive::problems(&packed, &manifest, &mut meter)?,
-            Ok(_) => vec!["its manifest is another".to_owned()],
+            Ok(_) => vec!["its manifest differs".to_owned()],
             Err(problem) => vec![problem],
         };
         if let Some(problem) = problems.first() {
-            let message = format!("`{}` does not contain what was written: {problem}", packed.display());
+            let message = format!("`{}` differs from what was written: {problem}", packed.display());
             return Err(Error::damaged(message)
                 .hint("check the disk of the backup; nothing was changed in the memory"));
         }

@@ -136,7 +136,7 @@ impl BackupManifest {
         }
         let manifest: BackupManifest = serde_json::from_slice(text).map_err(wrong)?;
         if let Some(file) = manifest.all_files().find(|file| !file.is_inside()) {
-            return Err(format!("`{FILE}` names `{}`, which is not inside of it", file.path));
+            return Err(format!("`{FILE}` lists `{}`, which is outside the backup", file.path));
         }
         Ok(manifest)
     }

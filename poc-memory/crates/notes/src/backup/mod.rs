@@ -21,7 +21,7 @@ mod search;
 mod tests;
 mod verify;
 
-pub use create::{BackupReport, create};
+pub use create::{BackupReport, FileTotals, create};
 pub use create_archive::{create_archive, is_archive};
 pub use files::BackupFile;
 pub use generation::BackupGeneration;

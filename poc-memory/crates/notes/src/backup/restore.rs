@@ -404,7 +404,7 @@ fn changed(path: &Path) -> Error {
 fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     // Without indexes, no embedder is needed.
     let store = Store::open(folder, "", Vec::new())?;
-    let wrong = |what: String| Error::damaged(format!("the restored store does not answer: {what}"));
+    let wrong = |what: String| Error::damaged(format!("the restored store failed its check: {what}"));
     if let Some(damage) = store.damage().or(store.recovery().messages.first().map(String::as_str)) {
         return Err(wrong(damage.to_owned()));
     }

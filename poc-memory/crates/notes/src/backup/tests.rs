@@ -163,13 +163,13 @@ fn a_second_backup_links_what_the_first_has_and_copies_the_rest() {
     profile.put(1..30);
     let first = profile.back_up(100, 9).unwrap();
     assert!(first.manifest.log.len() > 3, "{:?}", first.manifest.log);
-    assert_eq!((first.copied.0, first.linked.0), (first.manifest.log.len() as u64 + 2, 0));
+    assert_eq!((first.copied.files, first.linked.files), (first.manifest.log.len() as u64 + 2, 0));
     profile.put(30..45);
     let second = profile.back_up(101, 9).unwrap();
     let closed = first.manifest.log.len() - 1;
     assert!(second.manifest.log.len() > first.manifest.log.len());
-    assert_eq!(second.linked.0, closed as u64 + 2, "closed segments, the settings and the agent");
-    assert_eq!(second.copied.0, (second.manifest.log.len() - closed) as u64);
+    assert_eq!(second.linked.files, closed as u64 + 2, "closed segments, the settings and the agent");
+    assert_eq!(second.copied.files, (second.manifest.log.len() - closed) as u64);
     for segment in second.manifest.log.iter().take(closed) {
         let [one, two] = [&first, &second]
             .map(|report| inode(&profile.folder().join(&report.name).join(&segment.file.path)));
@@ -179,11 +179,11 @@ fn a_second_backup_links_what_the_first_has_and_copies_the_rest() {
     }
     // Nothing has changed since: there is no third generation.
     let third = profile.back_up(102, 9).unwrap();
-    assert!(third.unchanged && third.name == second.name && third.copied.0 == 0);
+    assert!(third.unchanged && third.name == second.name && third.copied.files == 0);
     // A setting alone makes one.
     fs::write(profile.paths().config_file(), "[list]\nlimit = 6\n").unwrap();
     let fourth = profile.back_up(103, 9).unwrap();
-    assert_eq!((fourth.unchanged, fourth.copied.0), (false, 1));
+    assert_eq!((fourth.unchanged, fourth.copied.files), (false, 1));
     let names: Vec<String> =
         generations(&profile.folder()).unwrap().into_iter().map(|one| one.name).collect();
     assert_eq!(names, [fourth.name, second.name, first.name]);

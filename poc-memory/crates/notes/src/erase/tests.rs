@@ -69,7 +69,7 @@ fn an_interrupted_erasure_is_completed_by_a_compaction() {
     let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
     let error = erase(&memory, &texts, "delete", &callbacks).unwrap_err();
-    insta::assert_snapshot!(error.hint.unwrap(), @"the text is deleted, but the history still has it: `poc-memory compact --keep 0s` completes the erasure");
+    insta::assert_snapshot!(error.hint.unwrap(), @"the text is deleted, but the history still contains it: `poc-memory compact --keep 0s` completes the erasure");
     assert_eq!(files_with_it(&runs), Vec::<PathBuf>::new());
     assert!(!files_with_it(&store).is_empty());
     memory.store.compact(Some(Timestamp(i64::MAX)), &quiet()).unwrap();

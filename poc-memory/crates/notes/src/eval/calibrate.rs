@@ -142,7 +142,7 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
         all.iter().map(|of| (of, values(of))).find(|(_, count)| *count < MIN_QUESTIONS)
     {
         let of = few.set.as_ref().map(|set| format!(" of `{set}`")).unwrap_or_default();
-        return Err(Error::invalid(format!("{count} questions{of} are too few to set thresholds by"))
+        return Err(Error::invalid(format!("{count} questions{of} are too few to calibrate thresholds"))
             .hint(format!("at least {MIN_QUESTIONS} are needed; `poc-memory calibrate --from DIR` takes those of a folder")));
     }
     let at = |of: fn(&AnswerSet) -> &[GateAnswer], value: fn(&GateAnswer) -> f64, share| {
@@ -306,7 +306,7 @@ mod tests {
         let titles = AnswerSet { unknown: near, ..AnswerSet::default() };
         assert_eq!(proposed(titles), GateConfig { strong: 8.0, weak: 2.0 });
         let few = AnswerSet { unknown: answers((0..19).map(f64::from)), ..AnswerSet::default() };
-        insta::assert_snapshot!(gate(&[few]).unwrap_err().message, @"19 questions are too few to set thresholds by");
+        insta::assert_snapshot!(gate(&[few]).unwrap_err().message, @"19 questions are too few to calibrate thresholds");
         // Each folder has the same influence, however many questions it has.
         let few = AnswerSet {
             known: answers((1..=20).map(|value| f64::from(value) + 100.0)),

@@ -236,7 +236,7 @@ impl<'a> Import<'a> {
             let view = self.memory.store.view();
             let key = view.find_key(&normal_key(&key)).map_or(key, |ix| view.key(ix).to_owned());
             if let Some(first) = self.locations.get(&key) {
-                return Err(Error::conflict(format!("the key `{key}` was given at {first} already"))
+                return Err(Error::conflict(format!("the key `{key}` was already used at {first}"))
                     .hint("give each note a key of its own"));
             }
             self.locations.insert(key, location.clone());

@@ -75,7 +75,7 @@ fn unknown(path: &Path) -> Error {
     let hint = match format::missing_feature(extension) {
         Some(feature) => {
             format!(
-                "this program was built without `--features {feature}`, which reads it; save it as text, or build it again"
+                "this program was built without `--features {feature}`, which is needed to read this file; save the file as text, or rebuild the program"
             )
         }
         None if matches!(extension, "zip" | "gz" | "tgz" | "tar") => {

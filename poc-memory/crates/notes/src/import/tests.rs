@@ -336,7 +336,7 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
     line 4: `body`: it is an object (give a text)
     line 8: `schema_version`: the note has schema version 9; this release reads 1 (import it with the release that wrote it, or a newer one)
     line 9: `id`: `x` is not an id
-    line 11: the key `k` was given at line 10 already (give each note a key of its own)
+    line 11: the key `k` was already used at line 10 (give each note a key of its own)
     line 12: the note has no text (give it a title, a body or both)
     line 13: the line has more than 320 bytes (split the note into several, one idea each)
     "#);

@@ -103,7 +103,7 @@ fn undo_does_not_restore_a_text_without_vectors_of_the_embedder() {
     assert!(undone(migration).unwrap_err().to_string().contains("changed no note"));
     insta::assert_snapshot!(
         undone(edit).unwrap().refused.unwrap(),
-        @"the text of `a-gull-on-the-mast` has no vectors of `hash-128-1`, the embedder by now"
+        @"the text of `a-gull-on-the-mast` has no vectors of the current embedder `hash-128-1`"
     );
     // Texts written since can be restored as usual.
     let cause = memory.cause("manual", "delete");

@@ -314,7 +314,7 @@ fn recalls_of_a_minute_are_one_short_log_record() {
     let rng = SeededRng::new(5);
     let mut reported = Vec::new();
     for _ in 0..3 {
-        let (before, seq) = (memory.store.sizes().unwrap().0, memory.store.view().seq);
+        let (before, seq) = (memory.store.sizes().unwrap().log, memory.store.view().seq);
         for _ in 0..300 {
             let parts: Vec<i8> = (0..12).map(|_| (rng.next_u64() % 255) as i8).collect();
             let recalled = ask(&memory, &parts, 8, 2, 300);
@@ -324,7 +324,7 @@ fn recalls_of_a_minute_are_one_short_log_record() {
         flush(&memory).unwrap();
         flush(&memory).unwrap();
         assert_eq!(memory.store.view().seq, seq + 1);
-        reported.push((memory.store.sizes().unwrap().0 - before) / 300);
+        reported.push((memory.store.sizes().unwrap().log - before) / 300);
         memory.clock.advance(Span::HOUR);
     }
     assert!(reported.iter().all(|&bytes| bytes <= 200), "bytes a recall: {reported:?}");

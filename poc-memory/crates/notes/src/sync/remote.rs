@@ -127,16 +127,16 @@ fn missing(memory: &Memory, place: &RemoteLocation, paths: &Paths) -> Result<Err
             });
             match similar::closest(name, names.iter().map(String::as_str)).filter(|near| near != name) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("`poc-memory profile create {name}` makes it")),
+                None => error.hint(format!("`poc-memory profile create {name}` creates it")),
             }
         }
         RemoteLocation::Folder(folder) if folder.is_dir() => {
             Error::not_found(format!("there is no store in `{}`", folder.display()))
-                .hint("`poc-memory profile remote bind --create` makes an empty one there")
+                .hint("`poc-memory profile remote bind --create` creates an empty one there")
         }
         RemoteLocation::Folder(folder) => {
             Error::not_found(format!("there is no folder `{}`", folder.display()))
-                .hint("is its disk mounted? `poc-memory profile remote bind --create` makes it")
+                .hint("is its disk mounted? `poc-memory profile remote bind --create` creates it")
         }
     };
     Ok(error.field("remote"))

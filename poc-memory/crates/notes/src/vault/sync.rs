@@ -78,7 +78,7 @@ pub fn sync(
     let known = records.values().filter(|record| record.gone.is_none()).count();
     if scan.files.is_empty() && known > 1 && !options.allow_empty {
         return Err(Error::conflict(format!(
-            "the folder `{}` is empty, and {known} notes were made from it",
+            "the folder `{}` is empty, but {known} notes come from its files",
             vault.folder.display()
         ))
         .hint(format!(

@@ -62,7 +62,7 @@ impl<'a> QueryContext<'a> {
         match notes_of_name(view, name).as_slice() {
             [only] => Ok(*only),
             [] => {
-                let message = format!("`{stage}` names `{name}`, which is not the key of a note");
+                let message = format!("`{stage}` refers to `{name}`, but no note has this key");
                 Err(Error::not_found(message).hint(match closest_key(view, name) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "`poc-memory search TEXT` shows keys".into(),
@@ -89,8 +89,10 @@ impl<'a> QueryContext<'a> {
         self.derived("embedding", source);
         match embedding.unfinished() {
             0 => {}
-            1 => self.remark("one component was not finished: it has fewer dimensions"),
-            more => self.remark(format!("{more} components were not finished: they have fewer dimensions")),
+            1 => self.remark("the embedding of one component did not converge and has fewer dimensions"),
+            more => self.remark(format!(
+                "the embeddings of {more} components did not converge and have fewer dimensions"
+            )),
         }
         embedding
     }
@@ -99,7 +101,9 @@ impl<'a> QueryContext<'a> {
     /// computed yet.
     pub(super) fn outliers(&self) -> Option<Arc<Outliers>> {
         let Some((outliers, source)) = self.sources.view.outliers(&self.options()) else {
-            self.remark("outlier scores not computed yet: displacement is from clustering");
+            self.remark(
+                "outlier scores are not computed yet, so displacement uses the clustering coefficient",
+            );
             return None;
         };
         self.derived("outlier scores", source);

@@ -56,7 +56,7 @@ impl OutcomeSender {
 
 impl Drop for OutcomeSender {
     fn drop(&mut self) {
-        let error = Error::internal("the store ended before the outcome of this write was known");
+        let error = Error::internal("the store closed before it was known whether this write succeeded");
         self.0.set(Err(Rejection::Failed(error)));
     }
 }

@@ -39,7 +39,7 @@ impl Committer {
                 Err(error) => {
                     let cause = ReadOnlyReason::SharedLog(error.message);
                     let mut error = cause.error();
-                    error.message += "; it is not known whether this write was made";
+                    error.message += "; it is not known whether this write succeeded";
                     self.refuse(cause, rest);
                     let rejection = Rejection::Failed(error);
                     batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
@@ -92,7 +92,7 @@ impl Committer {
         if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {
             match self.follow()? {
                 None if before.is_some() => {
-                    tracing::info!("the store takes writes again");
+                    tracing::info!("the store accepts writes again");
                     let attempts_made = self.commits.writability.lock().attempts_made;
                     self.commits.end_attempt(attempts_made, None);
                 }

@@ -117,7 +117,7 @@ impl<'a> BlockReader<'a> {
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], EngineError> {
         let (taken, rest) =
-            self.rest.split_at_checked(length).ok_or_else(|| damaged("a record ends behind its block"))?;
+            self.rest.split_at_checked(length).ok_or_else(|| damaged("a record extends beyond its block"))?;
         self.rest = rest;
         Ok(taken)
     }

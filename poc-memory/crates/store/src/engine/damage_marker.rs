@@ -13,6 +13,6 @@ pub(super) fn exists(directory: &Path) -> bool {
 /// Marks a directory as damaged.
 pub(super) fn write(directory: &Path) {
     if let Err(error) = File::create(directory.join(NAME)).and_then(|file| file.sync_all()) {
-        tracing::error!("it cannot be noted that the records are damaged: {error}");
+        tracing::error!("the damage of the records cannot be recorded: {error}");
     }
 }

@@ -70,7 +70,7 @@ impl OpenedEngine {
         // The lock is taken recursively, because a visitor of a scan may read.
         match &*self.current.read_recursive() {
             Some(current) => work(current.engine.as_ref()),
-            None => Err(Error::unavailable("the records are closed: neither they nor a copy can be opened")),
+            None => Err(Error::unavailable("neither the records nor a copy of them can be opened")),
         }
     }
 
@@ -143,7 +143,7 @@ impl OpenedEngine {
     /// Closes the engine, lets `work` change its files, and opens it again, even if the work fails.
     fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
         let Some(source) = &self.source else {
-            return Err(Error::internal("the records cannot be exchanged"));
+            return Err(Error::internal("the record files cannot be replaced"));
         };
         let mut current = self.current.write();
         *current = None;

@@ -268,10 +268,10 @@ impl Log {
 
 /// The error for a compaction that fails because of the disk.
 pub(crate) fn unwritten(error: &io::Error) -> Error {
-    Error::new(disk::code(error), format!("no compacted log can be made: a file cannot be written ({error})"))
+    Error::new(disk::code(error), format!("the log cannot be compacted: a file cannot be written ({error})"))
 }
 
 /// The error for a compacted log that cannot be created.
 pub(crate) fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("no compacted log can be made: {what} ({why})"))
+    Error::internal(format!("the log cannot be compacted: {what} ({why})"))
 }

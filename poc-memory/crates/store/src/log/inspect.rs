@@ -201,15 +201,15 @@ impl PrefixEnd {
         let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
         Ok(if intact == 0 && self.later.is_empty() {
             format!(
-                "log segment `{name}` ended at byte {} in a record that is not whole: its {} bytes were moved \
+                "log segment `{name}` ended at byte {} with an incomplete record: its {} bytes were moved \
                  to {files}",
                 self.offset,
                 tail.len()
             )
         } else {
             format!(
-                "log segment `{name}` is damaged at byte {}: the log was cut back to transaction {}, and what \
-                 followed, with {intact} intact records, was moved to {files}",
+                "log segment `{name}` is damaged at byte {}: the log was truncated to transaction {}, and the \
+                 rest, with {intact} intact records, was moved to {files}",
                 self.offset, self.last
             )
         })

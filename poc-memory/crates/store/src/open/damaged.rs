@@ -244,7 +244,7 @@ impl std::fmt::Display for SalvagedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.prefix_end {
             Some(end) => f.write_str(end)?,
-            None if self.prefix == 0 => f.write_str("the log is lost")?,
+            None if self.prefix == 0 => f.write_str("the log is missing")?,
             None => {
                 write!(f, "the log ends at change {}, before the records or the saved view do", self.prefix)?
             }
@@ -253,7 +253,8 @@ impl std::fmt::Display for SalvagedState {
         let after = self.missing.iter().map(|(from, to)| ((*from).max(shown + 1), *to));
         let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
         if !self.missing.is_empty() {
-            write!(f, " and lacks {}", ranges(&self.missing))?;
+            let is_lost = self.prefix_end.is_none() && self.prefix == 0;
+            write!(f, "{} {}", if is_lost { ", including" } else { " and lacks" }, ranges(&self.missing))?;
         }
         if lost == self.missing && !lost.is_empty() {
             f.write_str(", which no other intact part of the store has")?;
@@ -267,7 +268,7 @@ impl std::fmt::Display for SalvagedState {
             (None, false) => write!(f, "the log up to change {}", self.prefix)?,
         }
         if self.last_record > shown {
-            write!(f, " and what the log holds after it, up to {}", self.last_record)?;
+            write!(f, " and later intact changes of the log, up to {}", self.last_record)?;
         }
         if let Some(problem) = &self.problem {
             write!(f, "; the records cannot be used: {problem}")?;

@@ -100,7 +100,7 @@ impl RecordFolder {
     /// Opens the engine and brings it up to the end of the log.
     fn open_engine(&self) -> Result<Arc<dyn Engine>> {
         if lsm::has_earlier_layout(&self.folder) {
-            tracing::info!("the records have an earlier layout: they are written again from the log");
+            tracing::info!("the records have an earlier layout and are rewritten from the log");
             self.log.verify()?;
             std::fs::remove_dir_all(&self.folder)
                 .map_err(|source| EngineError::Directory { directory: self.folder.clone(), source })?;

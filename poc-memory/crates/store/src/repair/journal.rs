@@ -74,7 +74,7 @@ impl Journal {
         atomic_file::write_plain(&store.join(JOURNAL), &[&bytes])?;
         self.make_moves(store).map_err(|error| {
             Error::internal(format!("the repair was interrupted: {error}"))
-                .hint("run the command again: what was begun is completed first")
+                .hint("run the command again; it first completes the interrupted repair")
         })?;
         Ok(self.folder.clone())
     }

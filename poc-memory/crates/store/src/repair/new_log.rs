@@ -63,7 +63,7 @@ impl NewLog<'_> {
         self.fill(&mut writer, self.last, target)?;
         if !writer.finish(self.last, target)? {
             return Err(failed(
-                "it does not lead to the state that it was made from",
+                "it does not reproduce the state from which it was created",
                 &"nothing was changed",
             ));
         }
@@ -262,7 +262,7 @@ impl NewLogWriter {
 
 fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
     Error::internal(format!("the new log cannot be used: {what} ({why})")).hint(
-        "the store is as before; another choice of `poc-memory repair` may work, and `poc-memory doctor quarantine` \
+        "the store is unchanged; another choice of `poc-memory repair` may work, and `poc-memory doctor quarantine` \
          restores what it leaves out",
     )
 }

@@ -123,7 +123,7 @@ fn a_disk_too_full_for_records_loses_no_acknowledged_transaction() {
         let done = store.transact(cause(), |tx| tx.put_node(&node(number)));
         done.map(|_| acknowledged.push(number)).err()
     });
-    insta::assert_snapshot!(error.unwrap(), @"the store takes no writes: its records cannot be written: no space left on device");
+    insta::assert_snapshot!(error.unwrap(), @"the store accepts no writes: its records cannot be written: no space left on device");
     assert!(acknowledged.len() > 5, "two buffers must be filled first");
     for &number in &acknowledged {
         assert!(store.node(node(number).id).unwrap().is_some(), "node {number}");

@@ -96,7 +96,7 @@ fn failing(break_disk: fn(&Faults), message: &str) {
 fn a_write_that_fails_makes_the_store_read_only() {
     failing(
         |faults| faults.fail_writes.store(true, Ordering::SeqCst),
-        "the store takes no writes: its log cannot be written: no storage space",
+        "the store accepts no writes: its log cannot be written: no storage space",
     );
 }
 
@@ -104,7 +104,7 @@ fn a_write_that_fails_makes_the_store_read_only() {
 fn a_sync_that_fails_makes_the_store_read_only() {
     failing(
         |faults| faults.fail_syncs.store(true, Ordering::SeqCst),
-        "the store takes no writes: its log cannot be written: the disk is gone",
+        "the store accepts no writes: its log cannot be written: the disk is gone",
     );
 }
 

@@ -52,7 +52,7 @@ fn zeros_after_the_last_record_are_not_records() {
     fs::write(&path, bytes).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(numbers(&store), [1, 2]);
-    insta::assert_snapshot!(store.recovery().messages[0], @"log segment `00000000000000000001.log` ended at byte 806 in a record that is not whole: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
+    insta::assert_snapshot!(store.recovery().messages[0], @"log segment `00000000000000000001.log` ended at byte 806 with an incomplete record: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
 }
 
 /// Damage in the last record looks like an interrupted write. Damage before other records changes nothing on disk.
@@ -88,7 +88,7 @@ fn damage_in_the_middle_is_reported_with_its_place_and_what_is_missing() {
     bytes[60] ^= 1;
     fs::write(&files[1], bytes).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000005.log` is damaged at byte 24 and lacks change 5, which no other intact part of the store has; answers show the log up to change 4 and what the log holds after it, up to 9");
+    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000005.log` is damaged at byte 24 and lacks change 5, which no other intact part of the store has; answers show the log up to change 4 and later intact changes of the log, up to 9");
     assert_eq!(numbers(&store), [1, 2, 3, 4, 6, 7, 8, 9]);
     let error = store.transact(cause(), |tx| tx.put_node(&node(10))).unwrap_err();
     assert_eq!(error.code, Code::ReadOnly);
@@ -104,7 +104,7 @@ fn a_missing_segment_is_damage() {
     fs::remove_file(&files[1]).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(numbers(&store), [1, 2, 3, 4, 9]);
-    insta::assert_snapshot!(store.damage().unwrap(), @"the log is interrupted before segment `00000000000000000009.log` and lacks changes 5 to 8, which no other intact part of the store has; answers show the log up to change 4 and what the log holds after it, up to 9");
+    insta::assert_snapshot!(store.damage().unwrap(), @"the log is interrupted before segment `00000000000000000009.log` and lacks changes 5 to 8, which no other intact part of the store has; answers show the log up to change 4 and later intact changes of the log, up to 9");
     assert_eq!(segment_files(&folder).len(), 2);
 }
 
@@ -348,7 +348,7 @@ fn records_ahead_of_the_log_are_read() {
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store), [1, 2, 3]);
-    insta::assert_snapshot!(store.damage().unwrap(), @"the log is lost and lacks changes 1 to 3; answers show the records up to change 3");
+    insta::assert_snapshot!(store.damage().unwrap(), @"the log is missing, including changes 1 to 3; answers show the records up to change 3");
     assert!(!folder.path().join("log").exists() && !folder.path().join("quarantine").exists());
 }
 

@@ -362,7 +362,7 @@ fn writing_goes_on_without_a_write_that_asks_for_it() {
     put(&store, 1);
     disk.0.is_down.store(true, Ordering::SeqCst);
     let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
-    insta::assert_snapshot!(error, @"the store takes no writes: its log cannot be written: No space left on device (os error 28)");
+    insta::assert_snapshot!(error, @"the store accepts no writes: its log cannot be written: No space left on device (os error 28)");
     assert!(error.hint.is_some());
     assert!(!folder.path().join("reserve").exists(), "it is given back when the disk is full");
     assert_eq!(store.read_only().unwrap().name(), "disk");

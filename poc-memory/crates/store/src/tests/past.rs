@@ -95,21 +95,21 @@ fn times_before_the_first_change_are_not_found() {
         assert_eq!(error.code, Code::NotFound);
         format!("{}\n{}", error.message, error.hint.unwrap_or_default())
     };
-    insta::assert_snapshot!(contents(9), @"there is no past: nothing was ever stored");
+    insta::assert_snapshot!(contents(9), @"nothing has been stored yet");
     for number in 1..=20 {
         store.transact(at(number * 1000), |tx| tx.put_node(&node(number as u64))).unwrap();
     }
     insta::assert_snapshot!(contents(999), @r"
     nothing was stored yet at 1970-01-01T00:00:00.999Z
-    the first change is of 1970-01-01T00:00:01.000Z
+    the first change was made at 1970-01-01T00:00:01.000Z
     ");
     assert_eq!(store.snapshot_at(Timestamp(7999)).unwrap().seq(), 7);
     store.shared.log.forget_before(12);
     let first = store.shared.log.first();
     assert!(first > 1 && first <= 12, "{first}");
     insta::assert_snapshot!(contents(999), @r"
-    the log does not reach back to 1970-01-01T00:00:00.999Z
-    it begins with a change of 1970-01-01T00:00:11.000Z
+    the log has no history as old as 1970-01-01T00:00:00.999Z
+    the oldest change is from 1970-01-01T00:00:11.000Z
     ");
     assert_eq!(store.snapshot_at(Timestamp(first as i64 * 1000)).unwrap().seq(), first);
     assert_eq!(numbers(&store).len(), 20);

@@ -293,7 +293,7 @@ proptest! {
                 prop_assert!(done.is_ok());
                 if number == saved {
                     store.checkpoint().unwrap();
-                    bytes = store.sizes().unwrap().0;
+                    bytes = store.sizes().unwrap().log;
                 }
             }
             (of(&store), store.last_seq(), bytes as usize)
@@ -558,7 +558,7 @@ fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     drop(store);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
-    assert!(store.damage().unwrap().starts_with("the log is lost"), "{:?}", store.damage());
+    assert!(store.damage().unwrap().starts_with("the log is missing"), "{:?}", store.damage());
     assert_eq!(numbers(&store), [1, 2, 3, 4, 5]);
 }
 

@@ -163,10 +163,10 @@ fn a_log_that_is_not_reached_stops_writes_and_not_reads() {
     let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     // Whether the write was sent depends on which thread first finds the log unreachable.
-    let unsure = "it is not known whether this write was made; ";
+    let unsure = "it is not known whether this write succeeded; ";
     assert_eq!(
         error.line().replace(unsure, ""),
-        "the store takes no writes: the log is not reached; try again in a few seconds: writes are taken again without a restart once the shared log answers"
+        "the store accepts no writes: the log is not reached; try again in a few seconds: writing resumes without a restart once the shared log responds"
     );
     assert_eq!(daemon.store().read_only().unwrap().name(), "log");
     assert_eq!(numbers(daemon.store()), [1]);

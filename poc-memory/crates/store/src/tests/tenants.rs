@@ -151,7 +151,7 @@ fn records_of_another_tenant_are_invisible() {
     theirs.transact(cause(), |tx| tx.delete_node(id)).unwrap();
     assert_eq!((numbers(&store), store.edges(id).unwrap()[0].strength), (vec![1, 2], 1.0));
     let error = theirs.snapshot_at(Timestamp(9)).err().unwrap();
-    insta::assert_snapshot!(error, @"there is no past: nothing was ever stored");
+    insta::assert_snapshot!(error, @"nothing has been stored yet");
     // A node of one tenant cannot be written by another.
     assert_eq!(theirs.transact(cause(), |tx| tx.put_node(&node(3))).unwrap_err().code, Code::Internal);
 }

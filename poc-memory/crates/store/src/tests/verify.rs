@@ -165,7 +165,7 @@ fn records_that_differ_from_the_log_are_named() {
         let before = engine.get(&key(number)).unwrap();
         change(key(number), value);
         let id: String = node(number).id.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(found(&store)[0], format!("records: they differ from what the log gives: Nodes {id}"));
+        assert_eq!(found(&store)[0], format!("records: the records differ from the log: Nodes {id}"));
         change(key(number), before);
     }
     assert_eq!(found(&store), Vec::<String>::new());

@@ -30,7 +30,7 @@ impl Verifier<'_> {
             findings.extend(damaged.into_iter().map(|path| DamagedPart {
                 part: StorePart::Index,
                 path,
-                message: "its content is not what was written".into(),
+                message: "its content does not match its checksum".into(),
             }));
             // A follower that is still being built is not checked; every answer already reports it.
             if lagging.iter().any(|(lagging, _)| *lagging == name) {

@@ -55,8 +55,7 @@ impl Verifier<'_> {
             let differing = self.confirmed(suspects, seq)?;
             if !differing.is_empty() {
                 let names: Vec<String> = differing.iter().take(MAX_LISTED).map(|key| name(key)).collect();
-                let message =
-                    format!("they differ from what the log gives: {}", listed(&names, differing.len()));
+                let message = format!("the records differ from the log: {}", listed(&names, differing.len()));
                 findings.push(self.finding(StorePart::Records, FOLDER, message));
             }
         }

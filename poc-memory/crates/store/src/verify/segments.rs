@@ -23,7 +23,7 @@ impl Verifier<'_> {
             let message = match state {
                 SegmentState::Whole { last, bytes, .. } if whole(last, bytes) => continue,
                 SegmentState::Whole { last, .. } => {
-                    format!("it ends with change {last}, and {} was written to it", segment.last)
+                    format!("it ends with change {last}, although change {} was written", segment.last)
                 }
                 SegmentState::Damaged { offset } => format!("it is damaged at byte {offset}"),
             };

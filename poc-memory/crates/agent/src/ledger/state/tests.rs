@@ -23,13 +23,13 @@ fn skipped_rows_do_not_count_as_runs() {
     state.record(&row(4, Some(30), Status::Skipped, 30, None));
     assert_eq!((state.running(), state.failures()), (None, 2));
     assert_eq!(state.last().map(|last| (last.ended, last.status)), Some((Timestamp(30), Status::Failed)));
-    assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
+    assert_eq!(state.spending_between(Timestamp(0), Timestamp(QUARTER.0)), Spending { runs: 2, cost: 0.75 });
     state.record(&row(5, None, Status::Noop, QUARTER.0, None));
     assert_eq!(state.failures(), 0);
-    assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
-    assert_eq!(state.spent(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), (1, 0.0));
+    assert_eq!(state.spending_between(Timestamp(0), Timestamp(QUARTER.0)), Spending { runs: 2, cost: 0.75 });
+    assert_eq!(state.spending_between(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), Spending { runs: 1, cost: 0.0 });
     state.record(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
-    assert_eq!(state.spent(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), (1, 1.0));
+    assert_eq!(state.spending_between(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), Spending { runs: 1, cost: 1.0 });
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_temporarily_wrong_clock_loses_no_spending_of_today() {
     }
     state.record(&row(3, None, Status::Ok, today, Some(1.0)));
     let day = (Timestamp(today), Timestamp(today + quarters * QUARTER.0));
-    assert_eq!(state.spent(day.0, day.1), (105, 105.0));
+    assert_eq!(state.spending_between(day.0, day.1), Spending { runs: 105, cost: 105.0 });
     for at in 0..1_000 {
         state.record(&row(4, None, Status::Ok, today + at * QUARTER.0, None));
     }
@@ -73,7 +73,7 @@ fn a_run_whose_actions_were_all_refused_counts_as_a_failure() {
         rejected: None,
         detail: None,
         seq: None,
-        writes: (0, 0),
+        writes: WriteRange::default(),
         changes: Vec::new(),
     };
     let partial = |states: &[ActionState]| Run {

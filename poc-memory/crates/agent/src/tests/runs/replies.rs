@@ -81,7 +81,7 @@ fn a_failed_run_records_the_cost_of_its_calls() {
     );
     let state = crate::ledger::state(&world.memory, "tester").unwrap();
     let day = run.started.0 - run.started.0 % Span::DAY.0;
-    assert_eq!(state.spent(Timestamp(day), Timestamp(day + Span::DAY.0)), (1, 0.75));
+    assert_eq!(state.spending_between(Timestamp(day), Timestamp(day + Span::DAY.0)), Spending { runs: 1, cost: 0.75 });
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Format for Csv {
         // An unclosed quote would make the rest of the file one cell and hide the rows in it.
         if let Some(line) = unclosed_quote(file, delimiter)? {
             let error = Error::invalid("a quote in this row is not closed")
-                .hint("close it, or write a quote inside of a cell twice; nothing of the table was imported");
+                .hint("close it, or write a quote inside a cell twice; nothing of the table was imported");
             return import.take(file.line(line), 0, Err(error));
         }
         let mut row = csv::ByteRecord::new();

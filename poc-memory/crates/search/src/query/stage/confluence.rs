@@ -30,10 +30,10 @@ pub(super) const STAGE: StageDef = StageDef {
     more: "Activation spreads from each note of the set separately, as in `spread`: from note s, which emits \
            its score, `a(s, i)` arrives at note i. For each source, sums under `min_activation` are dropped. \
            A note reached from at least `min_sources` sources scores `weight(i) · Σ a(s, i)`. A note of the \
-           set counts as reached from itself, so for a single note with `min_sources=1` this is `spread`. Of \
-           more than 10,000 notes only the best spread, and after 100 million steps no further source \
-           starts. The algorithm follows the intersection search of Quillian (1968, \"Semantic memory\"), \
-           with the graded activation of Collins and Loftus (1975).\n\n\
+           set counts as reached from itself, so for a single note with `min_sources=1` this is `spread`. If \
+           the set has more than 10,000 notes, only the best 10,000 spread, and after 100 million steps no \
+           further source starts. The algorithm follows the intersection search of Quillian (1968, \
+           \"Semantic memory\"), with the graded activation of Collins and Loftus (1975).\n\n\
            Worked example: the edges are a — m with strength 1 and m — b with 0.5, `edge_decay=0.5`, one \
            hop, and a and b have score 1. Then m gets 0.5 from a and 0.25 from b. It is the only note \
            reached from both and scores 0.75.",

@@ -27,16 +27,16 @@ pub(super) const STAGE: StageDef = StageDef {
             doc: "the number of notes to choose from, the best by score; the others follow by score",
         },
     ],
-    doc: "Orders by score and by dissimilarity to the notes before (MMR); with `limit:N` after it only N are \
-           chosen",
+    doc: "Orders by score and by dissimilarity to the notes before (MMR); followed by `limit:N`, only N notes \
+           are selected",
     more: "The next note is always the one with the greatest `λ · relevance − (1 − λ) · greatest similarity \
            to those before it`: maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR). Relevance \
            is the score, scaled to 0–1 within the set. Similarity is the cosine of the most similar passages \
            of the two notes (of their titles if they have no text), and 0 for a note without a vector. \
            Scores do not change. Equal choices are ordered by score, then by id, so `lambda=1` is the same \
            as `sort:score`.\n\n\
-           Only the best `pool` notes by score are chosen from; the others follow after them by score. The \
-           cost is `pool · chosen` comparisons. With `limit:N` after it only N notes are chosen.",
+           Only the best `pool` notes by score are candidates; the others follow after them by score. The \
+           cost is `pool · chosen` comparisons. If `limit:N` follows, only N notes are selected.",
     example: Example {
         pipeline: "similar:\"slow query with a missing index\",k=3 | diverse,lambda=0.3",
         output: &["session#1", "day#2026-11-21", "session#2"],

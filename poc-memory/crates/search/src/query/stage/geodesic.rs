@@ -27,14 +27,14 @@ pub(super) const STAGE: StageDef = StageDef {
         },
         K,
     ],
-    doc: "Notes on the most direct walks between the notes of the set; score = share of the walks over the \
-           note",
+    doc: "Notes on the most direct walks between the notes of the set; score = share of the walks that \
+           visit the note",
     more: "For every two notes of the set a walk goes from one to the other, in both directions. Each hop \
            leads to the neighbour, not yet visited, that lies most nearly in the direction of the target: \
            the one with the greatest cosine of (neighbour − here) and (target − here) in the spectral \
            embedding (see `spectral`), ties by id. A target that is a neighbour is always the next hop. A \
            walk ends after `max_path` hops, and only walks that arrive count. A note, including the ends, \
-           scores the share of these walks that lead over it. If the set has more than 32 notes, the 32 with \
+           scores the share of these walks that visit it. If the set has more than 32 notes, the 32 with \
            the best scores are the ends of the walks; otherwise scores do not matter. This is greedy routing \
            by direction: Kranakis, Singh and Urrutia 1999, \"Compass routing on geometric networks\".\n\n\
            Worked example: on the path a — b — c — d, with e linked to b, the walk from a to d leads over b \

@@ -30,10 +30,10 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(0, 1),
             presence: Presence::Default("0"),
-            doc: "1 also returns notes that were derived from others, such as facts; with 0, the notes that they were derived from stand for them",
+            doc: "1 also returns notes that were derived from others, such as facts; with 0, their sources represent them",
         },
     ],
-    doc: "The best notes by meaning and words together, and notes that they mention or that are next to them in a session, best first",
+    doc: "The best notes by vector search and text search together, and notes that they mention or that are next to them in a session, best first",
     more: "The same search as the op `retrieve`. Every note has two standard scores, the number of standard \
            deviations above the mean of all notes: one by words (BM25 of title and text together, where a \
            word of the title counts three times) and one by meaning (the cosine of its nearest passage). The \
@@ -61,7 +61,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "hybrid:\"slow query\",k=2", output: &["session#1", "session#2"] },
     describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
-        format!("the {k} notes that meaning and words together find for `{text}`")
+        format!("the {k} best notes for `{text}` by vector search and text search together")
     },
     work: Work::Generate(|call, ctx| {
         let sources = &ctx.sources;

@@ -57,8 +57,10 @@ pub(super) const STAGE: StageDef = StageDef {
            store; their partners are found among all notes.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", output: &["session#1", "session#2"] },
     describe: |call| match call.optional_number("min_sim") {
-        Some(min) => format!("pairs of notes alike by {min} or more in different communities, and twins"),
-        None => "pairs of notes alike in different communities, and twins".to_owned(),
+        Some(min) => format!(
+            "pairs of notes with a similarity of {min} or more in different communities, and near-duplicates"
+        ),
+        None => "pairs of similar notes in different communities, and near-duplicates".to_owned(),
     },
     work: Work::Generate(|call, ctx| {
         let min = match call.optional_number("min_sim") {

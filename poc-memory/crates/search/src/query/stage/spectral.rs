@@ -22,7 +22,7 @@ pub(super) const K: Param = Param {
 pub(super) const STAGE: StageDef = StageDef {
     word: "spectral",
     params: &[K],
-    doc: "The notes nearest to the set in the spectral embedding, without the set; score = 1 / (1 + distance)",
+    doc: "The notes nearest to the set in the spectral embedding, excluding the set itself; score = 1 / (1 + distance)",
     more: "The embedding gives every note with edges a position such that the distance of two notes is the \
            square root of their commute time: notes joined by many and strong paths are near to each other \
            (Qiu and Hancock 2007, \"Clustering and embedding using commute times\", IEEE PAMI 29; it uses \

@@ -183,7 +183,12 @@ fn manifold_leads_towards_the_first_of_the_set() {
     let half = long(0.7) / 2.0;
     close(&to_wal, &[("b-tree", half - long(0.8)), ("session#1", -half - long(0.5))]);
     let alone = note(&world, "match:wal | manifold", 1);
-    assert!(alone.ends_with("; one place gives no direction: the nearest are best"), "{alone}");
+    assert!(
+        alone.ends_with(
+            "; the set has only one position, which gives no direction: the nearest notes are best"
+        ),
+        "{alone}"
+    );
     assert_eq!(world.keys("match:wal | manifold"), ["b-tree", "crash-notes", "session#1"]);
 }
 

@@ -210,13 +210,13 @@ fn unknown_keys_are_errors_of_the_run() {
     assert_eq!(error.hint.as_deref(), Some("did you mean `b-tree`?"));
     let error = run("neighbors:crashnotes,hops=2");
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
-    `neighbors` names `crashnotes`, which is not the key of a note
+    `neighbors` refers to `crashnotes`, but no note has this key
     did you mean `crash-notes`?
     ");
     assert_eq!(error.code, Code::NotFound);
     let error = run("linked-to:nowhere");
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
-    `linked-to` names `nowhere`, which is not the key of a note
+    `linked-to` refers to `nowhere`, but no note has this key
     `poc-memory search TEXT` shows keys
     ");
     assert_eq!(error.code, Code::NotFound);

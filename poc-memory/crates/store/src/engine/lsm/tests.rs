@@ -170,7 +170,7 @@ fn damage_that_was_found_is_known_to_the_next_open() {
     drop(engine);
     assert!(!is_readable(folder.path()));
     insta::assert_snapshot!(
-        LsmEngine::open(folder.path()).err().unwrap(), @"it was found damaged when it was used last"
+        LsmEngine::open(folder.path()).err().unwrap(), @"damage was found when the records were last in use"
     );
 }
 
@@ -275,7 +275,7 @@ fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
     SledEngine::open(earlier.path()).unwrap().apply(small.into(), Mark { seq: 7, checksum: 3 }).unwrap();
     assert_eq!(newest(&earlier), 7);
     insta::assert_snapshot!(
-        LsmEngine::open(earlier.path()).err().unwrap(), @"they were written by an earlier release"
+        LsmEngine::open(earlier.path()).err().unwrap(), @"the records were written by an earlier release"
     );
 }
 

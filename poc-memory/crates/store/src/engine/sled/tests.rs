@@ -22,7 +22,7 @@ fn damage_is_reported_and_marked_for_the_next_open() {
         assert!(error.hint.is_some());
         drop(damaged);
         let error = engine(&folder).err().unwrap();
-        insta::allow_duplicates! { insta::assert_snapshot!(error, @"it was found damaged when it was used last"); }
+        insta::allow_duplicates! { insta::assert_snapshot!(error, @"damage was found when the records were last in use"); }
     }
 }
 
