@@ -269,9 +269,14 @@ fn a_note_whose_text_is_lost_is_not_called_unknown() {
     world.stop_daemon();
     damage_at(&world, 200);
     fs::remove_dir_all(world.home().join("store/records")).unwrap();
-    let error = world.json_with_status(&["get", "note-1"], 1);
-    assert_eq!(error["code"], "damaged", "{error}");
-    assert_eq!(world.json_with_status(&["get", "never-there"], 1)["code"], "not_found");
+    // The log of the store is on standard error, too.
+    let code = |key: &str| {
+        let answer = world.run(&["--json", "get", key]);
+        let error: Value = serde_json::from_str(answer.stderr.lines().last().unwrap()).unwrap();
+        (answer.status, error["error"]["code"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(code("note-1"), (1, "damaged".to_owned()));
+    assert_eq!(code("never-there"), (1, "not_found".to_owned()));
     assert_eq!(world.json(&["get", "note-2"])["title"], "Harbour 2");
     let file = world.home().join("export.jsonl");
     let exported = world.json_with_status(&["export", "-o", file.to_str().unwrap()], 1);

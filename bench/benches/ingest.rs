@@ -225,9 +225,9 @@ fn durable(report: &mut Report, count: usize) {
         insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
     };
     let writer = Writer::new(7);
-    let before = memory.store.sizes().unwrap().0;
+    let before = memory.store.sizes().unwrap().log;
     (0..20).for_each(|_| insert(&writer));
-    let bytes = vec![7u8; (memory.store.sizes().unwrap().0 - before) as usize / 20];
+    let bytes = vec![7u8; (memory.store.sizes().unwrap().log - before) as usize / 20];
     let mut file = File::create(folder.path().join("appended")).unwrap();
     let mut append = || {
         file.write_all(&bytes).unwrap();

@@ -29,8 +29,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// Compacts if that is due, and returns the size after the last compaction.
 fn compact(shared: &Shared, last: u64) -> Result<u64> {
     let memory = &shared.memory;
-    let (log, records) = memory.store.sizes()?;
-    let has_grown = (log + records) as f64 > last as f64 * (1.0 + GROWTH);
+    let sizes = memory.store.sizes()?;
+    let has_grown = (sizes.log + sizes.records) as f64 > last as f64 * (1.0 + GROWTH);
     if memory.store.read_only().is_some() || !has_grown || !compaction::is_due(memory)? {
         return Ok(last);
     }

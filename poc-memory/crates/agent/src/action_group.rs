@@ -12,7 +12,7 @@ use super::selection::Selection;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_notes::insert::PreparedNote;
-use poc_store::Transaction;
+use poc_store::{Transaction, WriteRange};
 
 /// One action to execute in the current transaction.
 pub(super) struct ActionStep<'a> {

@@ -16,7 +16,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
-use poc_store::{Cause, Transaction};
+use poc_store::{Cause, Transaction, WriteRange};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 

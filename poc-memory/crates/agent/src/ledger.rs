@@ -18,6 +18,7 @@ mod trigger;
 
 pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
+pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
 pub(crate) use row::row;
 pub(super) use row::{expect_running, get};

@@ -13,7 +13,7 @@ use poc_notes::Memory;
 use poc_notes::insert::PreparedNote;
 use poc_notes::undo::UndoItem;
 use poc_search::query::Pipeline;
-use poc_store::{Cause, LoggedTransaction, Record, Records, Table, Transaction};
+use poc_store::{Cause, LoggedTransaction, Record, Records, Table, Transaction, WriteRange};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

@@ -8,7 +8,7 @@ use poc_graph::{Activity, NodeId, RunId, Visit, cancellation};
 use poc_notes::Memory;
 use poc_notes::history;
 use poc_notes::undo::{UndoItem, UndoReport, restore};
-use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write};
+use poc_store::{Cause, LoggedTransaction, Record, Table, Transaction, Write, WriteRange};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@ use super::Memory;
 use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
-use poc_store::{Compaction, CompactionCallbacks};
+use poc_store::{Compaction, CompactionCallbacks, StoreSizes};
 
 /// The log or the records are compacted when they are this many times as large as the contents of the
 /// records.

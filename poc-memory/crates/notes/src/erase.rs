@@ -15,7 +15,10 @@ use super::backup::{self, BackupCallbacks, BackupPart};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node};
-use poc_store::{CompactionCallbacks, Record, Records, Table, for_each_quarantine_record, repair_folders};
+use poc_store::{
+    CompactionCallbacks, Record, Records, Table, delete_quarantine_part, for_each_quarantine_record,
+    quarantine_names, repair_folders,
+};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -149,10 +152,8 @@ fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, V
     let (mut removed, mut kept) = (Vec::new(), Vec::new());
     let folder = &store.join("quarantine");
     let repairs = repair_folders(store);
-    let Ok(entries) = fs::read_dir(folder) else { return Ok((removed, kept)) };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for name in quarantine_names(store)? {
+        let path = folder.join(&name);
         let is_repair = repairs.contains(&name);
         // Only the path below the quarantine counts, because the folders above it may have any name.
         let is_compressed = |file: &PathBuf| {
@@ -174,12 +175,9 @@ fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, V
             kept.extend(is_repair.then_some(name));
             continue;
         }
-        let done = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        done.map_err(|error| unremovable(&path, &error))?;
+        delete_quarantine_part(store, &name)?;
         removed.push(name);
     }
-    removed.sort();
-    kept.sort();
     Ok((removed, kept))
 }
 

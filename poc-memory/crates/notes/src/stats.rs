@@ -6,6 +6,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{View, cancellation};
 use poc_rank::decay::weight_at;
 use poc_rank::histogram::Histogram;
+use poc_store::StoreSizes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -16,6 +16,7 @@ use super::shared_state::StoreState;
 use super::{DAMAGED_HINT, Store};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
+use state::BaseState;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ impl Store {
         };
         // No follower may still need the transactions that are dropped.
         shared.index_workers.settle();
-        let before = self.sizes()?;
+        let earlier = self.sizes()?;
         let work = CompactionJob { shared, compactor, callbacks };
         let dropped = work.run(before).inspect_err(|error| {
             if error.code == Code::ReadOnly {
@@ -91,12 +92,7 @@ impl Store {
             }
         })?;
         let after = self.sizes()?;
-        Ok(Compaction {
-            base: shared.log.base(),
-            dropped,
-            before,
-            after,
-        })
+        Ok(Compaction { base: shared.log.base(), dropped, before: earlier, after })
     }
 
     /// Where the history begins, if its beginning was dropped. Earlier states cannot be read, and transactions up to
@@ -144,9 +140,11 @@ impl CompactionJob<'_> {
             && let Some(origin) = log.origin()?
         {
             let base = LogBase { seq, at, origin };
-            state::prune(&engine, seq)?;
-            if let Some(checksum) = self.replace_log(&engine, base)? {
-                engine.apply(Vec::new().into(), Mark { seq, checksum })?;
+            let state = BaseState::new(&engine, base);
+            if let Some(checksum) = self.replace_log(&state, base)? {
+                // Not earlier: until the log is replaced, it has the transactions of these entries, and the next
+                // compaction uses this engine if this one is interrupted.
+                state.prune(Mark { seq, checksum })?;
                 dropped = seq - old_base;
             }
         }
@@ -162,11 +160,11 @@ impl CompactionJob<'_> {
         Ok(dropped)
     }
 
-    /// Replaces the beginning of the log with the state in an engine. Returns the checksum of the base's record, or
-    /// `None` if the state needs more transactions than it would replace.
-    fn replace_log(&self, engine: &dyn Engine, base: LogBase) -> Result<Option<u32>> {
+    /// Replaces the beginning of the log with the state at its base. Returns the checksum of the base's record, or `None`
+    /// if the state needs more transactions than it would replace.
+    fn replace_log(&self, state: &BaseState<'_>, base: LogBase) -> Result<Option<u32>> {
         let log = self.shared.log.as_ref();
-        let Some(first) = state::first(engine, base)? else { return Ok(None) };
+        let Some(first) = state.first()? else { return Ok(None) };
         // The records after the base in its segment are copied, so the segment must not grow any more.
         let end = match log.end_of_segment(base.seq) {
             Some(end) => end,
@@ -178,7 +176,7 @@ impl CompactionJob<'_> {
         };
         // Otherwise records and views that end before the base would have to be rebuilt.
         self.shared.checkpoint()?;
-        let (mut segment, checksum) = self.write_segment(engine, base, first, end)?;
+        let (mut segment, checksum) = self.write_segment(state, first, end)?;
         (self.callbacks.check_cancelled)()?;
         let replaced = log.replace_beginning(&mut segment, base, self.compactor.disk.as_ref());
         replaced.map_err(|error| compaction_unwritten(&error))?;

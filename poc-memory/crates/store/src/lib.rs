@@ -57,7 +57,7 @@ mod watchdog;
 mod write_path;
 mod writer_state;
 
-pub use compact::{Compaction, CompactionCallbacks};
+pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, NoteDigests};
@@ -67,7 +67,7 @@ pub use log::{
 };
 pub use log_copy::copy_log;
 pub use logged_change::{LoggedChange, LoggedChangeKind};
-pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write};
+pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write, WriteRange};
 pub use open::recovery_report::RecoveryReport;
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use read_only::ReadOnlyReason;

@@ -4,7 +4,8 @@
 //! unchanged, because a copy is compared with the shared log by its last record.
 
 use super::Store;
-use super::compact::{CompactionCallbacks, CompactionJob, SNAPSHOT_FOLDER, state};
+use super::compact::state::BaseState;
+use super::compact::{CompactionCallbacks, CompactionJob, SNAPSHOT_FOLDER};
 use super::disk::{self, Disk, remove_folder};
 use super::log::{CompactedSegment, PartialSegment, compaction_unwritten, frame};
 use super::logged_transaction::LogBase;
@@ -116,9 +117,9 @@ impl CompactionJob<'_> {
         let (Some((seq, at)), Some(origin)) = (before, log.origin()?) else { return Ok(None) };
         let base = LogBase { seq, at, origin };
         let engine = self.prepare(folder, base.seq)?;
-        state::prune(&engine, base.seq)?;
-        let Some(first) = state::first(&engine, base)? else { return Ok(None) };
-        let (segment, _) = self.write_segment(&engine, base, first, last)?;
+        let state = BaseState::new(&engine, base);
+        let Some(first) = state.first()? else { return Ok(None) };
+        let (segment, _) = self.write_segment(&state, first, last)?;
         Ok(Some((segment, last)))
     }
 }

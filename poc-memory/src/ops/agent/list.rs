@@ -4,7 +4,7 @@ use super::DayBudget;
 use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
-use poc_agent::ledger::{AgentState, PendingRerun};
+use poc_agent::ledger::{AgentState, PendingRerun, Spending};
 use poc_agent::schedule::{day, local_zone};
 use poc_agent::{CatalogEntry, Definition, due_slots, ledger, scheduler, tenant_rotation};
 use poc_graph::diagnostic::FileDiagnostic;

@@ -4,7 +4,7 @@ use super::tail;
 use crate::ops::agent::{AgentCheck, DayBudget, spent_today};
 use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, models, reranker};
 use crate::ops::{Access, Ctx, Op, Route, plural};
-use poc_agent::ledger;
+use poc_agent::ledger::{self, Spending};
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
 use poc_notes::freshness;
@@ -141,7 +141,8 @@ fn spending(ctx: &Ctx<'_>) -> Result<Vec<AgentSpending>> {
     let mut rows = Vec::new();
     for agent in ledger::agents(ctx.memory)? {
         let definition = catalog.agents.get(&agent).and_then(|entry| entry.definition.as_deref());
-        let Spending { runs, cost: usd } = spent_today(ctx.memory, definition, &ledger::state(ctx.memory, &agent)?);
+        let Spending { runs, cost: usd } =
+            spent_today(ctx.memory, definition, &ledger::state(ctx.memory, &agent)?);
         if runs > 0 || usd > 0.0 {
             let budget = definition.map(|definition| definition.budget);
             rows.push(AgentSpending {

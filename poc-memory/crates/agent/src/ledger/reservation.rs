@@ -7,6 +7,7 @@
 
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
+use super::recent_spending::Spending;
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
@@ -97,7 +98,11 @@ pub fn spent_by_all(memory: &Memory, day: &Range<Timestamp>) -> Result<f64> {
 
 /// US dollars that all agents spent on a day.
 fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> Result<f64> {
-    Ok(records.range::<AgentState>(&[])?.iter().map(|(_, state)| state.spending_between(day.start, day.end).cost).sum())
+    Ok(records
+        .range::<AgentState>(&[])?
+        .iter()
+        .map(|(_, state)| state.spending_between(day.start, day.end).cost)
+        .sum())
 }
 
 /// Reservations in US dollars of the runs that began on a day.

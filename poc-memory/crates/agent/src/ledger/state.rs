@@ -3,7 +3,7 @@
 use super::Run;
 use super::change_progress::{ChangeProgress, INTERRUPTIONS};
 use super::key::prefix;
-use super::recent_spending::RecentSpending;
+use super::recent_spending::{RecentSpending, Spending};
 use super::settled_slots::SettledSlots;
 use super::status::{Reason, Status};
 use super::totals::Totals;

@@ -5,7 +5,7 @@ use super::trigger::TriggerKind;
 use super::{ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tuple};
-use poc_store::{Record, Table};
+use poc_store::{Record, Table, WriteRange};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

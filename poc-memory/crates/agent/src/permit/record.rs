@@ -5,6 +5,7 @@ use crate::action::Action;
 use crate::ledger::{ActionRecord, ActionState};
 use crate::reply::{cut, short};
 use crate::selection::Selection;
+use poc_store::WriteRange;
 
 /// Maximum characters that a row stores of each text about a refused action.
 const MAX_REFUSED_SAID: usize = 300;

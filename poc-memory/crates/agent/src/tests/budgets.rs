@@ -2,7 +2,7 @@
 
 use super::world::{World, agent};
 use crate::Definition;
-use crate::ledger::{self, Reason, Run, Status};
+use crate::ledger::{self, Reason, Run, Spending, Status};
 use crate::model::{CallCost, CallError, CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, run_with};
 use chrono_tz::Tz;
@@ -186,7 +186,8 @@ fn concurrent_dry_runs_share_the_budget_of_the_day() {
 fn on_record(world: &World) -> (u32, f64) {
     let now = world.memory.now();
     let state = ledger::state(&world.memory, "tester").unwrap();
-    state.spending_between(now.minus(Span::DAY), now.plus(Span::DAY))
+    let Spending { runs, cost } = state.spending_between(now.minus(Span::DAY), now.plus(Span::DAY));
+    (runs, cost)
 }
 
 #[test]
@@ -257,7 +258,11 @@ fn a_dry_run_books_its_cost() {
                 .all_agents,
         )
     };
-    assert_eq!(spent(), ((0, 2.0), 2.0), "it does not count as a run of the day, but its cost counts");
+    assert_eq!(
+        spent(),
+        (Spending { runs: 0, cost: 2.0 }, 2.0),
+        "it does not count as a run of the day, but its cost counts"
+    );
     let today = days_around(world.memory.now()).all_agents;
     assert_eq!(ledger::spent_by_all(&world.memory, &today).unwrap(), 2.0);
     assert_eq!(ledger::spent_by_all(&world.memory, &(today.end..today.end.plus(Span::DAY))).unwrap(), 0.0);
@@ -317,5 +322,8 @@ fn the_cost_of_a_discarded_reply_is_booked() {
     );
     assert!(row.visited.is_empty());
     let (now, state) = (world.memory.now(), ledger::state(&world.memory, "tester").unwrap());
-    assert_eq!(state.spending_between(now.minus(Span::DAY), now.plus(Span::DAY)), Spending { runs: 1, cost: 1.5 });
+    assert_eq!(
+        state.spending_between(now.minus(Span::DAY), now.plus(Span::DAY)),
+        Spending { runs: 1, cost: 1.5 }
+    );
 }

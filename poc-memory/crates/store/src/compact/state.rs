@@ -56,16 +56,16 @@ impl CompactionJob<'_> {
         Ok(())
     }
 
-    /// Writes a segment that begins with the state in an engine, as transactions from number `first` to the base, and
+    /// Writes a segment that begins with a state, as transactions from number `first` to the base, and
     /// continues with the transactions up to `end`. Reads the segment back to check it. Returns it with the checksum of
     /// the base's record.
     pub(crate) fn write_segment(
         &self,
-        engine: &dyn Engine,
-        base: LogBase,
+        state: &BaseState<'_>,
         first: u64,
         end: u64,
     ) -> Result<(CompactedSegment, u32)> {
+        let BaseState { engine, base } = *state;
         let log = self.shared.log.as_ref();
         let unwritten = |error: io::Error| compaction_unwritten(&error);
         let disk = self.compactor.disk.as_ref();
@@ -84,7 +84,7 @@ impl CompactionJob<'_> {
             (next, checksum) = (next + 1, of_record);
             Ok(())
         };
-        each_txn(engine, &mut add)?;
+        state.each_txn(&mut add)?;
         log.replay_payloads(base.seq + 1, end, &mut |seq, payload, _| {
             segment.add(&frame(seq, &payload).0).map_err(unwritten)?;
             Ok(true)
@@ -103,70 +103,101 @@ impl CompactionJob<'_> {
             }
             Ok(())
         })?;
-        let mut expected = 0u64;
-        engine.scan(&[], &mut |_, _| {
-            expected += 1;
-            Ok(())
-        })?;
-        if records != expected {
+        if records != state.count()? {
             return Err(compaction_failed("records are missing when it is read back", &records));
         }
         Ok((segment, checksum))
     }
 }
 
-/// The number of the first transaction in a segment with the state of an engine. `None` if the state needs more
-/// transactions than it would replace.
-pub(crate) fn first(engine: &dyn Engine, base: LogBase) -> Result<Option<u64>> {
-    let mut count = 0;
-    each_txn(engine, &mut |_, _| {
-        count += 1;
-        Ok(())
-    })?;
-    Ok((base.seq + 1).checked_sub(count).filter(|first| *first > 0))
+/// The state that a compacted log begins with: the records of an engine at the base, without the entries in the index of
+/// changes that such a log has no transactions for. These are changes other than the creation of a node, and all changes
+/// of deleted nodes.
+pub(crate) struct BaseState<'a> {
+    engine: &'a dyn Engine,
+    base: LogBase,
 }
 
-/// Deletes entries from the index of changes that the log no longer has after transaction `base`: changes other than
-/// the creation of a node, and all changes of deleted nodes.
-pub(crate) fn prune(engine: &dyn Engine, base: u64) -> Result<()> {
-    let mut deletions: Vec<Put> = Vec::new();
-    let mut last_node: Option<(Vec<u8>, bool)> = None;
-    engine.scan(&[], &mut |full, value| {
-        let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else { return Ok(()) };
-        let id = key.get(..16).unwrap_or_default();
-        let node = Table::Nodes.engine_key(tenant, id);
-        let exists = match &last_node {
-            Some((last, exists)) if *last == node => *exists,
-            _ => engine.get(&node)?.is_some(),
-        };
-        last_node = Some((node, exists));
-        if keys::read_change(key)? <= base && (value.is_empty() || !exists) {
-            deletions.push((full.to_vec(), None));
-        }
-        Ok(())
-    })?;
-    engine.apply(deletions.into(), engine.mark()?)
-}
+impl<'a> BaseState<'a> {
+    /// The state at `base`, where the engine must end.
+    pub(crate) fn new(engine: &'a dyn Engine, base: LogBase) -> BaseState<'a> {
+        BaseState { engine, base }
+    }
 
-/// Calls `each` with the records of an engine, in batches of a single tenant.
-fn each_txn(engine: &dyn Engine, each: &mut dyn FnMut(Tenant, Vec<Write>) -> Result<()>) -> Result<()> {
-    let mut part: Option<(Tenant, Vec<Write>)> = None;
-    let mut bytes = 0;
-    engine.scan(&[], &mut |full, value| {
-        let Some((tenant, table, key)) = Table::split_engine_key(full) else {
-            return Err(compaction_failed("a record has no table", &full.len()));
-        };
-        if bytes >= TXN_BYTES || part.as_ref().is_some_and(|(of, _)| *of != tenant) {
-            if let Some((tenant, writes)) = part.take() {
-                each(tenant, writes)?;
+    /// The number of the first transaction in a segment with the state. `None` if the state needs more transactions than
+    /// it would replace.
+    pub(crate) fn first(&self) -> Result<Option<u64>> {
+        let mut count = 0;
+        self.each_txn(&mut |_, _| {
+            count += 1;
+            Ok(())
+        })?;
+        Ok((self.base.seq + 1).checked_sub(count).filter(|first| *first > 0))
+    }
+
+    /// Deletes the entries that are not part of the state from the engine, and sets its mark.
+    pub(crate) fn prune(&self, mark: Mark) -> Result<()> {
+        let mut deletions: Vec<Put> = Vec::new();
+        self.scan(&mut |full, _, is_part| {
+            if !is_part {
+                deletions.push((full.to_vec(), None));
             }
-            bytes = 0;
-        }
-        bytes += full.len() + value.len();
-        let write = Write { table, key: key.to_vec(), before: None, after: Some(value.to_vec()) };
-        part.get_or_insert_with(|| (tenant, Vec::new())).1.push(write);
-        Ok(())
-    })?;
-    let (tenant, writes) = part.unwrap_or_default();
-    each(tenant, writes)
+            Ok(())
+        })?;
+        self.engine.apply(deletions.into(), mark)
+    }
+
+    /// The number of records of the state.
+    fn count(&self) -> Result<u64> {
+        let mut count = 0;
+        self.scan(&mut |_, _, is_part| {
+            count += u64::from(is_part);
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    /// Calls `each` with the records of the state, in batches of a single tenant.
+    fn each_txn(&self, each: &mut dyn FnMut(Tenant, Vec<Write>) -> Result<()>) -> Result<()> {
+        let mut part: Option<(Tenant, Vec<Write>)> = None;
+        let mut bytes = 0;
+        self.scan(&mut |full, value, is_part| {
+            if !is_part {
+                return Ok(());
+            }
+            let Some((tenant, table, key)) = Table::split_engine_key(full) else {
+                return Err(compaction_failed("a record has no table", &full.len()));
+            };
+            if bytes >= TXN_BYTES || part.as_ref().is_some_and(|(of, _)| *of != tenant) {
+                if let Some((tenant, writes)) = part.take() {
+                    each(tenant, writes)?;
+                }
+                bytes = 0;
+            }
+            bytes += full.len() + value.len();
+            let write = Write { table, key: key.to_vec(), before: None, after: Some(value.to_vec()) };
+            part.get_or_insert_with(|| (tenant, Vec::new())).1.push(write);
+            Ok(())
+        })?;
+        let (tenant, writes) = part.unwrap_or_default();
+        each(tenant, writes)
+    }
+
+    /// Calls `each` with every record of the engine and whether it is part of the state.
+    fn scan(&self, each: &mut dyn FnMut(&[u8], &[u8], bool) -> Result<()>) -> Result<()> {
+        let mut last_node: Option<(Vec<u8>, bool)> = None;
+        self.engine.scan(&[], &mut |full, value| {
+            let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else {
+                return each(full, value, true);
+            };
+            let node = Table::Nodes.engine_key(tenant, key.get(..16).unwrap_or_default());
+            let exists = match &last_node {
+                Some((last, exists)) if *last == node => *exists,
+                _ => self.engine.get(&node)?.is_some(),
+            };
+            last_node = Some((node, exists));
+            let is_dropped = keys::read_change(key)? <= self.base.seq && (value.is_empty() || !exists);
+            each(full, value, !is_dropped)
+        })
+    }
 }

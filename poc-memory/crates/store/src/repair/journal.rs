@@ -46,9 +46,16 @@ impl Journal {
         let Some(last) = last else {
             return Err(Error::not_found("no repair of this store can be undone"));
         };
+        let replaced = place(&last.folder);
+        let mut put_away_by_it = last.moves.iter().map(|(_, to)| to).filter(|to| to.starts_with(&replaced));
+        if !put_away_by_it.all(|file| store.join(file).exists()) {
+            let message =
+                format!("the files that `{}` replaced were deleted from the quarantine", last.folder);
+            return Err(Error::not_found(message)
+                .hint("the repair cannot be undone; `poc-memory restore` restores a backup"));
+        }
         let folder = free_name(store, "undone");
         let mut moves = put_away(store, &folder);
-        let replaced = place(&last.folder);
         moves.extend(
             PARTS
                 .map(PathBuf::from)

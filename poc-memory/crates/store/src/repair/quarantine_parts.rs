@@ -12,8 +12,8 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, Tenant, Tuple};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 /// A file or folder in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,34 +57,40 @@ pub fn quarantine_names(directory: &Path) -> Result<Vec<String>> {
     Ok(named_files(directory)?.into_keys().collect())
 }
 
-/// Deletes a file or folder in the quarantine for good. A repair that moved it there cannot be undone afterwards. Returns
-/// the bytes that its files had.
+/// Deletes a file or folder in the quarantine for good. A repair that moved it there cannot be undone afterwards; only the
+/// list of its moves stays, which tells that. Returns the total size of the deleted files in bytes.
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it, `unavailable` when it cannot be deleted.
 pub fn delete_quarantine_part(directory: &Path, name: &str) -> Result<u64> {
-    let path = item_path(directory, name)?;
-    let bytes = files(&path)?.iter().map(|file| fs::metadata(file).map_or(0, |found| found.len())).sum();
-    let delete = || {
-        if !path.is_dir() {
-            return fs::remove_file(&path);
-        }
-        // Without its list of moves, no part of the repair is undone if this is interrupted.
-        match fs::remove_file(path.join(MANIFEST)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => fs::remove_dir_all(&path),
-        }
-    };
-    let synced = || File::open(directory.join("quarantine"))?.sync_all();
-    let deleted = delete().and_then(|()| synced());
-    deleted.map_err(|error| {
+    let path = part_path(directory, name)?;
+    let manifest = path.join(MANIFEST);
+    let deleted: Vec<PathBuf> = files(&path)?.into_iter().filter(|file| *file != manifest).collect();
+    let bytes = deleted.iter().map(|file| fs::metadata(file).map_or(0, |found| found.len())).sum();
+    delete(&path, &manifest).map_err(|error| {
         Error::unavailable(format!("`{}` cannot be deleted: {error}", path.display()))
             .hint("repeat the command: it deletes what is left")
     })?;
     Ok(bytes)
 }
 
-/// The files of each item in the quarantine, by the name of the item.
+/// Deletes a file or folder, durably. A folder that has the manifest stays with it.
+fn delete(path: &Path, manifest: &Path) -> io::Result<()> {
+    let remove = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    if manifest.exists() {
+        for entry in fs::read_dir(path)? {
+            let entry = entry?.path();
+            if entry != manifest {
+                remove(&entry)?;
+            }
+        }
+        return File::open(path)?.sync_all();
+    }
+    remove(path)?;
+    path.parent().map_or(Ok(()), |quarantine| File::open(quarantine)?.sync_all())
+}
+
+/// The files of each part of the quarantine, by its name.
 fn named_files(directory: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     let quarantine = directory.join("quarantine");
     let mut found = BTreeMap::new();
@@ -129,7 +135,7 @@ pub struct QuarantineNote {
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.
 pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantineTenant>> {
-    let path = item_path(directory, name)?;
+    let path = part_path(directory, name)?;
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
     let mut add = |seq: u64, tenant: Tenant, write: Write| {
         if !matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants) {
@@ -184,7 +190,7 @@ pub fn for_each_quarantine_record(
     name: &str,
     each: &mut dyn FnMut(Table, &[u8]),
 ) -> Result<()> {
-    for file in files(&item_path(directory, name)?)? {
+    for file in files(&part_path(directory, name)?)? {
         each_change(&file, &mut |txn| {
             for write in &txn.writes {
                 [&write.before, &write.after]
@@ -203,9 +209,10 @@ pub fn for_each_quarantine_record(
 }
 
 /// The path of a file or folder in the quarantine.
-fn item_path(directory: &Path, name: &str) -> Result<PathBuf> {
+fn part_path(directory: &Path, name: &str) -> Result<PathBuf> {
     let quarantine = directory.join("quarantine");
-    let is_name = Path::new(name).components().count() == 1 && !name.starts_with('.');
+    let mut components = Path::new(name).components();
+    let is_name = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
     let path = quarantine.join(name);
     if is_name && path.exists() {
         return Ok(path);

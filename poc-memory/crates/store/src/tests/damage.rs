@@ -7,10 +7,10 @@ use super::*;
 fn made(count: u64, limits: LogLimits) -> (TempDir, Vec<u64>) {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, StoreOptions { limits, ..in_memory() }).unwrap();
-    let mut ends = vec![store.sizes().unwrap().0.max(24)];
+    let mut ends = vec![store.sizes().unwrap().log.max(24)];
     for number in 1..=count {
         put(&store, number);
-        ends.push(store.sizes().unwrap().0);
+        ends.push(store.sizes().unwrap().log);
     }
     (folder, ends)
 }

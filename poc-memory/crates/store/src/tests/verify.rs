@@ -69,6 +69,66 @@ fn damage(path: &Path, kind: u8, at: prop::sample::Index) {
     fs::write(path, bytes).unwrap();
 }
 
+/// Without a compacted log, the records keep the entries for the history that the log has.
+#[test]
+fn a_compaction_that_does_not_replace_the_log_keeps_all_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, parts()).unwrap();
+    let at = |seconds| Cause { at: Timestamp(seconds), ..cause() };
+    let (kept, deleted) = (node(1), node(2));
+    let other = store.for_tenant(&tuple(1));
+    let put =
+        |tx: &mut Transaction<'_>, node: &Node| tx.put_node(&Node { tenant: tx.tenant(), ..node.clone() });
+    other
+        .transact(at(1), |tx| {
+            put(tx, &deleted)?;
+            tx.delete_node(deleted.id)?;
+            put(tx, &kept)
+        })
+        .unwrap();
+    store.transact(at(2), |tx| tx.put_node(&node(3))).unwrap();
+    store.transact(at(3), |tx| tx.put_node(&node(4))).unwrap();
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    // The state after the first transaction would take two, one for each tenant.
+    let done = store.compact(Some(Timestamp(2)), &callbacks).unwrap();
+    assert_eq!((done.dropped, done.base), (0, None));
+    assert_eq!(found(&store), Vec::<String>::new());
+}
+
+/// A compaction that is cancelled at any point leaves files that the next one reuses.
+#[test]
+fn a_compaction_after_a_cancelled_one_keeps_all_records() {
+    for steps in 0.. {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_in(&folder, parts()).unwrap();
+        for seconds in 1..=12 {
+            let cause = Cause { at: Timestamp(seconds), ..cause() };
+            let body = format!("written at {seconds}");
+            store
+                .transact(cause, |tx| tx.put_node(&Node { body: body.clone(), ..node(seconds as u64 % 3) }))
+                .unwrap();
+        }
+        let left = std::cell::Cell::new(steps);
+        let check_cancelled = || match left.get() {
+            0 => Err(Error::unavailable("cancelled")),
+            number => {
+                left.set(number - 1);
+                Ok(())
+            }
+        };
+        let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+        let is_cancelled = store.compact(Some(Timestamp(9)), &callbacks).is_err();
+        assert_eq!(found(&store), Vec::<String>::new(), "cancelled after {steps} steps");
+        let callbacks = CompactionCallbacks { check_cancelled: &|| Ok(()), ..callbacks };
+        store.compact(None, &callbacks).unwrap();
+        assert_eq!(found(&store), Vec::<String>::new(), "compacted after {steps} steps");
+        if !is_cancelled {
+            assert!(steps > 3);
+            break;
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::ledger::recent_spending::{QUARTER, QUARTERS};
 use crate::ledger::{ActionRecord, ActionState};
 use poc_graph::time::Span;
+use poc_store::WriteRange;
 
 fn row(id: u8, slot: Option<i64>, status: Status, started: i64, cost: Option<f64>) -> Run {
     let mut row = Run::new(RunId::from_bytes([id; 16]), "linker", slot.map(Timestamp), Timestamp(started));
@@ -27,9 +28,15 @@ fn skipped_rows_do_not_count_as_runs() {
     state.record(&row(5, None, Status::Noop, QUARTER.0, None));
     assert_eq!(state.failures(), 0);
     assert_eq!(state.spending_between(Timestamp(0), Timestamp(QUARTER.0)), Spending { runs: 2, cost: 0.75 });
-    assert_eq!(state.spending_between(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), Spending { runs: 1, cost: 0.0 });
+    assert_eq!(
+        state.spending_between(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)),
+        Spending { runs: 1, cost: 0.0 }
+    );
     state.record(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
-    assert_eq!(state.spending_between(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), Spending { runs: 1, cost: 1.0 });
+    assert_eq!(
+        state.spending_between(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)),
+        Spending { runs: 1, cost: 1.0 }
+    );
 }
 
 #[test]

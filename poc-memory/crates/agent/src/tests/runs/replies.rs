@@ -2,7 +2,7 @@
 
 use super::super::world::{ScriptedModel, World, agent, draft, outcomes};
 use super::{id, two};
-use crate::ledger::Status;
+use crate::ledger::{Spending, Status};
 use crate::model::{CallCost, CallError, CallFailure, Reply};
 use crate::run::{RunOptions, Trigger, run_with};
 use poc_graph::time::{Span, Timestamp};
@@ -81,7 +81,10 @@ fn a_failed_run_records_the_cost_of_its_calls() {
     );
     let state = crate::ledger::state(&world.memory, "tester").unwrap();
     let day = run.started.0 - run.started.0 % Span::DAY.0;
-    assert_eq!(state.spending_between(Timestamp(day), Timestamp(day + Span::DAY.0)), Spending { runs: 1, cost: 0.75 });
+    assert_eq!(
+        state.spending_between(Timestamp(day), Timestamp(day + Span::DAY.0)),
+        Spending { runs: 1, cost: 0.75 }
+    );
 }
 
 #[test]

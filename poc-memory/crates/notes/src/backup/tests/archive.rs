@@ -7,11 +7,11 @@ fn an_archive_has_one_generation_and_is_replaced() {
     let profile = Profile::new();
     profile.put(1..30);
     let first = profile.archive_at(100).unwrap();
-    assert_eq!((first.manifest.seq, first.linked.0, first.unchanged), (29, 0, false));
+    assert_eq!((first.manifest.seq, first.linked.files, first.unchanged), (29, 0, false));
     assert_eq!(profile.check_archive(), [BackupCheck { name: first.name.clone(), problems: Vec::new() }]);
     let bytes = fs::read(profile.archive()).unwrap();
     let again = profile.archive_at(101).unwrap();
-    assert_eq!((again.unchanged, &again.name, again.copied), (true, &first.name, (0, 0)));
+    assert_eq!((again.unchanged, &again.name, again.copied), (true, &first.name, FileTotals::default()));
     assert_eq!(fs::read(profile.archive()).unwrap(), bytes);
     profile.put(30..40);
     let expected = content(profile.store());
@@ -36,7 +36,7 @@ fn an_archive_has_one_generation_and_is_replaced() {
     tar::Archive::new(fs::File::open(profile.archive()).unwrap()).unpack(profile.folder()).unwrap();
     profile.put(40..41);
     let third = profile.back_up(103, 9).unwrap();
-    assert!(third.linked.0 > 3, "{third:?}");
+    assert!(third.linked.files > 3, "{third:?}");
     assert!(profile.check().len() == 2 && profile.check().iter().all(|check| check.problems.is_empty()));
 }
 
