@@ -117,7 +117,7 @@ fn appends(report: &mut Report, server: &TestServer, stores: usize, clients: usi
             }
         });
     });
-    let bytes = all[0].1.sizes().unwrap().0 / writes;
+    let bytes = all[0].1.sizes().unwrap().log / writes;
     let group = (clients / stores).max(1);
     let peer = inserts(server, &name, writes, group, bytes as usize);
     let conflicts: u64 = all.iter().map(|(_, store)| store.shared_log().unwrap().conflicts).sum();

@@ -7,7 +7,7 @@ use super::text::{dollars, minute, plural};
 use super::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::created_notes::created_notes;
-use poc_agent::ledger::{self, ActionState, Reason, Run, Status};
+use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
 use poc_agent::{proposal, review};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Span, Timestamp};
@@ -245,7 +245,7 @@ fn of(tenant: &Option<String>) -> String {
 
 impl ConsolidationRun {
     fn of(run: Run) -> ConsolidationRun {
-        let reason = run.reason.map_or("", Reason::meaning);
+        let reason = run.reason.map_or("", StatusReason::meaning);
         ConsolidationRun {
             run: run.id,
             at: run.started,
@@ -257,9 +257,9 @@ impl ConsolidationRun {
 
 impl AgentNight {
     fn add(&mut self, run: &Run, created: &BTreeMap<usize, String>) {
-        let nothing_to_do = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
+        let nothing_to_do = matches!(run.reason, Some(StatusReason::NotStale | StatusReason::TooFewResults));
         if matches!(run.status, Status::Skipped | Status::Missed) && !nothing_to_do {
-            let reason = run.reason.map_or_else(|| run.status.name(), Reason::name);
+            let reason = run.reason.map_or_else(|| run.status.name(), StatusReason::name);
             *self.skipped.entry(reason.to_owned()).or_default() += 1;
             return;
         }

@@ -1,6 +1,6 @@
 //! Runs of one agent, one after another, until nothing is left to do.
 
-use super::ledger::{self, ActionState, Reason, Run, Status, TriggerKind};
+use super::ledger::{self, ActionState, Run, Status, StatusReason, TriggerKind};
 use super::run::{self, RunOptions, Trigger};
 use super::{Catalog, Definition, selection, tenant_rotation};
 use poc_graph::error::{Code, Result};
@@ -189,8 +189,8 @@ impl SlotBatches {
 fn ends_the_slot(run: &Run) -> bool {
     match run.status {
         Status::Missed | Status::Interrupted | Status::TimedOut | Status::Running => true,
-        Status::Skipped => !matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults)),
-        Status::Failed => run.reason != Some(Reason::Unparseable),
+        Status::Skipped => !matches!(run.reason, Some(StatusReason::NotStale | StatusReason::TooFewResults)),
+        Status::Failed => run.reason != Some(StatusReason::Unparseable),
         Status::Ok
         | Status::Noop
         | Status::Partial

@@ -13,7 +13,7 @@ mod timing;
 
 use super::Catalog;
 use super::definition::Definition;
-use super::ledger::{AgentState, Pause, Reason, Trigger};
+use super::ledger::{AgentState, Pause, StatusReason, Trigger};
 use super::pause_reason::PauseReason;
 use super::schedule;
 use chrono_tz::Tz;
@@ -80,7 +80,7 @@ pub enum Decision {
         /// Whether the slots count as missed, because their time passed while no process could run them.
         missed: bool,
         /// The reason.
-        reason: Reason,
+        reason: StatusReason,
     },
 }
 
@@ -124,17 +124,17 @@ pub(crate) fn timing<'a>(catalog: &'a Catalog, name: &str) -> Option<TaskTiming<
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// The reason, as a stable code.
-    pub reason: Reason,
+    pub reason: StatusReason,
     /// Whether the slot counts as missed: its time passed while no process could run it.
     pub missed: bool,
 }
 
 impl Obstacle {
-    fn skipped(reason: Reason) -> Option<Obstacle> {
+    fn skipped(reason: StatusReason) -> Option<Obstacle> {
         Some(Obstacle { reason, missed: false })
     }
 
-    fn missed(reason: Reason) -> Option<Obstacle> {
+    fn missed(reason: StatusReason) -> Option<Obstacle> {
         Some(Obstacle { reason, missed: true })
     }
 }
@@ -255,19 +255,19 @@ impl SlotCheck<'_> {
         // A slot that was polled on time may have waited for the limit on concurrent runs.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
-            Obstacle::skipped(Reason::Disabled)
+            Obstacle::skipped(StatusReason::Disabled)
         } else if self.paused_since(start).is_some() {
-            Obstacle::skipped(Reason::Paused)
+            Obstacle::skipped(StatusReason::Paused)
         } else if late && !rules.catch_up {
-            Obstacle::missed(Reason::CatchUpOff)
+            Obstacle::missed(StatusReason::CatchUpOff)
         } else if waited || late && slot < earliest {
-            Obstacle::missed(Reason::OutsideWindow)
+            Obstacle::missed(StatusReason::OutsideWindow)
         } else if self.history.state.running().is_some() {
-            Obstacle::skipped(Reason::Overlap)
+            Obstacle::skipped(StatusReason::Overlap)
         } else if self.history.pending {
-            Obstacle::missed(Reason::CaughtUp)
+            Obstacle::missed(StatusReason::CaughtUp)
         } else if self.agent.cooldown_until(&self.history.state, now).is_some() {
-            Obstacle::skipped(Reason::Cooldown)
+            Obstacle::skipped(StatusReason::Cooldown)
         } else {
             None
         }
@@ -286,7 +286,7 @@ impl SlotCheck<'_> {
         let rules = self.agent.rules;
         let until = Timestamp(slot.0 - 1);
         let earliest = Timestamp(self.tick.now.minus(rules.catch_up_window).0 - 1);
-        let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
+        let mut missed = |after: Timestamp, until: Timestamp, reason: StatusReason| {
             if let Some(slots) = self.slot_range(after, until) {
                 decisions.push(Decision::Skip {
                     agent: self.agent.name.to_owned(),
@@ -298,22 +298,22 @@ impl SlotCheck<'_> {
             }
         };
         if !self.agent.enabled {
-            missed(known, until, Reason::Disabled);
+            missed(known, until, StatusReason::Disabled);
         } else if let Some(since) = self.paused_since(self.agent.start(slot)) {
             // The rules for catching up apply to the slots before the pause.
             let (passed, reason) = match rules.catch_up {
-                true => (earliest, Reason::OutsideWindow),
-                false => (until, Reason::CatchUpOff),
+                true => (earliest, StatusReason::OutsideWindow),
+                false => (until, StatusReason::CatchUpOff),
             };
             let passed = passed.min(Timestamp(since.0 - 1)).min(until);
             missed(known, passed, reason);
-            missed(known.max(passed), until, Reason::Paused);
+            missed(known.max(passed), until, StatusReason::Paused);
         } else if !rules.catch_up {
-            missed(known, until, Reason::CatchUpOff);
+            missed(known, until, StatusReason::CatchUpOff);
         } else {
             let window = earliest.min(until);
-            missed(known, window, Reason::OutsideWindow);
-            missed(known.max(window), until, Reason::CaughtUp);
+            missed(known, window, StatusReason::OutsideWindow);
+            missed(known.max(window), until, StatusReason::CaughtUp);
         }
     }
 

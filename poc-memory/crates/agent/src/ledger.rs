@@ -30,7 +30,7 @@ pub use rows::{
 };
 pub(crate) use rows::{put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
-pub use status::{Reason, Status};
+pub use status::{Status, StatusReason};
 pub use totals::Totals;
 pub use trigger::{Trigger, TriggerKind};
 
@@ -136,7 +136,7 @@ pub struct Run {
     /// How it ended.
     pub status: Status,
     /// Why it was skipped, missed or failed, if that has a stable code.
-    pub reason: Option<Reason>,
+    pub reason: Option<StatusReason>,
     /// Error message.
     pub message: Option<String>,
     /// Sequence number of the transaction that applied its actions.
@@ -281,7 +281,7 @@ impl Run {
     }
 
     /// Ends the row now.
-    pub fn finish(&mut self, memory: &Memory, status: Status, reason: Option<Reason>) {
+    pub fn finish(&mut self, memory: &Memory, status: Status, reason: Option<StatusReason>) {
         (self.status, self.reason, self.finished) = (status, reason, Some(memory.now()));
     }
 }

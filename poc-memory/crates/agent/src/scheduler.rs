@@ -5,7 +5,7 @@
 use super::batches::SlotBatches;
 use super::consolidation::{self, ScheduledConsolidation};
 use super::due_slots::{self, Decision, Obstacle, RunHistory, TaskTiming, Tick};
-use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
+use super::ledger::{self, AgentState, RowOutcome, Run, Status, StatusReason, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
 use super::{Catalog, CatalogEntry, Definition, tenant_rotation};
@@ -269,7 +269,7 @@ pub fn run_slot(
     let (agent, trigger) = (&slot.agent, slot.trigger);
     let by_changes = matches!(trigger, Trigger::Change { .. });
     let Some(timing) = due_slots::timing(catalog, agent) else {
-        let (reason, message) = (Some(Reason::InvalidConfig), Some("its file was deleted".to_owned()));
+        let (reason, message) = (Some(StatusReason::InvalidConfig), Some("its file was deleted".to_owned()));
         return ledger::record_unrun(
             memory,
             agent,
@@ -279,7 +279,7 @@ pub fn run_slot(
     };
     let history = RunHistory::from(ledger::state(memory, agent)?);
     if let Some(obstacle) = due_slots::obstacle(timing, &history, trigger, slot.late, tick) {
-        let waits = matches!(obstacle.reason, Reason::Overlap | Reason::Cooldown);
+        let waits = matches!(obstacle.reason, StatusReason::Overlap | StatusReason::Cooldown);
         if waits && by_changes {
             // The changes can be handled afterwards.
             return Ok(None);

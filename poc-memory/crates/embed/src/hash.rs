@@ -185,7 +185,7 @@ mod tests {
     fn dimensions_out_of_range_are_refused() {
         let error = HashEmbedder::new(8).err().unwrap();
         insta::assert_snapshot!(error, @"`embedder.dimensions`: the embedder `hash` cannot have 8 dimensions");
-        insta::assert_snapshot!(error.hint.unwrap(), @"between 16 and 4096 work");
+        insta::assert_snapshot!(error.hint.unwrap(), @"give a number from 16 to 4096");
         assert!(HashEmbedder::new(4097).is_err());
         assert_eq!(HashEmbedder::new(4096).unwrap().name(), "hash-4096-1");
     }

@@ -5,7 +5,7 @@ mod text;
 use super::history::{self, RunRow};
 use super::list::{self, AgentRow};
 use crate::ops::{Access, Ctx, Op, Route};
-use poc_agent::ledger::{self, Reason};
+use poc_agent::ledger::{self, StatusReason};
 use poc_agent::run::{self, RunOptions};
 use poc_agent::{Definition, due_slots, selection};
 use poc_graph::error::Result;
@@ -183,26 +183,28 @@ impl Op for AgentExplain {
         };
         let Some(definition) = entry.definition.as_deref() else {
             let why = entry.errors.first().map_or_else(String::new, |error| error.line());
-            explained.block(Reason::InvalidConfig, why);
+            explained.block(StatusReason::InvalidConfig, why);
             return Ok(explained);
         };
         explained.pause_after = definition.failure.pause_after;
         if !definition.enabled {
-            explained.block(Reason::Disabled, "`enabled = false`: its schedule does not count");
+            explained.block(StatusReason::Disabled, "`enabled = false`: its schedule does not count");
         }
         if let Some(paused) = entry.paused(&state, now) {
-            explained.block(Reason::Paused, paused.line(name));
+            explained.block(StatusReason::Paused, paused.line(name));
         }
         if !memory.config.daemon.runs_agents.includes(name) {
-            explained.block(Reason::Elsewhere, "`runs-agents` in `[daemon]` does not include it");
+            explained.block(StatusReason::Elsewhere, "`runs-agents` in `[daemon]` does not include it");
         }
         if let Some(run) = ledger::current_run(memory, name, &state)? {
-            explained
-                .block(Reason::Overlap, format!("it is running, since {} (run {})", run.started, run.id));
+            explained.block(
+                StatusReason::Overlap,
+                format!("it is running, since {} (run {})", run.started, run.id),
+            );
         }
         if let Some(until) = due_slots::cooldown_until(definition, &state, now) {
             explained.block(
-                Reason::Cooldown,
+                StatusReason::Cooldown,
                 format!("its last run ended less than {} ago: until {until}", definition.schedule.cooldown),
             );
         }
@@ -288,7 +290,7 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
 }
 
 impl AgentExplainOutput {
-    fn block(&mut self, reason: Reason, why: impl Into<String>) {
+    fn block(&mut self, reason: StatusReason, why: impl Into<String>) {
         self.obstacles.push(Obstacle { reason: reason.name().to_owned(), why: why.into() });
     }
 }

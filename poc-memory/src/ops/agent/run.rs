@@ -4,7 +4,7 @@ use super::outcome::AgentRunOutput;
 use crate::ops::argument::ParameterValues;
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::definition::Mode;
-use poc_agent::ledger::{Reason, Status};
+use poc_agent::ledger::{Status, StatusReason};
 use poc_agent::permit::RefusalReason;
 use poc_agent::run::{self, RunOptions, Trigger};
 use poc_agent::test_runner;
@@ -133,7 +133,7 @@ impl Op for AgentRun {
     fn exit(output: &AgentRunOutput) -> Exit {
         let is = |status: Status| output.status == status.name();
         let refused = |code: &str| RefusalReason::parse(code).is_some_and(RefusalReason::is_failure);
-        if output.reason.as_deref() == Some(Reason::OverBudget.name()) {
+        if output.reason.as_deref() == Some(StatusReason::OverBudget.name()) {
             Exit::Rejected
         } else if is(Status::Skipped) || is(Status::Missed) {
             Exit::NothingToDo

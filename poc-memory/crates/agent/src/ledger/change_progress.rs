@@ -1,7 +1,7 @@
 //! Progress of an on-change agent through the transactions of the log.
 
 use super::Run;
-use super::status::{Reason, Status};
+use super::status::{Status, StatusReason};
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl ChangeProgress {
                 }
             }
             // The changes stay pending until the obstacle is gone.
-            Status::Skipped if row.reason.is_some_and(Reason::passes) => {
+            Status::Skipped if row.reason.is_some_and(StatusReason::passes) => {
                 ChangeProgress { running: false, ..self }
             }
             // There may be more changes than one run can process, so the changes stay pending. After a run

@@ -6,7 +6,7 @@ use super::key::run_key;
 use super::reservation;
 use super::rows::{self, INTERRUPTED, occurrence_key, prune, put};
 use super::state::{self, AgentState};
-use super::status::{Reason, Status};
+use super::status::{Status, StatusReason};
 use super::trigger::{Trigger, TriggerKind};
 use super::{Occurrence, Run};
 use poc_graph::RunId;
@@ -47,7 +47,7 @@ pub fn claim_for(memory: &Memory, row: Run, trigger: Trigger) -> Result<Run> {
             return Err(Error::conflict(format!("the changes for `{}` were already claimed", row.agent)));
         }
         if overlaps {
-            row.finish(memory, Status::Skipped, Some(Reason::Overlap));
+            row.finish(memory, Status::Skipped, Some(StatusReason::Overlap));
         }
         put_slot(tx, &state, &row)?;
         put(tx, state, &row)?;
@@ -72,7 +72,7 @@ pub struct RowOutcome {
     /// How it ended.
     pub status: Status,
     /// The reason, as a stable code.
-    pub reason: Option<Reason>,
+    pub reason: Option<StatusReason>,
     /// Details as text.
     pub message: Option<String>,
 }

@@ -5,7 +5,7 @@ use super::change_progress::{ChangeProgress, INTERRUPTIONS};
 use super::key::prefix;
 use super::recent_spending::{RecentSpending, Spending};
 use super::settled_slots::SettledSlots;
-use super::status::{Reason, Status};
+use super::status::{Status, StatusReason};
 use super::totals::Totals;
 use super::trigger::{Trigger, TriggerKind};
 use poc_graph::RunId;
@@ -65,7 +65,7 @@ pub struct LastRun {
     /// Its status.
     pub status: Status,
     /// Why it failed, if that has a stable code.
-    pub reason: Option<Reason>,
+    pub reason: Option<StatusReason>,
 }
 
 /// A failed automatic run that is to be repeated.
@@ -159,7 +159,7 @@ impl AgentState {
                 self.interrupted = row.slot().map(|slot| self.interrupt(slot)).or(self.interrupted);
             }
             // A run that is over budget does not count as a failure, because it needs no attention.
-            Status::Failed if row.reason == Some(Reason::OverBudget) => {}
+            Status::Failed if row.reason == Some(StatusReason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
             Status::Ok
@@ -305,20 +305,22 @@ impl AgentState {
             }
             (Status::Running | Status::Skipped | Status::Missed, TriggerKind::Manual) => self.rerun,
             // A slot that was merged into the pending rerun does not cancel it.
-            (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.rerun,
+            (Status::Missed, _) if row.reason == Some(StatusReason::CaughtUp) => self.rerun,
             (Status::Running, _) => None,
             // A rerun would not help: a used-up budget is not available again after a short delay.
             (
                 Status::Failed,
                 TriggerKind::Rerun | TriggerKind::Slot | TriggerKind::Change | TriggerKind::Batch,
-            ) if row.reason == Some(Reason::OverBudget) => None,
+            ) if row.reason == Some(StatusReason::OverBudget) => None,
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.rerun,
             (
                 Status::Failed | Status::TimedOut,
                 TriggerKind::Slot | TriggerKind::Change | TriggerKind::Batch,
             ) => Some(first),
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Rerun) => again(),
-            (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
+            (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(StatusReason::ProviderDown) => {
+                again()
+            }
             _ => None,
         }
     }

@@ -38,8 +38,8 @@ pub enum Status {
 /// Why an occurrence was skipped or missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "`Reason::meaning` documents them, also in REFERENCE.md")]
-pub enum Reason {
+#[allow(missing_docs, reason = "`StatusReason::meaning` documents them, also in REFERENCE.md")]
+pub enum StatusReason {
     NotStale,
     TooFewResults,
     Overlap,
@@ -59,86 +59,96 @@ pub enum Reason {
     Elsewhere,
 }
 
-impl Reason {
+impl StatusReason {
     /// Whether the obstacle is temporary, so that pending changes are handled after it.
     pub fn passes(self) -> bool {
         match self {
-            Reason::Overlap
-            | Reason::Cooldown
-            | Reason::Disabled
-            | Reason::Elsewhere
-            | Reason::ProviderDown
-            | Reason::CaughtUp
-            | Reason::Paused
-            | Reason::OverBudget => true,
-            Reason::NotStale
-            | Reason::TooFewResults
-            | Reason::CatchUpOff
-            | Reason::OutsideWindow
-            | Reason::InvalidConfig
-            | Reason::Unparseable => false,
+            StatusReason::Overlap
+            | StatusReason::Cooldown
+            | StatusReason::Disabled
+            | StatusReason::Elsewhere
+            | StatusReason::ProviderDown
+            | StatusReason::CaughtUp
+            | StatusReason::Paused
+            | StatusReason::OverBudget => true,
+            StatusReason::NotStale
+            | StatusReason::TooFewResults
+            | StatusReason::CatchUpOff
+            | StatusReason::OutsideWindow
+            | StatusReason::InvalidConfig
+            | StatusReason::Unparseable => false,
         }
     }
 
     /// The stable code.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::NotStale => "not-stale",
-            Reason::TooFewResults => "too-few-results",
-            Reason::Overlap => "overlap",
-            Reason::Cooldown => "cooldown",
-            Reason::Disabled => "disabled",
-            Reason::CatchUpOff => "catch-up-off",
-            Reason::OutsideWindow => "outside-window",
-            Reason::InvalidConfig => "invalid-config",
-            Reason::ProviderDown => "provider-down",
-            Reason::CaughtUp => "caught-up",
-            Reason::Paused => "paused",
-            Reason::OverBudget => "over-budget",
-            Reason::Unparseable => "unparseable",
-            Reason::Elsewhere => "elsewhere",
+            StatusReason::NotStale => "not-stale",
+            StatusReason::TooFewResults => "too-few-results",
+            StatusReason::Overlap => "overlap",
+            StatusReason::Cooldown => "cooldown",
+            StatusReason::Disabled => "disabled",
+            StatusReason::CatchUpOff => "catch-up-off",
+            StatusReason::OutsideWindow => "outside-window",
+            StatusReason::InvalidConfig => "invalid-config",
+            StatusReason::ProviderDown => "provider-down",
+            StatusReason::CaughtUp => "caught-up",
+            StatusReason::Paused => "paused",
+            StatusReason::OverBudget => "over-budget",
+            StatusReason::Unparseable => "unparseable",
+            StatusReason::Elsewhere => "elsewhere",
         }
     }
 }
 
-impl Reason {
+impl StatusReason {
     /// All reasons.
-    pub const ALL: [Reason; 14] = [
-        Reason::NotStale,
-        Reason::TooFewResults,
-        Reason::Overlap,
-        Reason::Cooldown,
-        Reason::Disabled,
-        Reason::CatchUpOff,
-        Reason::OutsideWindow,
-        Reason::InvalidConfig,
-        Reason::ProviderDown,
-        Reason::CaughtUp,
-        Reason::Paused,
-        Reason::OverBudget,
-        Reason::Unparseable,
-        Reason::Elsewhere,
+    pub const ALL: [StatusReason; 14] = [
+        StatusReason::NotStale,
+        StatusReason::TooFewResults,
+        StatusReason::Overlap,
+        StatusReason::Cooldown,
+        StatusReason::Disabled,
+        StatusReason::CatchUpOff,
+        StatusReason::OutsideWindow,
+        StatusReason::InvalidConfig,
+        StatusReason::ProviderDown,
+        StatusReason::CaughtUp,
+        StatusReason::Paused,
+        StatusReason::OverBudget,
+        StatusReason::Unparseable,
+        StatusReason::Elsewhere,
     ];
 
     /// The meaning as text.
     pub fn meaning(self) -> &'static str {
         match self {
-            Reason::NotStale => "every note of the pipeline was visited recently and has not changed since",
-            Reason::TooFewResults => "the pipeline returns fewer notes than `query.min-results`",
-            Reason::Overlap => "the agent was already running",
-            Reason::Cooldown => "its last run ended less than `schedule.cooldown` ago",
-            Reason::Disabled => "`enabled = false`",
-            Reason::CatchUpOff => {
+            StatusReason::NotStale => {
+                "every note of the pipeline was visited recently and has not changed since"
+            }
+            StatusReason::TooFewResults => "the pipeline returns fewer notes than `query.min-results`",
+            StatusReason::Overlap => "the agent was already running",
+            StatusReason::Cooldown => "its last run ended less than `schedule.cooldown` ago",
+            StatusReason::Disabled => "`enabled = false`",
+            StatusReason::CatchUpOff => {
                 "its time passed while no daemon was running, and `schedule.catch-up` is \"skip\""
             }
-            Reason::OutsideWindow => "its time passed longer ago than `schedule.catch-up-window` allows",
-            Reason::InvalidConfig => "the agent file, the model or its API key is not usable as configured",
-            Reason::ProviderDown => "the provider did not answer, or calls to it are suspended for a while",
-            Reason::CaughtUp => "one run covers several slots that had passed",
-            Reason::Paused => "the agent was paused by a person, or after too many consecutive failures",
-            Reason::OverBudget => "the budget of the day or of the run is used up",
-            Reason::Unparseable => "no reply of the model was valid",
-            Reason::Elsewhere => "`runs-agents` of this daemon does not include the agent",
+            StatusReason::OutsideWindow => {
+                "its time passed longer ago than `schedule.catch-up-window` allows"
+            }
+            StatusReason::InvalidConfig => {
+                "the agent file, the model or its API key is not usable as configured"
+            }
+            StatusReason::ProviderDown => {
+                "the provider did not answer, or calls to it are suspended for a while"
+            }
+            StatusReason::CaughtUp => "one run covers several slots that had passed",
+            StatusReason::Paused => {
+                "the agent was paused by a person, or after too many consecutive failures"
+            }
+            StatusReason::OverBudget => "the budget of the day or of the run is used up",
+            StatusReason::Unparseable => "no reply of the model was valid",
+            StatusReason::Elsewhere => "`runs-agents` of this daemon does not include the agent",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Record format of rows, and conversions from the formats of earlier releases.
 
-use super::status::{Reason, Status};
+use super::status::{Status, StatusReason};
 use super::trigger::TriggerKind;
 use super::{ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
@@ -35,7 +35,7 @@ struct RunV1 {
     started: Timestamp,
     finished: Option<Timestamp>,
     status: Status,
-    reason: Option<Reason>,
+    reason: Option<StatusReason>,
     message: Option<String>,
     seq: Option<u64>,
     fingerprint: String,

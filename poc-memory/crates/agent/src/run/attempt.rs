@@ -8,7 +8,7 @@ use crate::action;
 use crate::apply;
 use crate::child_process::ChildProcess;
 use crate::judge::Judge;
-use crate::ledger::{self, Reason, Run, Status};
+use crate::ledger::{self, Run, Status, StatusReason};
 use crate::model::Request;
 use crate::pause;
 use crate::prompt::{self, Prompt};
@@ -39,9 +39,10 @@ impl RunAttempt<'_> {
     }
 
     /// The message of a failed run, with a notice when the agent is paused because of it.
-    fn failure_message(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
+    fn failure_message(&self, (status, reason): (Status, Option<StatusReason>), message: String) -> String {
         let message = reply::short(&message);
-        let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
+        let fails =
+            matches!(status, Status::Failed | Status::TimedOut) && reason != Some(StatusReason::OverBudget);
         let counts = fails && !self.options.dry_run;
         match pause::failure_notice(self.memory, self.definition).filter(|_| counts) {
             Some(notice) => format!("{message}; {notice}"),
@@ -52,10 +53,10 @@ impl RunAttempt<'_> {
     fn work(&self, row: &mut Run) -> Result<Run, RunEnd> {
         let (memory, definition) = (self.memory, self.definition);
         if let Some(why) = self.all_suspended() {
-            return Err(RunEnd::Skipped(Reason::ProviderDown, Some(why)));
+            return Err(RunEnd::Skipped(StatusReason::ProviderDown, Some(why)));
         }
         if let Some(why) = self.budget_status(row)?.refuses_a_run() {
-            return Err(RunEnd::Skipped(Reason::OverBudget, Some(why)));
+            return Err(RunEnd::Skipped(StatusReason::OverBudget, Some(why)));
         }
         let context = self.context();
         let mut selection = match selection::choose(memory, definition, self.scope, context)? {
@@ -136,7 +137,7 @@ impl RunAttempt<'_> {
             turns.push(Exchange { reply: reply.stored_text(), problems: problems.clone() });
             if turn == definition.retry.repair {
                 let message = format!("the reply is invalid: {}", problems.join("; "));
-                return Err(RunEnd::Failed(Status::Failed, Some(Reason::Unparseable), message));
+                return Err(RunEnd::Failed(Status::Failed, Some(StatusReason::Unparseable), message));
             }
             corrections.push((reply.full_text(), correction(&problems)));
         }

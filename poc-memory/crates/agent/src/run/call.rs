@@ -3,7 +3,7 @@
 use super::RunAttempt;
 use super::end::RunEnd;
 use crate::budget::{BudgetAllowance, BudgetStatus};
-use crate::ledger::{self, BudgetDays, Call, DaySpending, Reason, Run, Status};
+use crate::ledger::{self, BudgetDays, Call, DaySpending, Run, Status, StatusReason};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
 use crate::schedule::{day, local_zone};
@@ -61,8 +61,8 @@ impl RunAttempt<'_> {
             false => decide(ledger::day_spending(memory, row, &days)?).map(|(allowed, _)| allowed),
         };
         decided.map_err(|why: String| match row.calls.is_empty() {
-            true => RunEnd::Skipped(Reason::OverBudget, Some(why)),
-            false => RunEnd::Failed(Status::Failed, Some(Reason::OverBudget), why),
+            true => RunEnd::Skipped(StatusReason::OverBudget, Some(why)),
+            false => RunEnd::Failed(Status::Failed, Some(StatusReason::OverBudget), why),
         })
     }
 

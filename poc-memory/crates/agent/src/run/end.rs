@@ -1,15 +1,15 @@
 //! How a run ends when nothing is applied.
 
-use crate::ledger::{Reason, Status};
+use crate::ledger::{Status, StatusReason};
 use crate::model::CallError;
 use poc_graph::error::Error;
 
 /// Why a run ends without applying anything.
 pub(super) enum RunEnd {
     /// There was nothing to do, or no model available.
-    Skipped(Reason, Option<String>),
+    Skipped(StatusReason, Option<String>),
     /// It failed.
-    Failed(Status, Option<Reason>, String),
+    Failed(Status, Option<StatusReason>, String),
     /// The store failed.
     Broken(Error),
 }
@@ -27,10 +27,10 @@ impl From<CallError> for RunEnd {
             CallError::TimedOut(_) => RunEnd::Failed(Status::TimedOut, None, message),
             CallError::Stopped => RunEnd::Failed(Status::Interrupted, None, message),
             CallError::Down(_) | CallError::NoCredit(_) => {
-                RunEnd::Failed(Status::Failed, Some(Reason::ProviderDown), message)
+                RunEnd::Failed(Status::Failed, Some(StatusReason::ProviderDown), message)
             }
             CallError::Setup(_) | CallError::KeyRefused(_) => {
-                RunEnd::Failed(Status::Failed, Some(Reason::InvalidConfig), message)
+                RunEnd::Failed(Status::Failed, Some(StatusReason::InvalidConfig), message)
             }
             CallError::Refused(_) | CallError::Cut => RunEnd::Failed(Status::Failed, None, message),
         }

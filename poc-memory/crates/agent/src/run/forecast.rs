@@ -4,7 +4,7 @@ use super::{RunAttempt, RunOptions, models};
 use crate::Definition;
 use crate::action;
 use crate::budget::{BudgetAllowance, BudgetStatus};
-use crate::ledger::{Reason, Run};
+use crate::ledger::{Run, StatusReason};
 use crate::model::Model;
 use crate::permit::Permit;
 use crate::prompt;
@@ -33,7 +33,7 @@ pub struct Forecast {
     /// Cost in US dollars of the runs of all agents today, plus reservations.
     pub all_agents: f64,
     /// Obstacles, each with its stable code and a message.
-    pub obstacles: Vec<(Reason, String)>,
+    pub obstacles: Vec<(StatusReason, String)>,
 }
 
 /// Forecasts a scheduled run that would start now.
@@ -52,7 +52,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let BudgetStatus { runs, day, all_agents, .. } = budget_status;
     let mut forecast = Forecast { runs, day, all_agents, ..Forecast::default() };
     forecast.obstacles.extend(attempt.no_model());
-    forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
+    forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (StatusReason::OverBudget, why)));
     let context = attempt.context();
     match selection::choose(memory, definition, scope, context) {
         Ok(Choice::Chosen(mut selection)) => {
@@ -70,31 +70,33 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
                     forecast.max = max.filter(|max| *max > 0.0);
                     if let Err(why) = budget_status.allows(max, 1).map(|BudgetAllowance { .. }| ()) {
                         let known =
-                            forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
-                        forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));
+                            forecast.obstacles.iter().any(|(reason, _)| *reason == StatusReason::OverBudget);
+                        forecast.obstacles.extend((!known).then_some((StatusReason::OverBudget, why)));
                     }
                 }
-                Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
+                Err(error) => forecast.obstacles.push((StatusReason::InvalidConfig, error.line())),
             }
         }
         Ok(Choice::Nothing(reason, why)) => forecast.obstacles.push((reason, why)),
-        Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
+        Err(error) => forecast.obstacles.push((StatusReason::InvalidConfig, error.line())),
     }
     Ok(forecast)
 }
 
 impl RunAttempt<'_> {
     /// Why no model would reply, when all are missing something, such as a key, or have a suspended provider.
-    fn no_model(&self) -> Option<(Reason, String)> {
+    fn no_model(&self) -> Option<(StatusReason, String)> {
         let RunAttempt { memory, options, .. } = self;
         let obstacle = |(name, model): &(&str, &dyn Model)| match options.models.open(&memory.config, name) {
-            Err(missing) => Some((Reason::InvalidConfig, missing.line())),
-            Ok(_) => model.suspension(memory.now()).map(|why| (Reason::ProviderDown, why)),
+            Err(missing) => Some((StatusReason::InvalidConfig, missing.line())),
+            Ok(_) => model.suspension(memory.now()).map(|why| (StatusReason::ProviderDown, why)),
         };
         let obstacles: Vec<_> = self.models.iter().map(obstacle).collect::<Option<_>>()?;
         // If a model is only suspended, the obstacle is temporary, because a suspension ends by itself.
-        let (reason, _) =
-            obstacles.iter().find(|(reason, _)| *reason == Reason::ProviderDown).or(obstacles.first())?;
+        let (reason, _) = obstacles
+            .iter()
+            .find(|(reason, _)| *reason == StatusReason::ProviderDown)
+            .or(obstacles.first())?;
         let why: Vec<&str> = obstacles.iter().map(|(_, why)| why.as_str()).collect();
         Some((*reason, why.join("; ")))
     }

@@ -7,7 +7,7 @@ use super::{Slot, outcome};
 use crate::Catalog;
 use crate::Definition;
 use crate::due_slots::{self, RunHistory, TaskTiming, Tick};
-use crate::ledger::{self, Reason, Status, Trigger, TriggerKind};
+use crate::ledger::{self, Status, StatusReason, Trigger, TriggerKind};
 use crate::log_changes::{self, ChangeAuthor};
 use crate::schedule::Schedule;
 use poc_graph::error::Result;
@@ -53,7 +53,7 @@ pub(super) struct ChangeScan<'a> {
 /// The obstacle that pending changes wait for, from the agent's last row.
 #[derive(Clone, Copy)]
 struct DeferredChange {
-    reason: Reason,
+    reason: StatusReason,
     since: Timestamp,
 }
 
@@ -69,7 +69,7 @@ impl DeferredChange {
 
     /// Until when not to retry a run that was over budget or found its provider down.
     fn until(self, now: Timestamp) -> Option<Timestamp> {
-        let itself = matches!(self.reason, Reason::OverBudget | Reason::ProviderDown);
+        let itself = matches!(self.reason, StatusReason::OverBudget | StatusReason::ProviderDown);
         let until = self.since.plus(RETRY_AFTER);
         (itself && self.since <= now && now < until).then_some(until)
     }
@@ -172,10 +172,10 @@ impl ChangeWatcher {
         let held = DeferredChange::of(memory, agent)?;
         let wait = match obstacle.map(|obstacle| obstacle.reason) {
             // The agent is running.
-            Some(Reason::Overlap) => Some(now.plus(settings.change_quiet)),
+            Some(StatusReason::Overlap) => Some(now.plus(settings.change_quiet)),
             // The agent is polled again when that slot has ended.
-            Some(Reason::CaughtUp) => Some(now.plus(settings.change_latest)),
-            Some(Reason::Cooldown) => Some(rested),
+            Some(StatusReason::CaughtUp) => Some(now.plus(settings.change_latest)),
+            Some(StatusReason::Cooldown) => Some(rested),
             _ if busy => Some(now.plus(settings.change_latest)),
             // A row with this reason was already written.
             Some(reason) if held.is_some_and(|held| held.reason == reason) => {
@@ -190,7 +190,7 @@ impl ChangeWatcher {
             return Ok(ScanResult::Later(next));
         }
         // If the scan fails, run the agent: the run reports the problem in its row.
-        let used_up = held.is_some_and(|held| held.reason == Reason::OverBudget);
+        let used_up = held.is_some_and(|held| held.reason == StatusReason::OverBudget);
         let author = if used_up { ChangeAuthor::People } else { ChangeAuthor::Anyone };
         if !log_changes::any_stale_note(memory, definition, (after, until), author).unwrap_or(true) {
             self.scanned_until.insert(agent.clone(), until);

@@ -76,7 +76,7 @@ impl World {
         Some(slots.into_iter().map(|slot| format!("{} {}", slot.agent, slot.trigger)).collect())
     }
 
-    fn rows(&self) -> Vec<(String, Status, Option<Reason>)> {
+    fn rows(&self) -> Vec<(String, Status, Option<StatusReason>)> {
         let rows = ledger::rows(&self.memory, None, usize::MAX).unwrap();
         rows.into_iter().map(|row| (row.agent, row.status, row.reason)).collect()
     }
@@ -144,10 +144,10 @@ fn a_slot_that_is_not_run_leaves_a_row() {
     assert_eq!(
         rows,
         [
-            ("off".to_owned(), Status::Skipped, Some(Reason::Disabled)),
-            ("often".to_owned(), Status::Missed, Some(Reason::CaughtUp)),
+            ("off".to_owned(), Status::Skipped, Some(StatusReason::Disabled)),
+            ("often".to_owned(), Status::Missed, Some(StatusReason::CaughtUp)),
             ("often".to_owned(), Status::Running, None),
-            ("often".to_owned(), Status::Skipped, Some(Reason::Overlap)),
+            ("often".to_owned(), Status::Skipped, Some(StatusReason::Overlap)),
         ]
     );
 }
@@ -162,7 +162,7 @@ fn a_slot_due_while_another_is_pending_leaves_a_row() {
         let slot = slot(agent, "2026-11-21T01:00:00Z");
         let carry = || run_slot(&world.memory, &now, &slot, tick(&world.memory), &RunOptions::default());
         let row = carry().unwrap().unwrap();
-        let reason = if agent == "gone" { Reason::InvalidConfig } else { Reason::Disabled };
+        let reason = if agent == "gone" { StatusReason::InvalidConfig } else { StatusReason::Disabled };
         assert_eq!((row.status, row.reason), (Status::Skipped, Some(reason)));
         assert_eq!(carry().unwrap(), None);
     }
@@ -171,7 +171,10 @@ fn a_slot_due_while_another_is_pending_leaves_a_row() {
     world.clock.set(at("2026-11-22T03:00:00Z"));
     let row =
         run_slot(&world.memory, &world.catalog, &slot, tick(&world.memory), &RunOptions::default()).unwrap();
-    assert_eq!(row.map(|row| (row.status, row.reason)), Some((Status::Missed, Some(Reason::OutsideWindow))));
+    assert_eq!(
+        row.map(|row| (row.status, row.reason)),
+        Some((Status::Missed, Some(StatusReason::OutsideWindow)))
+    );
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn a_tick_runs_the_due_slots() {
     let rows: Vec<Run> = rows.into_iter().map(|row| row.unwrap().unwrap()).collect();
     let of = |agent: &str| rows.iter().filter(|row| row.agent == agent).count();
     assert_eq!((of("often"), of("daily")), (23, 1));
-    assert!(rows.iter().all(|row| row.reason == Some(Reason::TooFewResults)));
+    assert!(rows.iter().all(|row| row.reason == Some(StatusReason::TooFewResults)));
 }
 
 /// An event between two polls.

@@ -5,7 +5,7 @@ use super::protection::may_be_read;
 use super::staleness::{Staleness, StalenessReason};
 use super::{Selection, handles};
 use crate::Definition;
-use crate::ledger::Reason;
+use crate::ledger::StatusReason;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, NodeId, View};
@@ -19,7 +19,7 @@ pub enum Choice {
     /// The selected nodes.
     Chosen(Selection),
     /// Nothing to do, for this reason, with a message that says what would help.
-    Nothing(Reason, String),
+    Nothing(StatusReason, String),
 }
 
 /// Which nodes a run selects.
@@ -75,7 +75,7 @@ pub fn choose(
     let nothing = EmptySelection { agent, stages: &stages, results, hidden, min };
     let not_stale = |fresh: usize| {
         let window = definition.window().map(|window| window.to_string());
-        Ok(Choice::Nothing(Reason::NotStale, nothing.not_stale(fresh, window)))
+        Ok(Choice::Nothing(StatusReason::NotStale, nothing.not_stale(fresh, window)))
     };
     if set.items.len() < min {
         // Nodes that the pipeline itself excludes because of visits count as fresh.
@@ -85,7 +85,7 @@ pub fn choose(
                 return not_stale(widened);
             }
         }
-        return Ok(Choice::Nothing(Reason::TooFewResults, nothing.too_few()));
+        return Ok(Choice::Nothing(StatusReason::TooFewResults, nothing.too_few()));
     }
     let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
     if scope == Scope::Stale {

@@ -2,7 +2,7 @@
 
 use super::world::{World, agent};
 use crate::Definition;
-use crate::ledger::{self, Reason, Run, Spending, Status};
+use crate::ledger::{self, Run, Spending, Status, StatusReason};
 use crate::model::{CallCost, CallError, CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, run_with};
 use chrono_tz::Tz;
@@ -60,11 +60,17 @@ fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
     let world = world();
     let model = priced(true);
     let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
-    assert_eq!((row.status, row.reason, row.calls.len()), (Status::Skipped, Some(Reason::OverBudget), 0));
+    assert_eq!(
+        (row.status, row.reason, row.calls.len()),
+        (Status::Skipped, Some(StatusReason::OverBudget), 0)
+    );
     insta::assert_snapshot!(row.message.unwrap(), @"the agent's `budget.max-usd-per-run` is $1.9900, of which $0.0000 are spent, and the call may cost $2.0000");
     // The budget covers one of three correction turns.
     let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
-    assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));
+    assert_eq!(
+        (row.status, row.reason, row.cost),
+        (Status::Failed, Some(StatusReason::OverBudget), Some(2.0))
+    );
     let state = ledger::state(&world.memory, "tester").unwrap();
     assert_eq!(
         (state.failures(), row.visited.len()),
@@ -88,8 +94,10 @@ fn a_budget_day_follows_the_agents_time_zone() {
         "[schedule]\ntimezone = \"Europe/Vienna\"\n[budget]\nmax-usd-per-day = 2.0\n[retry]\nrepair = 0\n";
     let at = |text: &str| world.clock.set(Timestamp::parse(text).unwrap());
     let outcome = |row: Run| (row.status, row.reason);
-    let (ran, refused) =
-        ((Status::Failed, Some(Reason::Unparseable)), (Status::Skipped, Some(Reason::OverBudget)));
+    let (ran, refused) = (
+        (Status::Failed, Some(StatusReason::Unparseable)),
+        (Status::Skipped, Some(StatusReason::OverBudget)),
+    );
     // 22:30 and 23:30 UTC are on different days in Vienna in winter.
     at("2026-11-21T22:30:00Z");
     assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
@@ -115,7 +123,7 @@ fn skipped_runs_do_not_count_against_the_runs_of_a_day() {
         assert_eq!(run(&world, limits, &priced(true)).status, Status::Failed);
     }
     for _ in 0..3 {
-        assert_eq!(run(&world, limits, &priced(true)).reason, Some(Reason::OverBudget));
+        assert_eq!(run(&world, limits, &priced(true)).reason, Some(StatusReason::OverBudget));
     }
     assert_eq!(run(&world, "[budget]\nmax-runs-per-day = 3\n", &priced(true)).status, Status::Failed);
     assert_eq!(run(&world, "[budget]\nmax-runs-per-day = 0\n", &priced(true)).status, Status::Failed);
@@ -165,7 +173,7 @@ fn concurrent_runs_do_not_reserve_the_same_dollar() {
     let runs = |definition: &Definition, model: &dyn Model| {
         run_with(&world.memory, definition, model, Trigger::Manual, &options).unwrap()
     };
-    let refused = || assert_eq!(runs(&other, &priced(true)).reason, Some(Reason::OverBudget));
+    let refused = || assert_eq!(runs(&other, &priced(true)).reason, Some(StatusReason::OverBudget));
     assert_eq!(runs(&agent("\"link-add\"", ""), &Meanwhile(&refused)).cost, Some(1.0));
     // The unused part of the reservation is released.
     assert_eq!(runs(&other, &Meanwhile(&|| ())).cost, Some(1.0));
@@ -178,7 +186,7 @@ fn concurrent_dry_runs_share_the_budget_of_the_day() {
     let options = RunOptions { dry_run: true, zone: Some(Tz::UTC), ..RunOptions::default() };
     let runs =
         |model: &dyn Model| run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap();
-    let refused = || assert_eq!(runs(&priced(true)).reason, Some(Reason::OverBudget));
+    let refused = || assert_eq!(runs(&priced(true)).reason, Some(StatusReason::OverBudget));
     assert_eq!(runs(&Meanwhile(&refused)).cost, Some(1.0));
 }
 
@@ -238,7 +246,7 @@ fn a_free_model_runs_when_the_daily_budget_is_used_up() {
     ledger::close(&world.memory, &row).unwrap();
     let options = RunOptions { zone: Some(Tz::UTC), ..RunOptions::default() };
     let row = crate::run::run(&world.memory, &agent("\"link-add\"", ""), Trigger::Manual, &options);
-    assert_ne!(row.unwrap().reason, Some(Reason::OverBudget));
+    assert_ne!(row.unwrap().reason, Some(StatusReason::OverBudget));
 }
 
 #[test]
@@ -267,7 +275,7 @@ fn a_dry_run_books_its_cost() {
     assert_eq!(ledger::spent_by_all(&world.memory, &today).unwrap(), 2.0);
     assert_eq!(ledger::spent_by_all(&world.memory, &(today.end..today.end.plus(Span::DAY))).unwrap(), 0.0);
     // The next call could cost 2 more.
-    assert_eq!((run().reason, spent().1), (Some(Reason::OverBudget), 2.0));
+    assert_eq!((run().reason, spent().1), (Some(StatusReason::OverBudget), 2.0));
     assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());
 }
 

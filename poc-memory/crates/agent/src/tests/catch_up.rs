@@ -1,7 +1,7 @@
 //! Catching up after a sleep.
 
 use super::fleet::{Fleet, nothing};
-use crate::ledger::{Reason, Run, Status};
+use crate::ledger::{Run, Status, StatusReason};
 use poc_graph::time::Span;
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn catch_up_runs_are_spread_after_a_sleep() {
     // The earlier slots of each agent share one row.
     let missed = |row: &&Run| row.status == Status::Missed;
     assert_eq!(rows.iter().filter(missed).count(), 20);
-    assert!(rows.iter().filter(missed).all(|row| row.reason == Some(Reason::OutsideWindow)));
+    assert!(rows.iter().filter(missed).all(|row| row.reason == Some(StatusReason::OutsideWindow)));
 }
 
 #[test]

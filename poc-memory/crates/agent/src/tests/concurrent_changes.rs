@@ -2,7 +2,7 @@
 
 use super::world::{FnModel, ScriptedModel, World, agent, draft, edit, handle};
 use crate::definition::{Definition, Mode};
-use crate::ledger::{Reason, Run, Status};
+use crate::ledger::{Run, Status, StatusReason};
 use crate::model::{Model, Request};
 use crate::review::approve;
 use poc_graph::time::Span;
@@ -213,5 +213,5 @@ fn endless_disagreement_of_two_agents_is_bounded_by_runs_per_day() {
     let runs = in_turn(&world, [(&first, &restless), (&second, &restless)], 60);
     assert_eq!(runs.len(), 10, "five each");
     let last = world.run(&first, &restless);
-    assert_eq!((last.status, last.reason), (Status::Skipped, Some(Reason::OverBudget)));
+    assert_eq!((last.status, last.reason), (Status::Skipped, Some(StatusReason::OverBudget)));
 }

@@ -1,7 +1,7 @@
 //! Forecasts of runs.
 
 use super::fleet::{Fleet, nothing};
-use crate::ledger::Reason;
+use crate::ledger::StatusReason;
 use crate::model::{CallError, ModelRegistry};
 use crate::run::{Forecast, Trigger, forecast, run};
 use crate::selection::count_freshness;
@@ -13,7 +13,7 @@ fn looked(fleet: &Fleet) -> Forecast {
     forecast(&fleet.world.memory, &fleet.definition("linker"), &fleet.options).unwrap()
 }
 
-fn reasons(forecast: &Forecast) -> Vec<Reason> {
+fn reasons(forecast: &Forecast) -> Vec<StatusReason> {
     forecast.obstacles.iter().map(|(reason, _)| *reason).collect()
 }
 
@@ -42,9 +42,9 @@ fn a_forecast_matches_the_run_that_follows() {
     assert_eq!(ran.selected.len(), told.nodes);
     // The daily limit is reached, and there is nothing to do.
     assert_eq!(counts(&fleet), (2, 0, 0, 0, 2));
-    assert_eq!(reasons(&looked(&fleet)), [Reason::OverBudget, Reason::NotStale]);
+    assert_eq!(reasons(&looked(&fleet)), [StatusReason::OverBudget, StatusReason::NotStale]);
     let refused = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
-    assert_eq!(refused.reason, Some(Reason::OverBudget));
+    assert_eq!(refused.reason, Some(StatusReason::OverBudget));
     fleet.world.clock.advance(Span::MINUTE);
     fleet.world.edit("page-split", "about something else");
     assert_eq!(counts(&fleet), (2, 0, 1, 0, 1));
@@ -64,7 +64,7 @@ fn a_forecast_reports_a_prompt_that_is_too_long() {
         |_| nothing(),
     );
     let told = looked(&fleet);
-    assert_eq!(reasons(&told), [Reason::InvalidConfig]);
+    assert_eq!(reasons(&told), [StatusReason::InvalidConfig]);
     assert!(told.obstacles[0].1.contains("more than `prompt.max-tokens` (10)"), "{told:?}");
 }
 
@@ -78,12 +78,12 @@ fn a_forecast_knows_that_no_model_can_reply() {
     assert_eq!(reasons(&looked(&fleet)), []);
     run(&fleet.world.memory, &fleet.definition("linker"), Trigger::Manual, &fleet.options).unwrap();
     let told = looked(&fleet);
-    assert!(reasons(&told).contains(&Reason::ProviderDown), "{told:?}");
+    assert!(reasons(&told).contains(&StatusReason::ProviderDown), "{told:?}");
     // A registry without providers finds no model, as if a key were not set.
     fleet.options.models = ModelRegistry::default();
     fleet.world.config().models.get_mut("default").unwrap().provider = "anthropic".into();
     let told = looked(&fleet);
-    assert!(reasons(&told).contains(&Reason::InvalidConfig), "{told:?}");
+    assert!(reasons(&told).contains(&StatusReason::InvalidConfig), "{told:?}");
     let (_, why) = &told.obstacles[0];
     assert!(why.starts_with("the model `default` cannot be called as configured"), "{why}");
 }

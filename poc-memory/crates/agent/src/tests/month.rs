@@ -8,7 +8,7 @@ use super::world::World;
 use crate::Catalog;
 use crate::Definition;
 use crate::definition::ActionKind;
-use crate::ledger::{ActionRecord, Reason, Run, Status};
+use crate::ledger::{ActionRecord, Run, Status, StatusReason};
 use crate::permit::RefusalReason;
 use crate::review::approve;
 use crate::run::{RunOptions, Trigger, run};
@@ -135,7 +135,7 @@ impl Story {
         // Only weights still change, because they decay and are raised again within their bounds.
         for (name, run) in &self.last {
             let weighs = |action: &ActionRecord| action.kind == Some(ActionKind::Weight);
-            let rests = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
+            let rests = matches!(run.reason, Some(StatusReason::NotStale | StatusReason::TooFewResults));
             let agent = self.agents.iter().find(|agent| agent.name == *name).unwrap();
             if !to_the_end && backlog(&self.world.memory, agent).unwrap() > 0 {
                 continue;

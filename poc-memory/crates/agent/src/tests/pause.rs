@@ -6,7 +6,7 @@ use crate::CatalogEntry;
 use crate::Definition;
 use crate::EntryState;
 use crate::due_slots::Tick;
-use crate::ledger::{self, Pause, Reason, Run, Status};
+use crate::ledger::{self, Pause, Run, Status, StatusReason};
 use crate::model::CallError;
 use crate::pause::{pause, resume};
 use crate::pause_reason::PauseReason;
@@ -44,7 +44,7 @@ fn hours(world: &World, scheduler: &mut Scheduler, catalog: &Arc<Catalog>, hours
     became
 }
 
-fn skipped(world: &World, reason: Reason) -> usize {
+fn skipped(world: &World, reason: StatusReason) -> usize {
     let rows = ledger::rows(&world.memory, None, usize::MAX).unwrap();
     rows.iter().filter(|row| row.status == Status::Skipped && row.reason == Some(reason)).count()
 }
@@ -73,10 +73,10 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     let world = world.reopen();
     let mut scheduler = Scheduler::default();
     assert_eq!(hours(&world, &mut scheduler, &catalog, 2), Vec::<String>::new());
-    assert_eq!(skipped(&world, Reason::Paused), 2);
+    assert_eq!(skipped(&world, StatusReason::Paused), 2);
     // The slot exactly at the end of the pause runs.
     assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["skipped"]);
-    assert_eq!((skipped(&world, Reason::Paused), skipped(&world, Reason::NotStale)), (2, 2));
+    assert_eq!((skipped(&world, StatusReason::Paused), skipped(&world, StatusReason::NotStale)), (2, 2));
     let told = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
     assert_eq!(told, None);
 }
@@ -110,7 +110,7 @@ fn repeated_failures_pause_an_agent_until_it_is_resumed() {
 
     let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
     assert_eq!(hours(&world, &mut scheduler, &catalog, 2), Vec::<String>::new());
-    assert_eq!(skipped(&world, Reason::Paused), 2);
+    assert_eq!(skipped(&world, StatusReason::Paused), 2);
     let was = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
     assert!(was.is_some());
     assert_eq!(stands(&world), None);

@@ -4,7 +4,7 @@ use crate::definition::key_spec::ValueType;
 use crate::definition::keys::KEYS;
 use crate::definition::schema;
 use crate::embedded;
-use crate::ledger::Reason;
+use crate::ledger::StatusReason;
 use crate::permit::RefusalReason;
 use crate::schedule::Schedule;
 use crate::template::VARIABLES;
@@ -78,7 +78,7 @@ fn page() -> String {
         "\n## Why it was not run\n\nEvery scheduled time of an agent has a row in `poc-memory agent history`. Rows that are \
          `skipped` or `missed`, and some that `failed`, have a reason:\n",
     );
-    page.push_str(&codes(Reason::ALL.iter().map(|reason| (reason.name(), reason.meaning()))));
+    page.push_str(&codes(StatusReason::ALL.iter().map(|reason| (reason.name(), reason.meaning()))));
     page.push_str(
         "\n## Why an action was not done\n\n`poc-memory agent inspect RUN` lists every action that the model \
          requested. Actions that were not applied have a reason. When a note is split, its parts and its replacement are \

@@ -5,7 +5,7 @@
 use super::hostile_replies::Dice;
 use super::world::{World, parse};
 use crate::definition::Definition;
-use crate::ledger::{Reason, Run, Status};
+use crate::ledger::{Run, Status, StatusReason};
 use crate::model::{CallCost, CallError, CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, run_among};
 use chrono_tz::Tz;
@@ -204,7 +204,7 @@ fn scenario(seed: u64) -> [usize; 3] {
         assert!(applied(&row, "link") <= caps.links, "{told}");
         assert!(row.applied().count() - applied(&row, "link") <= caps.weights, "{told}");
 
-        held[0] += usize::from(row.reason == Some(Reason::OverBudget));
+        held[0] += usize::from(row.reason == Some(StatusReason::OverBudget));
         held[1] +=
             row.actions.iter().filter(|action| action.rejected.as_deref() == Some("over-limit")).count();
         held[2] += usize::from(row.status == Status::Ok || row.status == Status::Partial);

@@ -5,7 +5,7 @@ mod rows;
 
 use super::world::{ScriptedModel, World, agent, draft, edit, outcomes, parse};
 use crate::Definition;
-use crate::ledger::{self, Reason, Status};
+use crate::ledger::{self, Status, StatusReason};
 use crate::run::{RunOptions, Trigger, run, run_with, transcript};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
@@ -56,7 +56,7 @@ fn a_run_applies_its_actions_and_a_second_one_has_nothing_to_do() {
     // The agent's own writes do not make the nodes stale.
     world.clock.advance(Span::DAY);
     let second = world.run(&definition, &ScriptedModel::new(Vec::new()));
-    assert_eq!((second.status, second.reason), (Status::Skipped, Some(Reason::NotStale)));
+    assert_eq!((second.status, second.reason), (Status::Skipped, Some(StatusReason::NotStale)));
 
     // An edit makes only the edited node stale.
     world.edit("btree-merge", "A merge of the b-tree kept a stale left sibling.");
@@ -74,11 +74,11 @@ fn visits_filtered_by_the_pipeline_count_as_freshness() {
     let definition = parse(text).unwrap();
     let nothing = || ScriptedModel::doing_nothing(&["link-add"]);
     assert_eq!(world.run(&definition, &nothing()).status, Status::Noop);
-    assert_eq!(world.run(&definition, &nothing()).reason, Some(Reason::NotStale));
+    assert_eq!(world.run(&definition, &nothing()).reason, Some(StatusReason::NotStale));
     world.clock.advance(Span(Span::WEEK.0 + 1));
     assert_eq!(world.run(&definition, &nothing()).visited.len(), 2);
     let none = parse(&text.replace("type:episodic", "type:weekly")).unwrap();
-    assert_eq!(world.run(&none, &nothing()).reason, Some(Reason::TooFewResults));
+    assert_eq!(world.run(&none, &nothing()).reason, Some(StatusReason::TooFewResults));
 
     let forced = RunOptions { force: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();

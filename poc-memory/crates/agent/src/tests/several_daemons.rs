@@ -1,7 +1,7 @@
 //! Runs of agents on several daemons over one log.
 
 use super::fleet::{Fleet, nothing};
-use crate::ledger::{self, Reason, Run, Status};
+use crate::ledger::{self, Run, Status, StatusReason};
 use poc_config::RunnableAgents;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
@@ -42,7 +42,7 @@ fn a_slot_is_run_once_and_completed_by_another_daemon_when_its_own_dies() {
     // While the first is alive, the second claims nothing and ends nothing.
     assert_eq!(second.claim(slot).unwrap_err().code, Code::Conflict);
     let late = second.claim(slot.plus(Span::MINUTE)).unwrap();
-    assert_eq!((late.status, late.reason), (Status::Skipped, Some(Reason::Overlap)));
+    assert_eq!((late.status, late.reason), (Status::Skipped, Some(StatusReason::Overlap)));
     assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
     assert_eq!(second.statuses(&log), [Status::Skipped, Status::Running]);
 
@@ -90,7 +90,7 @@ fn after_an_outage_of_the_log_nobody_counts_as_dead() {
     assert_eq!(second.claim(later).unwrap_err().code, Code::Unavailable);
     first.writer.die();
     assert!(ledger::interrupt_orphaned(&second.memory).unwrap().is_empty());
-    assert_eq!(second.claim(later).unwrap().reason, Some(Reason::Overlap));
+    assert_eq!(second.claim(later).unwrap().reason, Some(StatusReason::Overlap));
 }
 
 #[test]

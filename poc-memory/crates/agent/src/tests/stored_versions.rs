@@ -2,7 +2,7 @@
 
 use super::world::{ScriptedModel, World, outcomes, parse};
 use crate::Catalog;
-use crate::ledger::{self, ActionState, Reason, Run, Status, TriggerKind};
+use crate::ledger::{self, ActionState, Run, Status, StatusReason, TriggerKind};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use poc_graph::error::Code;
@@ -34,9 +34,9 @@ fn rows_of_version_1_are_read() {
     use ActionState::{Applied, Refused, Undone};
     let world = store_with_rows_of_version_1();
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
-    let told: Vec<(&str, Status, Option<Reason>, TriggerKind)> =
+    let told: Vec<(&str, Status, Option<StatusReason>, TriggerKind)> =
         rows.iter().map(|run| (run.agent.as_str(), run.status, run.reason, run.trigger)).collect();
-    let off = ("off", Status::Skipped, Some(Reason::Disabled), TriggerKind::Slot);
+    let off = ("off", Status::Skipped, Some(StatusReason::Disabled), TriggerKind::Slot);
     assert_eq!(
         told,
         [
@@ -44,7 +44,7 @@ fn rows_of_version_1_are_read() {
             off,
             off,
             ("slow", Status::Interrupted, None, TriggerKind::Manual),
-            ("lost", Status::Failed, Some(Reason::InvalidConfig), TriggerKind::Manual),
+            ("lost", Status::Failed, Some(StatusReason::InvalidConfig), TriggerKind::Manual),
             ("fixture", Status::Partial, None, TriggerKind::Manual),
             ("fixture", Status::Partial, None, TriggerKind::Manual),
         ]

@@ -315,7 +315,7 @@ fn invalid_models_are_reported() {
     );
     assert!(all[1].contains("it is a model of the type `llama`, only `bert` can be run"), "{}", all[1]);
     assert!(all[2].contains("`model.safetensors`"), "{}", all[2]);
-    assert!(all[3].contains("has no `[CLS]`") || all[3].contains("vocab.txt"), "{}", all[3]);
+    assert!(all[3].contains("the special token `[CLS]`") || all[3].contains("vocab.txt"), "{}", all[3]);
     assert!(all[4].contains("`model.safetensors`"), "{}", all[4]);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::mock_model::{Answer, MockModel, completion};
 use crate::registry;
-use poc_agent::ledger::{self, Reason, Status};
+use poc_agent::ledger::{self, Status, StatusReason};
 use poc_agent::run::{RunOptions, Trigger, run};
 use poc_agent::testing::world::{World, agent_with_fallback, calls};
 use poc_agent::{Context, Definition};
@@ -86,7 +86,7 @@ fn when_all_models_fail_the_run_names_each_failure() {
     let (first, second) = (busy(), busy());
     let world = world(&first, &second);
     let run = run(&world.memory, &agent_with_fallback(), Trigger::Manual, &options()).unwrap();
-    assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::ProviderDown)));
+    assert_eq!((run.status, run.reason), (Status::Failed, Some(StatusReason::ProviderDown)));
     insta::assert_snapshot!(run.message.unwrap(), @"`first`: `first` is overloaded (529): later; `second`: `second` is overloaded (529): later");
 }
 
@@ -104,11 +104,11 @@ fn slots_of_a_provider_without_credit_are_skipped_for_an_hour() {
     let failed = slot(&alone);
     assert_eq!(
         (failed.status, failed.reason, first.requests().len()),
-        (Status::Failed, Some(Reason::ProviderDown), 1)
+        (Status::Failed, Some(StatusReason::ProviderDown), 1)
     );
     for _ in 0..3 {
         let row = slot(&alone);
-        assert_eq!((row.status, row.reason), (Status::Skipped, Some(Reason::ProviderDown)));
+        assert_eq!((row.status, row.reason), (Status::Skipped, Some(StatusReason::ProviderDown)));
         let message = row.message.unwrap();
         assert!(message.contains("is suspended until") && message.ends_with("pay first"), "{message}");
     }
@@ -140,7 +140,7 @@ fn a_missing_api_key_fails_the_run_with_a_hint() {
     let context = Context { config: &world.memory.config, names: &names, template: &template };
     let definition = Definition::parse("tester", "tester.toml", text, &context).unwrap();
     let run = run(&world.memory, &definition, Trigger::Manual, &options()).unwrap();
-    assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::InvalidConfig)));
+    assert_eq!((run.status, run.reason), (Status::Failed, Some(StatusReason::InvalidConfig)));
     assert!(
         run.message.clone().unwrap().contains("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET"),
         "{:?}",

@@ -99,7 +99,7 @@ fn what_a_repair_has_replaced_stays_unless_it_has_the_text() {
     let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
     assert_eq!(report.quarantine, ["repair-2"]);
     assert_eq!(report.kept_repairs, ["repair-1"]);
-    assert_eq!(repair_folders(&memory.paths.store()), ["repair-1"]);
+    assert_eq!(quarantine_names(&memory.paths.store()).unwrap(), ["repair-1"]);
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn imports_under_a_former_key_update_the_note() {
         "{\"key\": \"kitchen/soup\", \"body\": \"A.\"}\n{\"key\": \"kitchen/lentils\", \"body\": \"B.\"}\n";
     let twice = import(&memory, text);
     assert_eq!((twice.updated, twice.failed.len()), (1, 1));
-    assert!(twice.failed[0].1.message.contains("given at"), "{}", twice.failed[0].1);
+    assert!(twice.failed[0].1.message.contains("already used at"), "{}", twice.failed[0].1);
 }
 
 #[test]

@@ -100,9 +100,11 @@ fn named_files(directory: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     for entry in fs::read_dir(&quarantine).map_err(|error| unreadable(&quarantine, &error))? {
         let path = entry.map_err(|error| unreadable(&quarantine, &error))?.path();
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let files = files(&path)?;
-        // A repair that was undone leaves the list of its moves.
-        if files != [path.join(MANIFEST)] {
+        let mut files = files(&path)?;
+        let all = files.len();
+        files.retain(|file| *file != path.join(MANIFEST));
+        // A repair that was undone, or whose files were deleted, leaves the list of its moves.
+        if all == 0 || !files.is_empty() {
             found.insert(name, files);
         }
     }

@@ -215,7 +215,7 @@ fn a_folder_with_another_memory_is_refused_and_unchanged() {
         let own = std::mem::replace(&mut other.log, log.clone());
         let error = other.open().unwrap_err();
         assert_eq!(error.code, Code::Conflict);
-        assert!(error.message.contains("another memory"), "{error}");
+        assert!(error.message.contains("are different memories"), "{error}");
         assert_eq!(fs::read(&segment_files(&other.folder)[0]).unwrap(), before);
         other.log = own;
     }
@@ -241,7 +241,7 @@ fn a_log_that_has_lost_records_is_another_memory() {
         daemon.writer.plan(vec![Some(LogFault::Unreachable)]);
         let error = daemon.store().transact(cause(), |tx| tx.put_node(&node(5))).unwrap_err();
         assert_eq!(error.code, Code::Unavailable);
-        assert!(error.message.contains("another memory"), "{error}");
+        assert!(error.message.contains("are different memories"), "{error}");
         assert_eq!(numbers(daemon.store()), [1, 2]);
         assert_eq!(log.records().len(), if others_write { 3 } else { 1 });
     }

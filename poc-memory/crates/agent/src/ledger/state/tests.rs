@@ -65,7 +65,7 @@ fn a_run_over_budget_is_not_rerun() {
         let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
         state.record(&failed);
         assert!(state.pending_rerun().is_some());
-        state.record(&Run { reason: Some(Reason::OverBudget), ..failed });
+        state.record(&Run { reason: Some(StatusReason::OverBudget), ..failed });
         assert_eq!(state.pending_rerun(), None);
     }
 }

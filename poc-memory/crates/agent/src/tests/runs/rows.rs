@@ -2,7 +2,7 @@
 
 use super::super::world::{ScriptedModel, World};
 use super::{link, two};
-use crate::ledger::{self, Reason, Status};
+use crate::ledger::{self, Status, StatusReason};
 use crate::run::{RunOptions, Trigger, run_with, transcript};
 use crate::run_limiter::expect_free;
 use poc_graph::error::Code;
@@ -127,7 +127,7 @@ fn a_running_row_is_never_pruned() {
     let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
     for hour in 1..6 {
         let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
-        let reason = Some(Reason::Overlap);
+        let reason = Some(StatusReason::Overlap);
         let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
         ledger::record_unrun(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
     }
