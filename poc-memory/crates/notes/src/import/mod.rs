@@ -271,17 +271,45 @@ impl<'a> Import<'a> {
 
     /// Stores a chunk in one transaction.
     fn store(&mut self, chunk: Vec<(SourceLocation, ParsedNote)>) -> Result<()> {
-        let mut drafts: Vec<Draft> = Vec::new();
-        let mut notes: Vec<Note> = Vec::new();
-        let mut order = Vec::with_capacity(chunk.len());
-        let mut expiring = Vec::new();
+        let sorted = self.sort(chunk)?;
+        let expiring = sorted.expiring.clone();
+        let ready = self.prepare(sorted)?;
+        let cause = self.cause();
+        let now = cause.at;
+        self.report.updated += expiring.len() as u64;
+        let stored = self.memory.store.transact(cause, |tx| {
+            expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
+            ready
+                .iter()
+                .map(|(entry, note)| {
+                    let stored = separate_note_errors(store_one(tx, note, now))?;
+                    if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
+                        self.put_frame(tx, stored.id, frame)?;
+                    }
+                    Ok(stored)
+                })
+                .collect::<Result<Vec<_>>>()
+        })?;
+        for ((entry, _), stored) in ready.into_iter().zip(stored.value) {
+            match stored {
+                Ok(stored) => self.record(entry, &stored, now),
+                Err(error) => self.report.failed.push((entry.location, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sorts the notes of a chunk by what happens to them. Notes that are skipped are only reported.
+    fn sort(&mut self, chunk: Vec<(SourceLocation, ParsedNote)>) -> Result<SortedChunk> {
+        let mut sorted = SortedChunk::default();
         let now = self.memory.now();
         for (location, read) in chunk {
             match read {
                 ParsedNote::Exported(note) => {
                     let edges = PendingEdges::Exported { id: note.id, edges: note.edges.clone() };
-                    order.push((location, edges, true, None, None));
-                    notes.push(*note);
+                    let is_exported = true;
+                    sorted.entries.push(ChunkEntry { location, edges, is_exported, turn: None, frame: None });
+                    sorted.exported.push(*note);
                 }
                 ParsedNote::Foreign(mut foreign) => {
                     // The file of an expired note stays in its folder, so it must not be an error.
@@ -291,7 +319,7 @@ impl<'a> Import<'a> {
                             continue;
                         }
                         Some(ExpiredNote::Expire(id, expires)) => {
-                            expiring.push((id, expires));
+                            sorted.expiring.push((id, expires));
                             continue;
                         }
                         None => {}
@@ -307,71 +335,85 @@ impl<'a> Import<'a> {
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
                     }
-                    let turn = foreign.session.map(|session| (session, foreign.draft.created));
-                    let edges = PendingEdges::foreign(foreign.names, foreign.links);
-                    order.push((location, edges, false, turn, foreign.frame));
-                    drafts.push(foreign.draft);
+                    sorted.entries.push(ChunkEntry {
+                        location,
+                        edges: PendingEdges::foreign(foreign.names, foreign.links),
+                        is_exported: false,
+                        turn: foreign.session.map(|session| (session, foreign.draft.created)),
+                        frame: foreign.frame,
+                    });
+                    sorted.drafts.push(foreign.draft);
                 }
             }
         }
-        let mut restores = restore::prepare_all(self.memory, notes)?.into_iter();
-        let mut inserts = insert::prepare_all(self.memory, drafts)?.into_iter();
-        let mut ready = Vec::with_capacity(order.len());
-        for (location, edges, own, turn, frame) in order {
-            let note = if own {
+        Ok(sorted)
+    }
+
+    /// Embeds the notes of a chunk. Those that cannot be stored are reported.
+    fn prepare(&mut self, sorted: SortedChunk) -> Result<Vec<(ChunkEntry, ReadyNote)>> {
+        let mut restores = restore::prepare_all(self.memory, sorted.exported)?.into_iter();
+        let mut inserts = insert::prepare_all(self.memory, sorted.drafts)?.into_iter();
+        let mut ready = Vec::with_capacity(sorted.entries.len());
+        for entry in sorted.entries {
+            let note = if entry.is_exported {
                 restores.next().map(|restore| restore.map(|restore| ReadyNote::Restore(Box::new(restore))))
             } else {
                 inserts.next().map(|prepared| prepared.map(ReadyNote::Insert))
             };
             match note {
-                Some(Ok(note)) => ready.push((location, edges, turn, frame, note)),
-                Some(Err(error)) => self.report.failed.push((location, error)),
+                Some(Ok(note)) => ready.push((entry, note)),
+                Some(Err(error)) => self.report.failed.push((entry.location, error)),
                 None => return Err(Error::internal("a note of the import got lost")),
             }
         }
-
-        let cause = self.cause();
-        let now = cause.at;
-        self.report.updated += expiring.len() as u64;
-        let stored = self.memory.store.transact(cause, |tx| {
-            expiring.iter().try_for_each(|&(id, expires)| set_expiry(tx, id, expires, now))?;
-            ready
-                .iter()
-                .map(|(.., frame, note)| {
-                    let stored = separate_note_errors(store_one(tx, note, now))?;
-                    if let (Ok(stored), Some(frame)) = (&stored, frame) {
-                        self.put_frame(tx, stored.id, frame)?;
-                    }
-                    Ok(stored)
-                })
-                .collect::<Result<Vec<_>>>()
-        })?;
-        for ((location, mut edges, turn, ..), stored) in ready.into_iter().zip(stored.value) {
-            match stored {
-                Ok(stored) => {
-                    match stored.outcome {
-                        StoreOutcome::Inserted => self.report.inserted += 1,
-                        StoreOutcome::Updated => self.report.updated += 1,
-                        StoreOutcome::Duplicate => self.report.duplicates += 1,
-                    }
-                    self.report.keyword_edges += stored.edge_counts.keyword as u64;
-                    self.report.semantic_edges += stored.edge_counts.semantic as u64;
-                    if let Some(id) = edges.stored(&stored) {
-                        self.ids.insert(id, stored.id);
-                    }
-                    if let Some((session, created)) = turn {
-                        let created = created.unwrap_or(now);
-                        let turn = SessionNote { id: stored.id, location: location.clone(), created };
-                        self.sessions.entry(session).or_default().push(turn);
-                    }
-                    self.report.nodes.push((location.clone(), stored.id));
-                    self.pending.push((location, edges));
-                }
-                Err(error) => self.report.failed.push((location, error)),
-            }
-        }
-        Ok(())
+        Ok(ready)
     }
+
+    /// Reports a stored note, and keeps its edges and its place in a session for the end of the import.
+    fn record(&mut self, entry: ChunkEntry, stored: &StoredNote, now: Timestamp) {
+        let ChunkEntry { location, mut edges, turn, .. } = entry;
+        match stored.outcome {
+            StoreOutcome::Inserted => self.report.inserted += 1,
+            StoreOutcome::Updated => self.report.updated += 1,
+            StoreOutcome::Duplicate => self.report.duplicates += 1,
+        }
+        self.report.keyword_edges += stored.edge_counts.keyword as u64;
+        self.report.semantic_edges += stored.edge_counts.semantic as u64;
+        if let Some(id) = edges.stored(stored) {
+            self.ids.insert(id, stored.id);
+        }
+        if let Some((session, created)) = turn {
+            let created = created.unwrap_or(now);
+            let turn = SessionNote { id: stored.id, location: location.clone(), created };
+            self.sessions.entry(session).or_default().push(turn);
+        }
+        self.report.nodes.push((location.clone(), stored.id));
+        self.pending.push((location, edges));
+    }
+}
+
+/// A note of a chunk, apart from its content.
+struct ChunkEntry {
+    location: SourceLocation,
+    edges: PendingEdges,
+    /// Whether this program has exported it. Its content is then in [`SortedChunk::exported`], else in `drafts`.
+    is_exported: bool,
+    /// The session that it belongs to, and when it was written, if that is known.
+    turn: Option<(String, Option<Timestamp>)>,
+    frame: Option<MarkdownFrame>,
+}
+
+/// The notes of a chunk by what happens to them.
+#[derive(Default)]
+struct SortedChunk {
+    /// The notes that are stored.
+    entries: Vec<ChunkEntry>,
+    /// The contents of exported notes, in the order of their entries.
+    exported: Vec<Note>,
+    /// The contents of all others, in the order of their entries.
+    drafts: Vec<Draft>,
+    /// Existing notes that expire, and when.
+    expiring: Vec<(NodeId, Timestamp)>,
 }
 
 /// Sets `expires` of a node that is past it; its text stays.

@@ -3,6 +3,7 @@
 
 use super::candidates::{Candidates, POOL, Question};
 use super::hit::{Retrieval, RetrievalHit};
+use super::key::KeyMatch;
 use super::retriever::{DEPTH, Retriever};
 use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
@@ -25,29 +26,77 @@ pub(super) fn find(
     let lists = question.lists(wanted.max(DEPTH), wanted.saturating_mul(4).max(POOL));
     let mut candidates = Candidates::of(&question, lists.pool);
     cancellation::check()?;
-    let best = candidates.best();
-    for id in retriever.mentions.in_text(text) {
-        if let Some(named) = candidates.at(&question, id) {
-            named.named += lift(weights.named_weight, best);
-        }
-    }
-    for id in question.words.terms().nodes_with_names() {
-        if let Some(holder) = candidates.at(&question, id) {
-            holder.identifier += lift(weights.identifier_weight, best);
-        }
-    }
     let is_visible = |id| retriever.is_visible(id, visibility);
     let by_key = if weights.identifier_weight > 0.0 {
         key::notes_named(retriever.view, text, &is_visible)
     } else {
         Vec::new()
     };
-    for asked in &by_key {
-        if let Some(owner) = candidates.at_index(&question, asked.note) {
+    add_name_bonuses(retriever, &question, text, &by_key, &mut candidates);
+    let flow = propagation_weights(retriever);
+    let sources = match retriever.config.graph {
+        true => propagate(retriever, &question, text, flow, wanted, &mut candidates)?,
+        false => PropagationSources::default(),
+    };
+    lift_named_keys(&question, &by_key, flow, weights.identifier_weight, &mut candidates);
+    let mut best = Top::new(wanted);
+    for candidate in candidates.all.iter().filter(|candidate| !candidate.folded) {
+        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, with: candidate });
+    }
+    let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
+    let hits = best.into_sorted().into_iter().map(|Ranked { score, id, with: candidate }| {
+        let ranks = [("meaning", rank(&lists.nearest, id)), ("words", rank(&lists.matching, id))];
+        let propagated = &candidate.propagated;
+        RetrievalHit {
+            id,
+            score,
+            ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
+            shares: candidate.shares(flow),
+            led_by: propagated.leading_source(flow).and_then(|at| sources.structure.get(at)).copied(),
+            derived: propagated.leading_derived(flow).and_then(|at| sources.derived.get(at)).copied(),
+            linked_from: propagated.linking_source().and_then(|at| sources.linking.get(at)).copied(),
+            by_key: candidate.key > 0.0,
+            near: question.cosines.nearest_part(id),
+            likelihood: None,
+        }
+    });
+    Ok(Retrieval {
+        hits: hits.collect(),
+        named: vec![("meaning", lists.nearest.len()), ("words", lists.matching.len())],
+        cosine: lists.cosine,
+    })
+}
+
+/// Adds bonuses to the notes that the text names by title, by an identifier or by key.
+fn add_name_bonuses(
+    retriever: &Retriever<'_>,
+    question: &Question<'_>,
+    text: &str,
+    by_key: &[KeyMatch<'_>],
+    candidates: &mut Candidates,
+) {
+    let weights = &retriever.config.scores;
+    let best = candidates.best();
+    for id in retriever.mentions.in_text(text) {
+        if let Some(named) = candidates.at(question, id) {
+            named.named += lift(weights.named_weight, best);
+        }
+    }
+    for id in question.words.terms().nodes_with_names() {
+        if let Some(holder) = candidates.at(question, id) {
+            holder.identifier += lift(weights.identifier_weight, best);
+        }
+    }
+    for asked in by_key {
+        if let Some(owner) = candidates.at_index(question, asked.note) {
             owner.identifier += lift(weights.identifier_weight, best);
         }
     }
-    let flow = PropagationWeights {
+}
+
+fn propagation_weights(retriever: &Retriever<'_>) -> PropagationWeights {
+    let weights = &retriever.config.scores;
+    PropagationWeights {
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
         sharing: weights.shared_weight,
@@ -59,64 +108,66 @@ pub(super) fn find(
         linking: weights.link_weight,
         linking_degree: weights.link_degree,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
-    };
-    let mut sources = Vec::new();
-    let mut derived = Vec::new();
-    let mut linking = Vec::new();
-    if retriever.config.graph {
-        if weights.derived_weight > 0.0 {
-            derived = derived::propagate(&question, weights.question_from, &mut candidates);
-        }
-        if weights.link_weight > 0.0 {
-            linking = links::propagate(&question, weights, flow, &mut candidates);
-        }
-        if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
-            structure::add_similarity_boosts(&question, retriever.mentions, weights, &mut candidates);
-        }
-        if weights.window_weight > 0.0 {
-            windows::propagate(&question, weights, &mut candidates);
-        }
-        cancellation::check()?;
-        sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
-        cancellation::check()?;
     }
-    // A note named by its key must come before all others. Notes that merely contain its key may have more words of the
-    // query and also get a share of its score. If no score is high, the distance is one standard deviation.
+}
+
+/// The notes whose scores were passed on. The shares of a candidate refer to positions in these lists.
+#[derive(Default)]
+struct PropagationSources {
+    structure: Vec<NodeId>,
+    derived: Vec<NodeId>,
+    linking: Vec<NodeId>,
+}
+
+/// Passes shares of the scores on: from derived notes to their sources, along links, among similar notes, within windows
+/// of sessions, and along mentions and sequences.
+fn propagate(
+    retriever: &Retriever<'_>,
+    question: &Question<'_>,
+    text: &str,
+    flow: PropagationWeights,
+    wanted: usize,
+    candidates: &mut Candidates,
+) -> Result<PropagationSources> {
+    let weights = &retriever.config.scores;
+    let mut sources = PropagationSources::default();
+    if weights.derived_weight > 0.0 {
+        sources.derived = derived::propagate(question, weights.question_from, candidates);
+    }
+    if weights.link_weight > 0.0 {
+        sources.linking = links::propagate(question, weights, flow, candidates);
+    }
+    if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
+        structure::add_similarity_boosts(question, retriever.mentions, weights, candidates);
+    }
+    if weights.window_weight > 0.0 {
+        windows::propagate(question, weights, candidates);
+    }
+    cancellation::check()?;
+    sources.structure = structure::propagate(question, retriever, text, flow, wanted, candidates);
+    cancellation::check()?;
+    Ok(sources)
+}
+
+/// Puts the notes that the text names by key before all others. Notes that merely contain the key may have more words of
+/// the query and also get a share of its score. If no score is high, the distance is one standard deviation.
+fn lift_named_keys(
+    question: &Question<'_>,
+    by_key: &[KeyMatch<'_>],
+    flow: PropagationWeights,
+    identifier_weight: f64,
+    candidates: &mut Candidates,
+) {
     let max = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
     let scores =
-        by_key.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
+        by_key.iter().filter_map(|asked| Some(candidates.at_index(question, asked.note)?.score(flow)));
     let min = scores.fold(max, f64::min);
-    let ahead = max - min + lift(weights.identifier_weight, max.max(1.0));
-    for asked in &by_key {
-        if let Some(owner) = candidates.at_index(&question, asked.note) {
+    let ahead = max - min + lift(identifier_weight, max.max(1.0));
+    for asked in by_key {
+        if let Some(owner) = candidates.at_index(question, asked.note) {
             // A key may contain another key, so a key that is the whole query comes first.
             owner.key = if asked.is_whole_text { 2.0 * ahead } else { ahead };
             owner.folded = false;
         }
     }
-    let mut best = Top::new(wanted);
-    for candidate in candidates.all.iter().filter(|candidate| !candidate.folded) {
-        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, with: candidate });
-    }
-    let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
-    let hits = best.into_sorted().into_iter().map(|Ranked { score, id, with: candidate }| {
-        let ranks = [("meaning", rank(&lists.nearest, id)), ("words", rank(&lists.matching, id))];
-        RetrievalHit {
-            id,
-            score,
-            ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
-            shares: candidate.shares(flow),
-            led_by: candidate.propagated.leading_source(flow).and_then(|place| sources.get(place)).copied(),
-            derived: candidate.propagated.leading_derived(flow).and_then(|at| derived.get(at)).copied(),
-            linked_from: candidate.propagated.linking_source().and_then(|at| linking.get(at)).copied(),
-            by_key: candidate.key > 0.0,
-            near: question.cosines.nearest_part(id),
-            likelihood: None,
-        }
-    });
-    Ok(Retrieval {
-        hits: hits.collect(),
-        named: vec![("meaning", lists.nearest.len()), ("words", lists.matching.len())],
-        cosine: lists.cosine,
-    })
 }
