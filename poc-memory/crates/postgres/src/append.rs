@@ -1,5 +1,6 @@
 //! Appends records, and leases that let a writer append after repeatedly losing to others.
 
+use crate::error::is_rolled_back;
 use crate::store_connection::StoreConnection;
 use poc_store::{AppendOutcome, NewSharedRecord, WriterId};
 use postgres::Error;
@@ -37,15 +38,13 @@ pub(crate) fn append(
             Ok(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict })
         }
         Ok(_) => Ok(AppendOutcome::Appended),
-        Err(error) if error.code().is_some_and(is_conflict) => Ok(AppendOutcome::Conflict),
+        // Two writers have inserted the same number. A statement that was rolled back is a conflict, too: the head has
+        // probably moved.
+        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) || is_rolled_back(&error) => {
+            Ok(AppendOutcome::Conflict)
+        }
         Err(error) => Err(error),
     }
-}
-
-/// Whether a statement was rolled back because of a concurrent transaction.
-fn is_conflict(state: &SqlState) -> bool {
-    [&SqlState::UNIQUE_VIOLATION, &SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED]
-        .contains(&state)
 }
 
 pub(crate) fn lease(

@@ -9,6 +9,12 @@ use std::fmt::Display;
 /// intervention (a restart or a timeout), and system errors.
 const TRANSIENT: [&str; 4] = ["08", "53", "57", "58"];
 
+/// Whether the database rolled the statement back because of a concurrent transaction. It has changed nothing then.
+pub(crate) fn is_rolled_back(error: &postgres::Error) -> bool {
+    let states = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
+    error.code().is_some_and(|state| states.contains(&state))
+}
+
 /// The error for a failed call. It contains no password, because the client never puts one into its errors.
 pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {

@@ -25,7 +25,7 @@ mod tls;
 pub use location::{LogLocation, LogSettings};
 pub use schema::{InitReport, init};
 
-use error::failure;
+use error::{failure, is_rolled_back};
 use listener::{Listener, announce};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
@@ -35,6 +35,10 @@ use store_connection::StoreConnection;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
+
+/// How often a call is run that the database rolls back because of concurrent transactions. Databases whose transactions
+/// are always serializable do that also to single statements.
+const ATTEMPTS: u32 = 20;
 
 /// The log of one store in a database, as seen by one writer. It opens two connections on demand: one reads and
 /// appends, the other waits for notifications.
@@ -53,15 +57,23 @@ impl PostgresLog {
         PostgresLog { location, writer, name, connection: Mutex::default(), listener: Mutex::default() }
     }
 
-    /// Runs work on the connection and opens it first if necessary. After a failure, the next call opens a new
-    /// connection.
-    fn with<T>(&self, work: impl FnOnce(&mut StoreConnection) -> Result<T, postgres::Error>) -> Result<T> {
+    /// Runs work on the connection and opens it first if necessary. If the database rolls the work back because of
+    /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens a
+    /// new connection.
+    fn with<T>(&self, mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error>) -> Result<T> {
         let mut kept = self.connection.lock();
         let mut connection = match kept.take() {
             Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
         };
-        match work(&mut connection) {
+        let mut done = work(&mut connection);
+        for _ in 1..ATTEMPTS {
+            match &done {
+                Err(error) if is_rolled_back(error) => done = work(&mut connection),
+                _ => break,
+            }
+        }
+        match done {
             Ok(done) => {
                 *kept = Some(connection);
                 Ok(done)

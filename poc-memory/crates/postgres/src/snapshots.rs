@@ -86,16 +86,10 @@ impl SnapshotStore for PostgresLog {
                    SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2)",
                 &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;
-            if completed > 0 {
-                connection.client.execute(
-                    "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
-                     (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
-                    &[&connection.store, &KEPT],
-                )?;
-            }
             Ok(completed > 0)
         })?;
         if is_complete {
+            self.delete_older();
             self.delete_incomplete();
         }
         Ok(is_complete)
@@ -113,6 +107,20 @@ impl SnapshotStore for PostgresLog {
 }
 
 impl PostgresLog {
+    /// Deletes all complete snapshots but the newest. Those that cannot be deleted now are deleted with the next one.
+    fn delete_older(&self) {
+        let deleted = self.with(|connection| {
+            connection.client.execute(
+                "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
+                 (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
+                &[&connection.store, &KEPT],
+            )
+        });
+        if let Err(error) = deleted {
+            tracing::debug!("older snapshots cannot be deleted: {error}");
+        }
+    }
+
     /// Deletes the parts of incomplete snapshots. Only the writer that holds the claim may do so. Parts that cannot be
     /// deleted now are deleted after the next claim.
     fn delete_incomplete(&self) {

@@ -148,6 +148,34 @@ fn writers_that_compete_leave_no_gap_and_lose_nothing() {
     assert_eq!(own.len(), 200);
 }
 
+/// Databases such as CockroachDB run every statement in a serializable transaction, and roll some of them back.
+#[test]
+fn statements_that_the_database_rolls_back_are_repeated() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    server.execute("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'");
+    let logs: Vec<Arc<PostgresLog>> = (1..=4).map(|writer| Arc::new(log(&server, writer))).collect();
+    let minute = Duration::from_secs(60);
+    std::thread::scope(|scope| {
+        for log in &logs {
+            scope.spawn(|| {
+                for number in 1..=30 {
+                    while append(log, number, log.head().unwrap()) != AppendOutcome::Appended {}
+                    if log.claim(minute).unwrap() {
+                        // Another writer may have completed one of this number.
+                        write_snapshot(log, log.head().unwrap());
+                        log.release().unwrap();
+                    }
+                    log.lease(Duration::from_nanos(1)).unwrap();
+                }
+            });
+        }
+    });
+    let records = logs[0].read(0, 1000).unwrap();
+    assert_eq!(records.iter().map(|record| record.seq).collect::<Vec<_>>(), (1..=120).collect::<Vec<_>>());
+    assert!(logs[0].newest().unwrap().is_some());
+}
+
 /// Writes a snapshot of two parts.
 fn write_snapshot(log: &PostgresLog, seq: u64) -> bool {
     let minute = Duration::from_secs(60);
