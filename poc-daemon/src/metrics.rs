@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use poc_agent::Catalog;
 use poc_agent::model::ModelRegistry;
 use poc_graph::error::{Error, Result};
-use poc_notes::{Memory, freshness};
+use poc_notes::{Memory, answer_status};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -161,7 +161,7 @@ impl Metrics {
     /// When the store cannot be read.
     pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<String> {
         let view = memory.store.view();
-        let fresh = freshness::of(memory, &view);
+        let fresh = answer_status::of(memory, &view);
         let tenants = memory.store.tenants()?;
         let gauges = self.gauges.lock();
         gauges.nodes.set(tenants.iter().map(|(_, view)| view.live_count() as i64).sum());

@@ -1,7 +1,7 @@
 //! Notifies a person of problems: runs the command and posts to the address of `[notify]`.
 //!
 //! A message is sent when there is a problem that was not reported yet, and when the last problem is solved.
-//! The same problem is reported again at most once per `every`. HealthReport are compared without their numbers
+//! The same problem is reported again at most once per `every`. Problems are compared without their numbers
 //! and times, which change constantly, but names keep their digits.
 
 use crate::problems;

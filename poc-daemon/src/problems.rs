@@ -5,7 +5,7 @@ use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
 use poc_agent::{ledger, tenant_rotation};
 use poc_graph::error::Result;
-use poc_notes::{freshness, verification};
+use poc_notes::{answer_status, verification};
 use std::collections::BTreeMap;
 
 /// Minimum free disk space in bytes. Less is a problem; a checkpoint and a segment of the log need about a
@@ -17,7 +17,7 @@ const LOW_SPACE_BYTES: u64 = 512 << 20;
 pub(crate) struct HealthReport {
     /// Number of agents by state.
     pub(crate) agents: BTreeMap<String, usize>,
-    /// HealthReport, one line each.
+    /// Problems, one line each.
     pub(crate) problems: Vec<String>,
     /// Decisions that wait for a person, one line each.
     pub(crate) waiting: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) fn find(shared: &Shared) -> HealthReport {
     let (memory, catalog) = (&shared.memory_now(), shared.catalog.load());
     memory.store.check_log_files();
     let mut found = HealthReport {
-        problems: freshness::read_only(memory).into_iter().collect(),
+        problems: answer_status::read_only(memory).into_iter().collect(),
         ..HealthReport::default()
     };
     found.problems.extend(low_space(shared));

@@ -20,7 +20,7 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
-    /// RepairFrom of the repair; `poc-memory repair` without options lists the sources
+    /// The source of the repair; without options, `poc-memory repair` lists the sources
     #[arg(long, value_enum, conflicts_with = "undo")]
     from: Option<RepairFrom>,
     /// Bring back what the last repair replaced

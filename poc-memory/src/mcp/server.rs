@@ -43,35 +43,35 @@ fn instructions(tools: &[OfferedTool]) -> String {
     text
 }
 
-/// Serves one session of an MCP client by calling a [`OpExecutor`].
+/// Serves one session of an MCP client by calling an [`OpExecutor`].
 pub struct Server {
-    caller: Arc<dyn OpExecutor>,
+    executor: Arc<dyn OpExecutor>,
     searches: Arc<RecentSearches>,
 }
 
 impl Server {
-    /// A server that runs ops with `caller`.
-    pub fn new(caller: Arc<dyn OpExecutor>) -> Server {
-        Server { caller, searches: Arc::default() }
+    /// A server that runs ops with `executor`.
+    pub fn new(executor: Arc<dyn OpExecutor>) -> Server {
+        Server { executor, searches: Arc::default() }
     }
 
-    /// Runs blocking work in the caller's pool. An error when the work panics.
+    /// Runs blocking work in the executor's pool. An error when the work panics.
     async fn blocking<T: Send + 'static>(
         &self,
         op: Option<&'static OpDef>,
         work: impl FnOnce(&dyn OpExecutor) -> T + Send + 'static,
     ) -> Result<T, RecvError> {
         let (send, result) = oneshot::channel();
-        let caller = self.caller.clone();
+        let executor = self.executor.clone();
         // The receiver is gone if the request was cancelled.
-        let work = move || drop(send.send(work(caller.as_ref())));
-        self.caller.spawn_blocking(op, Box::new(work));
+        let work = move || drop(send.send(work(executor.as_ref())));
+        self.executor.spawn_blocking(op, Box::new(work));
         result.await
     }
 
     /// The error of a request that is not a tool call, with its resource.
     fn refused(&self, error: &Error, uri: Option<&str>) -> ErrorData {
-        let mut data = hints::for_models(error, &tools::offered(self.caller.as_ref()));
+        let mut data = hints::for_models(error, &tools::offered(self.executor.as_ref()));
         if let (Value::Object(data), Some(uri)) = (&mut data, uri) {
             data.insert("uri".into(), uri.into());
         }
@@ -99,7 +99,7 @@ impl ServerHandler for Server {
                     .with_title("poc-memory")
                     .with_description("A memory for AI agents: stores, searches and maintains notes"),
             )
-            .with_instructions(instructions(&tools::offered(self.caller.as_ref())))
+            .with_instructions(instructions(&tools::offered(self.executor.as_ref())))
     }
 
     async fn list_tools(
@@ -107,8 +107,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tenants = self.caller.tenants();
-        let offered = tools::offered(self.caller.as_ref());
+        let tenants = self.executor.tenants();
+        let offered = tools::offered(self.executor.as_ref());
         Ok(ListToolsResult::with_all_items(offered.iter().map(|tool| tool.definition(tenants)).collect()))
     }
 
@@ -117,7 +117,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let offered = tools::offered(self.caller.as_ref());
+        let offered = tools::offered(self.executor.as_ref());
         let Some(tool) = offered.into_iter().find(|tool| tool.name == request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
@@ -126,11 +126,11 @@ impl ServerHandler for Server {
         let searches = self.searches.clone();
         let waiting = CancelOnDrop(CancellationToken::default());
         let token = waiting.0.clone();
-        let work = move |caller: &dyn OpExecutor| {
-            let called = cancellation::scope(&token, || tool.call(caller, &searches, arguments));
+        let work = move |executor: &dyn OpExecutor| {
+            let called = cancellation::scope(&token, || tool.call(executor, &searches, arguments));
             match called {
-                Ok(answer) => results::success(caller, answer),
-                Err(error) => results::failure(caller, &tool, &error),
+                Ok(answer) => results::success(executor, answer),
+                Err(error) => results::failure(executor, &tool, &error),
             }
         };
         let result = tokio::select! {
@@ -147,7 +147,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(prompts::list(self.caller.as_ref())))
+        Ok(ListPromptsResult::with_all_items(prompts::list(self.executor.as_ref())))
     }
 
     async fn get_prompt(
@@ -156,7 +156,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let prompt = prompts::get(self.caller.as_ref(), &request.name, &arguments);
+        let prompt = prompts::get(self.executor.as_ref(), &request.name, &arguments);
         let (description, text) = prompt.map_err(|error| self.refused(&error, None))?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).with_description(description).into())
@@ -176,7 +176,7 @@ impl ServerHandler for Server {
             return Ok(CompleteResult::default());
         }
         let begin = request.argument.value;
-        let keys = self.blocking(None, move |caller| prompts::completions(caller, &begin)).await;
+        let keys = self.blocking(None, move |executor| prompts::completions(executor, &begin)).await;
         let keys = CompletionInfo::new(keys.unwrap_or_default());
         Ok(CompleteResult::new(keys.map_err(|error| ErrorData::internal_error(error, None))?))
     }
@@ -187,7 +187,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let page = self.blocking(None, move |caller| resources::page(caller, cursor.as_deref())).await;
+        let page = self.blocking(None, move |executor| resources::page(executor, cursor.as_deref())).await;
         let page = page.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let (notes, next) = page.map_err(|error| self.refused(&error, None))?;
         let mut listed = ListResourcesResult::with_all_items(notes);
@@ -209,7 +209,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
-        let read = self.blocking(None, move |caller| resources::read(caller, &uri)).await;
+        let read = self.blocking(None, move |executor| resources::read(executor, &uri)).await;
         let contents = read.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         match contents {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
@@ -218,7 +218,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// The error for work that panicked. The caller of an op has already logged what it could.
+/// The error for work that panicked. The executor of an op has already logged what it could.
 fn failed_unexpectedly(tool: &str, error: &RecvError) -> ErrorData {
     tracing::error!("the tool `{tool}` failed unexpectedly: {error}");
     ErrorData::internal_error(format!("the tool `{tool}` failed unexpectedly"), None)

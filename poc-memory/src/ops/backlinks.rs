@@ -6,7 +6,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
-use poc_notes::freshness::AsOf;
+use poc_notes::answer_status::AsOf;
 use poc_notes::neighbor_edges::{self, Direction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use poc_agent::ledger;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{RunId, cancellation};
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::history::{self, RecentChange};
 use poc_notes::{Memory, resolve};
 use poc_store::Cause;
@@ -130,7 +130,7 @@ impl Op for Changes {
         };
         let runs = latest.iter().filter_map(|change| change.cause.run).collect();
         let agents = ledger::agents_of(ctx.memory, &runs)?;
-        let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
+        let freshness = answer_status::of(ctx.memory, &ctx.memory.store.view());
         let row = |change: RecentChange| {
             cancellation::check()?;
             let agent = change.cause.run.and_then(|run| agents.get(&run)).cloned();

@@ -4,8 +4,8 @@ use super::argument::TextArgument;
 use super::text::plural;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::classify;
-use poc_notes::freshness::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ impl Op for Classify {
         let text = self.text.question(&ctx.memory.config.search)?;
         let view = memory.store.view();
         let counts = classify::classify(memory, &view, text, ctx.visibility(self.quarantined))?;
-        let freshness = freshness::of(memory, &view);
+        let freshness = answer_status::of(memory, &view);
         Ok(ClassifyOutput {
             keywords: counts.into_iter().map(|(keyword, count)| KeywordCount { keyword, count }).collect(),
             as_of: freshness.as_of,

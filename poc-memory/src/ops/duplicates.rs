@@ -5,8 +5,8 @@ use super::text::{degradations, left_out, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::duplicates::{self, NearDuplicatePair};
-use poc_notes::freshness::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -84,7 +84,7 @@ impl Op for Duplicates {
         let mut found = duplicates::find(ctx.memory, &view, ctx.visibility(self.quarantined), min)?;
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
-        let freshness = freshness::of(ctx.memory, &view);
+        let freshness = answer_status::of(ctx.memory, &view);
         Ok(DuplicatesOutput {
             pairs: found.into_iter().map(|pair| described(ctx, &view, pair)).collect::<Result<_>>()?,
             left_out,

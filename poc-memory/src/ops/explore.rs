@@ -5,7 +5,7 @@ use super::hit::NoteRow;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::keyword_normalization;
 use poc_search::retrieve::explore::{self, ExploreQuery};
 use schemars::JsonSchema;
@@ -111,7 +111,7 @@ impl Op for Explore {
         let view = memory.store.view();
         let seen = view.visible_filter(ctx.visibility(self.quarantined));
         let found = explore::explore(&query, &*memory.vectors, &view, config, &seen)?;
-        let freshness = freshness::of(memory, &view);
+        let freshness = answer_status::of(memory, &view);
         let visited = |node: explore::ExploredNode| {
             let ix =
                 view.find(node.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;

@@ -4,8 +4,8 @@ use super::hit::is_zero;
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, argument};
 use poc_graph::error::{Error, Exit, Result};
+use poc_notes::answer_status;
 use poc_notes::export::{self, ExportReport};
-use poc_notes::freshness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -87,7 +87,7 @@ impl Op for Export {
         };
         let path = output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
-        let mut degraded: Vec<String> = freshness::read_only(ctx.memory).into_iter().collect();
+        let mut degraded: Vec<String> = answer_status::read_only(ctx.memory).into_iter().collect();
         if written.lost > 0 {
             degraded.push(format!("{} left out because of damage", plural(written.lost, "note")));
         }

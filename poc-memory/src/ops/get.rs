@@ -7,7 +7,7 @@ use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
 use poc_notes::ReadSnapshot;
-use poc_notes::freshness::AsOf;
+use poc_notes::answer_status::AsOf;
 use poc_notes::interchange::Note;
 use poc_notes::message::{self, ChunkOrigin};
 use poc_notes::neighbor_edges::{self, Direction, NeighborEdge};

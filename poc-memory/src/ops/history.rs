@@ -5,8 +5,8 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, RunId};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::diff::FieldChange;
-use poc_notes::freshness::{self, AsOf};
 use poc_notes::history;
 use poc_notes::neighbor_edges::{self, Direction, NeighborEdge};
 use schemars::JsonSchema;
@@ -103,7 +103,7 @@ impl Op for History {
         edges.retain(|kind, _| {
             !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
         });
-        let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
+        let freshness = answer_status::of(ctx.memory, &ctx.memory.store.view());
         Ok(HistoryOutput {
             history_since: ctx.memory.store.history_base().map(|base| base.at),
             as_of: freshness.as_of,

@@ -5,7 +5,7 @@ use super::text::{day, degradations, left_out, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::keyword_normalization;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ impl Op for List {
             let node = view.id(ix).map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
             NoteRow::new(&view, ix, node.as_ref(), None, None)
         };
-        let freshness = freshness::of(ctx.memory, &view);
+        let freshness = answer_status::of(ctx.memory, &view);
         Ok(ListOutput {
             notes: found.into_iter().map(note).collect::<Result<_>>()?,
             left_out,

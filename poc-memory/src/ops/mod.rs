@@ -1,6 +1,5 @@
 //! The op table: one file per op, and the declaration from which all surfaces are derived.
 
-mod actor;
 mod agent;
 mod answer;
 mod argument;
@@ -43,6 +42,7 @@ pub mod min_seq;
 mod night;
 mod page;
 mod pipeline;
+mod principal;
 mod profile;
 mod quarantine;
 mod query;
@@ -73,7 +73,6 @@ mod visit;
 mod weight;
 mod write;
 
-pub use actor::Principal;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub(crate) use argument::path;
 pub(crate) use backup::{Backup, BackupOutput, mebibytes};
@@ -87,6 +86,7 @@ pub use json_schema::schema;
 pub(crate) use key_prefix::keys_beginning_with;
 pub(crate) use measures::measures_table;
 pub use page::PageLink;
+pub use principal::Principal;
 pub use request::FormerText;
 pub use screen::{Emphasis, Screen, StyledText};
 pub use shared_log::{PeerOutput, SharedLogOutput};

@@ -10,7 +10,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::GateKind;
 use poc_graph::Node;
 use poc_graph::error::Result;
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::known_note::{self, GateReason, GateResult};
 use poc_notes::resolve::quoted;
 use poc_notes::samples;
@@ -108,7 +108,7 @@ impl Op for Query {
             true => known_note::thresholds(memory, known.gate)?,
             false => BTreeMap::new(),
         };
-        let mut freshness = freshness::of(memory, &view);
+        let mut freshness = answer_status::of(memory, &view);
         let fallback = match known.verdict {
             Verdict::Miss if !self.signals_only => retrieve::to_hits(ctx, &view, known.found, text, false)?,
             _ => Vec::new(),

@@ -7,7 +7,7 @@ use super::text::{degradations, table};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::message::{self, ChunkOrigin};
 use poc_notes::recall::{self, RecallOptions};
 use schemars::JsonSchema;
@@ -135,7 +135,7 @@ impl Op for Recall {
         let now = memory.now();
         let view = memory.store.view();
         let recalled = recall::recall(memory, &view, &options, now)?;
-        let freshness = freshness::of(memory, &view);
+        let freshness = answer_status::of(memory, &view);
         let remembered = |hit: recall::RecallHit| {
             let ix =
                 view.find(hit.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
@@ -192,7 +192,7 @@ impl Op for Recall {
 fn answer(
     results: Vec<RecallRow>,
     learned: Option<Result<()>>,
-    freshness: freshness::AnswerStatus,
+    freshness: answer_status::AnswerStatus,
 ) -> RecallOutput {
     let failed = learned.as_ref().and_then(|learned| learned.as_ref().err());
     RecallOutput {
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn recall_answers_even_if_learning_fails() {
         let as_of = AsOf { seq: 1, at: Timestamp(0) };
-        let freshness = || freshness::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
+        let freshness = || answer_status::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
         let full = Error::new(Code::ReadOnly, "the store accepts no writes: no space left on device");
         let failed = answer(Vec::new(), Some(Err(full)), freshness());
         insta::assert_snapshot!(Recall::show(&failed), @r"

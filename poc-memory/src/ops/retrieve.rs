@@ -8,7 +8,7 @@ use super::text::{degradations, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, View};
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::{parts, rerank};
 use poc_rank::decay::weight_at;
 use poc_search::retrieve::RetrievalHit;
@@ -144,7 +144,7 @@ impl Op for Retrieve {
         let retriever = ctx.memory.retriever(&view).listing_derived(self.derived);
         let visibility = ctx.visibility(self.quarantined);
         let hits = rerank::find(ctx.memory, retriever, text, wanted, visibility)?.hits;
-        let freshness = freshness::of(ctx.memory, &view);
+        let freshness = answer_status::of(ctx.memory, &view);
         Ok(RetrieveOutput {
             results: to_hits(ctx, &view, hits, text, self.explain)?,
             as_of: freshness.as_of,

@@ -10,7 +10,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Ix, View};
 use poc_notes::ReadSnapshot;
-use poc_notes::freshness::AsOf;
+use poc_notes::answer_status::AsOf;
 use poc_rank::decay::weight_at;
 use poc_search::query::{Explanation, FIELDS, InterferencePair, Kind, Pipeline, ScoredNode, vocabulary};
 use poc_store::Records;

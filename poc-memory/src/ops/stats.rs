@@ -10,7 +10,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use poc_notes::growth::Growth;
 use poc_notes::stats;
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ impl Op for Stats {
     fn run(self, ctx: &Ctx<'_>) -> Result<StatsOutput> {
         let view = ctx.memory.store.view();
         let counted = stats::count(ctx.memory, &view)?;
-        let mut freshness = freshness::of(ctx.memory, &view);
+        let mut freshness = answer_status::of(ctx.memory, &view);
         let backlog = backlog(ctx).unwrap_or_else(|error| {
             freshness.degraded.push(format!("agents: {error}"));
             BTreeMap::new()

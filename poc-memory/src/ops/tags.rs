@@ -5,7 +5,7 @@ use super::text::{degradations, left_out, plural, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::cancellation;
 use poc_graph::error::Result;
-use poc_notes::freshness::{self, AsOf};
+use poc_notes::answer_status::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -62,7 +62,7 @@ impl Op for Tags {
         tags.sort_by(|a, b| Reverse(a.notes).cmp(&Reverse(b.notes)).then_with(|| a.keyword.cmp(&b.keyword)));
         let left_out = tags.len().saturating_sub(limit);
         tags.truncate(limit);
-        let freshness = freshness::of(ctx.memory, &view);
+        let freshness = answer_status::of(ctx.memory, &view);
         Ok(TagsOutput {
             tags,
             left_out,

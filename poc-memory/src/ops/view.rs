@@ -6,7 +6,7 @@ use poc_graph::json;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{EdgeKind, Ix, NodeId, State};
 use poc_notes::ReadSnapshot;
-use poc_notes::freshness::AsOf;
+use poc_notes::answer_status::AsOf;
 use poc_notes::graph_layout::{self, GraphLayout, LayoutLimits, LayoutNotes};
 use poc_notes::resolve;
 use poc_rank::decay::weight_at;

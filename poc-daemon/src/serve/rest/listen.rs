@@ -24,7 +24,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// Maximum time for a connection that is closed for another one to send the rest of its last response.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limit on the bytes of a request's headers.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
@@ -258,7 +258,7 @@ async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<Id
                 if is_idle {
                     // The end of the last response may not be sent yet.
                     connection.as_mut().graceful_shutdown();
-                    let _ = tokio::time::timeout(CLOSE_PATIENCE, connection).await;
+                    let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection).await;
                     return;
                 }
                 // It has just received a request.

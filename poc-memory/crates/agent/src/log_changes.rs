@@ -51,7 +51,7 @@ pub(super) fn any_stale_note(
     Ok(false)
 }
 
-/// The notes written_notes by the transactions, by tenant, without those written_notes by the agent itself unless its file includes
+/// The notes written by the transactions, by tenant, without those written by the agent itself, unless its file includes
 /// them.
 ///
 /// # Errors
@@ -74,15 +74,14 @@ fn changed_notes(
             .store
             .transaction_of_any_tenant(seq)?
             .ok_or_else(|| Error::not_found(format!("the log no longer contains the transaction {seq}")))?;
-        let written_notes = written_notes(&txn).filter(|_| counts(&txn));
-        nodes.entry(txn.tenant).or_default().extend(written_notes);
+        let ids = written_notes(&txn).filter(|_| counts(&txn));
+        nodes.entry(txn.tenant).or_default().extend(ids);
     }
     Ok(nodes)
 }
 
 /// The notes that a transaction created or edited.
 fn written_notes(txn: &LoggedTransaction) -> impl Iterator<Item = NodeId> {
-    let written_notes =
-        txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
-    written_notes.filter_map(Write::node_id)
+    let writes = txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
+    writes.filter_map(Write::node_id)
 }

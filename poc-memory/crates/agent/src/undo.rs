@@ -40,12 +40,12 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
         is_named && action.state == ActionState::Applied
     };
     let with_replays = |row: &Run| only.is_empty() || row.applied().all(|action| action.undone());
-    undo_meant(memory, run, is_selected, with_replays)
+    undo_selected(memory, run, is_selected, with_replays)
 }
 
 /// Undoes the actions for which `is_selected` returns true, and the replays if `with_replays` returns true for
 /// the resulting row.
-fn undo_meant(
+fn undo_selected(
     memory: &Memory,
     run: &Run,
     is_selected: impl Fn(usize, &ActionRecord) -> bool,
@@ -127,7 +127,7 @@ pub fn undo_change(memory: &Memory, seq: u64) -> Result<UndoReport> {
     };
     let is_replayed = run.seq == Some(seq) && run.has_replayed();
     if is_replayed || run.actions.iter().any(|action| is_selected(0, action)) {
-        return undo_meant(memory, &run, is_selected, |row| row.seq == Some(seq) && row.has_replayed());
+        return undo_selected(memory, &run, is_selected, |row| row.seq == Some(seq) && row.has_replayed());
     }
     Err(Error::conflict(format!("nothing is left to undo of change {seq} (`{op}`) of the run `{id}`")))
 }

@@ -1,5 +1,6 @@
 //! The open memory (store, indexes, embedder and configuration) and the operations on its notes.
 
+pub mod answer_status;
 mod automatic_edges;
 pub mod backup;
 pub mod batch;
@@ -18,7 +19,6 @@ pub mod erase;
 pub mod eval;
 pub mod export;
 pub mod forget;
-pub mod freshness;
 pub mod front_matter;
 pub mod graph_layout;
 pub mod growth;

@@ -1,6 +1,6 @@
 //! A state of the memory that reads are answered from: the newest one or a past one.
 
-use super::freshness::{self, AnswerStatus, AsOf};
+use super::answer_status::{self, AnswerStatus, AsOf};
 use super::history::{self, NodeChange};
 use super::past::PastMemory;
 use super::{Memory, resolve};
@@ -109,7 +109,7 @@ impl<'a> ReadSnapshot<'a> {
 
     /// Identifies this state, and tells how complete the reads from it were so far.
     pub fn freshness(&self) -> AnswerStatus {
-        let mut newest = freshness::of(self.memory, self.view());
+        let mut newest = answer_status::of(self.memory, self.view());
         newest.as_of.at = self.now;
         match &self.state {
             SnapshotSource::Newest(_) => {

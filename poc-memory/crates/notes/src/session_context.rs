@@ -4,13 +4,13 @@
 //! Both only read. They see what a model sees, that is, no quarantined notes.
 
 mod briefing;
-mod relevant;
+mod prompt_context;
 mod scope;
 #[cfg(test)]
 mod tests;
 
 pub use briefing::{Briefing, BriefingPart, briefing};
-pub use relevant::{PromptContext, relevant};
+pub use prompt_context::{PromptContext, relevant};
 
 use poc_graph::Node;
 

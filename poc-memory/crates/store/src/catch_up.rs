@@ -136,8 +136,9 @@ pub(super) struct Sources {
     pub(super) read_only: bool,
 }
 
-/// LogLimits up to which readers wait for a follower: the number of nodes, and the bytes of log.
+/// Readers wait for a follower that lacks at most this many nodes.
 const QUICK_NODES: usize = 5_000;
+/// Readers wait for a follower that lacks at most this many bytes of log.
 const QUICK_BYTES: u64 = 8 << 20;
 
 /// The tenants whose complete data must be fed to a follower.

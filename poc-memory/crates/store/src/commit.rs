@@ -52,7 +52,7 @@ struct Queue {
 /// Whether the store accepts writes.
 struct Writability {
     /// Why the store accepts no writes; `None` if it does.
-    cause: Option<ReadOnlyReason>,
+    reason: Option<ReadOnlyReason>,
     /// The number of requested attempts that are finished.
     attempts_made: u64,
     /// The number of requested checks of the log's files that are finished.
@@ -96,11 +96,11 @@ struct PublishedState {
 impl CommitQueue {
     /// Creates a queue over views in which everything up to `seq` is durable and visible. With a cause, it accepts no
     /// transactions.
-    pub(super) fn new(seq: u64, views: Views, cause: Option<ReadOnlyReason>) -> Self {
+    pub(super) fn new(seq: u64, views: Views, reason: Option<ReadOnlyReason>) -> Self {
         CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
-            writability: Mutex::new(Writability { cause, attempts_made: 0, checks_made: 0 }),
+            writability: Mutex::new(Writability { reason, attempts_made: 0, checks_made: 0 }),
             attempted: Condvar::new(),
             published: RwLock::new(PublishedState { seq, views }),
             newest: Mutex::new(seq),
@@ -128,19 +128,19 @@ impl CommitQueue {
 
     /// Why the store accepts no transactions; `None` if it does.
     pub(super) fn read_only(&self) -> Option<ReadOnlyReason> {
-        self.writability.lock().cause.clone()
+        self.writability.lock().reason.clone()
     }
 
     /// Fails if the store accepts no transactions.
     pub(super) fn check_writable(&self) -> Result<()> {
-        self.read_only().map_or(Ok(()), |cause| Err(cause.error()))
+        self.read_only().map_or(Ok(()), |reason| Err(reason.error()))
     }
 
     /// If the disk has failed a write, lets the committer try to resume writing and waits for the result. Fails like
     /// [`CommitQueue::check_writable`] if the store still accepts no transactions.
     pub(super) fn resume(&self) -> Result<()> {
-        let may_end = |cause: &Option<ReadOnlyReason>| {
-            matches!(cause, Some(ReadOnlyReason::Disk(_) | ReadOnlyReason::ChangedLog(_)))
+        let may_end = |reason: &Option<ReadOnlyReason>| {
+            matches!(reason, Some(ReadOnlyReason::Disk(_) | ReadOnlyReason::ChangedLog(_)))
         };
         if !may_end(&self.read_only()) {
             return self.check_writable();
@@ -152,7 +152,7 @@ impl CommitQueue {
         };
         self.work.notify_one();
         let is_pending = |writability: &mut Writability| {
-            writability.attempts_made < attempt && may_end(&writability.cause)
+            writability.attempts_made < attempt && may_end(&writability.reason)
         };
         self.attempted.wait_while(&mut self.writability.lock(), is_pending);
         self.check_writable()
@@ -167,7 +167,7 @@ impl CommitQueue {
         };
         self.work.notify_one();
         let is_pending = |writability: &mut Writability| {
-            let has_ended = matches!(writability.cause, Some(ReadOnlyReason::Failure(_)));
+            let has_ended = matches!(writability.reason, Some(ReadOnlyReason::Failure(_)));
             writability.checks_made < check && !has_ended
         };
         self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_PATIENCE);
@@ -190,7 +190,7 @@ impl CommitQueue {
     fn next(&self, retry_delay: Duration) -> CommitterTask {
         let (attempts_made, checks_made, is_waiting) = {
             let writability = self.writability.lock();
-            (writability.attempts_made, writability.checks_made, writability.cause.is_some())
+            (writability.attempts_made, writability.checks_made, writability.reason.is_some())
         };
         let mut queue = self.queue.lock();
         loop {
@@ -247,10 +247,10 @@ impl CommitQueue {
         !self.newer.wait_while_for(&mut newest, |newest| *newest < seq, timeout).timed_out() || *newest >= seq
     }
 
-    /// Ends an attempt to resume writing. Without a cause, the store accepts writes again.
-    fn end_attempt(&self, attempts_made: u64, cause: Option<ReadOnlyReason>) {
+    /// Ends an attempt to resume writing. Without a reason, the store accepts writes again.
+    fn end_attempt(&self, attempts_made: u64, reason: Option<ReadOnlyReason>) {
         let mut writability = self.writability.lock();
-        writability.cause = cause;
+        writability.reason = reason;
         writability.attempts_made = attempts_made;
         self.attempted.notify_all();
     }
@@ -306,8 +306,8 @@ impl Committer {
     fn commit(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
         match self.append(&batch) {
             Ok(()) => self.apply(batch),
-            Err(cause) => {
-                self.refuse(cause, batch);
+            Err(reason) => {
+                self.refuse(reason, batch);
                 Ok(())
             }
         }
@@ -357,20 +357,20 @@ impl Committer {
     /// Restores the files to a consistent state after the disk has failed. If that succeeds, the store accepts writes
     /// again.
     fn resume(&mut self, attempt: u64) -> Result<(), String> {
-        let cause = self.commits.read_only();
-        if !cause.as_ref().is_some_and(ReadOnlyReason::may_end) {
-            self.commits.end_attempt(attempt, cause);
+        let reason = self.commits.read_only();
+        if !reason.as_ref().is_some_and(ReadOnlyReason::may_end) {
+            self.commits.end_attempt(attempt, reason);
             return Ok(());
         }
-        let cause = match self.try_to_resume() {
+        let reason = match self.try_to_resume() {
             Ok(()) => self.follow()?,
-            Err(found) => Some(self.saved(found, cause.as_ref())),
+            Err(found) => Some(self.saved(found, reason.as_ref())),
         };
-        match &cause {
-            Some(cause) => tracing::debug!("the store still accepts no writes: {}", cause.message()),
+        match &reason {
+            Some(reason) => tracing::debug!("the store still accepts no writes: {}", reason.message()),
             None => tracing::info!("the store accepts writes again"),
         }
-        self.commits.end_attempt(attempt, cause);
+        self.commits.end_attempt(attempt, reason);
         Ok(())
     }
 
@@ -406,19 +406,19 @@ impl Committer {
         Ok(())
     }
 
-    fn refuse(&self, cause: ReadOnlyReason, batch: Vec<PendingTransaction>) {
-        refuse(&self.commits, &self.writer, self.saved(cause, None), batch);
+    fn refuse(&self, reason: ReadOnlyReason, batch: Vec<PendingTransaction>) {
+        refuse(&self.commits, &self.writer, self.saved(reason, None), batch);
     }
 
-    /// If the log has lost data that was written to it, saves the records, unless that was already the cause before.
-    fn saved(&self, cause: ReadOnlyReason, before: Option<&ReadOnlyReason>) -> ReadOnlyReason {
+    /// If the log has lost data that was written to it, saves the records, unless that was already the reason before.
+    fn saved(&self, reason: ReadOnlyReason, before: Option<&ReadOnlyReason>) -> ReadOnlyReason {
         let (ReadOnlyReason::ChangedLog(message), false) =
-            (&cause, matches!(before, Some(ReadOnlyReason::ChangedLog(_))))
+            (&reason, matches!(before, Some(ReadOnlyReason::ChangedLog(_))))
         else {
-            return cause;
+            return reason;
         };
         match self.engine.flush() {
-            Ok(()) => cause,
+            Ok(()) => reason,
             Err(error) => ReadOnlyReason::ChangedLog(format!(
                 "{message}; the records cannot be saved: {}",
                 error.message
@@ -428,14 +428,14 @@ impl Committer {
 }
 
 /// Makes the store read-only, and rolls back the transactions that are queued or in `batch`. None of them is durable.
-fn refuse(commits: &CommitQueue, writer: &Writer, cause: ReadOnlyReason, batch: Vec<PendingTransaction>) {
-    let error = cause.error();
+fn refuse(commits: &CommitQueue, writer: &Writer, reason: ReadOnlyReason, batch: Vec<PendingTransaction>) {
+    let error = reason.error();
     tracing::error!("{}", error.message);
     let taken = {
         let writer = writer.lock();
         let taken = roll_back(commits, &writer, batch);
         let mut writability = commits.writability.lock();
-        writability.cause = Some(cause);
+        writability.reason = Some(reason);
         commits.attempted.notify_all();
         taken
     };

@@ -1,4 +1,4 @@
-//! LogLimits a store to one process, with an advisory lock that the operating system releases when its holder dies.
+//! Limits a store to one process, with an advisory lock that the operating system releases when its holder dies.
 
 use super::disk::{self, FileId};
 use poc_graph::error::{Code, Error, Result};
@@ -44,7 +44,7 @@ impl From<LockError> for Error {
     }
 }
 
-/// The lock, held_error until it is dropped.
+/// The lock, held until it is dropped.
 pub(super) struct Lock {
     /// `None` if the disk is read-only and has no lock file. No other process can write there either.
     _file: Option<File>,

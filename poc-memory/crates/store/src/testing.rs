@@ -1,4 +1,4 @@
-//! Counts by full scan for comparison, and a follower that tests can retry_delay.
+//! Counts by full scan for comparison, and a follower that tests can pause.
 
 #![allow(
     missing_docs,

@@ -54,9 +54,9 @@ pub(super) fn with_values(profile: Option<&str>) -> Command {
 
 fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
     let command = command.mut_args(|argument| match CompletionKind::of(name, &argument) {
-        Some(subject) => {
+        Some(kind) => {
             let profile = profile.map(str::to_owned);
-            let values = move |current: &OsStr| candidates(subject, current, profile.as_deref());
+            let values = move |current: &OsStr| candidates(kind, current, profile.as_deref());
             argument.add(ArgValueCompleter::new(values))
         }
         None => argument,
@@ -67,14 +67,14 @@ fn add(command: Command, name: &str, profile: Option<&str>) -> Command {
     })
 }
 
-/// The values of a subject that begin with the typed text. Empty if the memory cannot be asked, because a
+/// The values of a kind that begin with the typed text. Empty if the memory cannot be asked, because a
 /// completion must not print errors.
-fn candidates(subject: CompletionKind, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
+fn candidates(kind: CompletionKind, current: &OsStr, profile: Option<&str>) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let globals =
         Globals { profile: profile.map(str::to_owned), json: true, quiet: true, ..Globals::default() };
     let Ok(context) = CommandContext::new(globals) else { return Vec::new() };
-    let values = match subject {
+    let values = match kind {
         CompletionKind::Key => {
             Ok(ops::keys_beginning_with(current, |op, request| ask(&context, op.name, request)))
         }
@@ -140,10 +140,10 @@ mod tests {
     fn arguments_are_recognised() {
         fn list(command: &Command, name: &str, found: &mut Vec<String>) {
             for argument in command.get_arguments() {
-                if let Some(subject) =
+                if let Some(kind) =
                     CompletionKind::of(name, argument).filter(|_| argument.get_id() != "profile")
                 {
-                    found.push(format!("{name} {}: {subject:?}", argument.get_id()));
+                    found.push(format!("{name} {}: {kind:?}", argument.get_id()));
                 }
             }
             for inner in command.get_subcommands() {

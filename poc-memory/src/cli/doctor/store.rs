@@ -9,7 +9,7 @@ use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
-use poc_notes::{freshness, verification};
+use poc_notes::{answer_status, verification};
 use poc_store::{Store, quarantine_names};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -103,7 +103,7 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
         findings.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
     }
     findings.extend(degraded.filter_map(Value::as_str).map(|problem| {
-        match freshness::read_only_hint(problem) {
+        match answer_status::read_only_hint(problem) {
             Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),
             None => CheckResult::new(CHECK, CheckState::Warning, problem.to_owned()),
         }

@@ -11,7 +11,7 @@ use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
-use poc_notes::freshness::{self, AnswerStatus, AsOf};
+use poc_notes::answer_status::{self, AnswerStatus, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +124,7 @@ impl Op for AgentList {
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentListOutput> {
         let catalog = ctx.host.catalog()?;
         let agents = catalog.agents.iter().map(|(name, entry)| row(ctx, name, entry));
-        let AnswerStatus { as_of, lag, degraded } = freshness::of(ctx.memory, &ctx.memory.store.view());
+        let AnswerStatus { as_of, lag, degraded } = answer_status::of(ctx.memory, &ctx.memory.store.view());
         let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
         let consolidation = catalog.consolidation.as_ref();
         let consolidation = consolidation.map(|task| ConsolidationRow::of(ctx.memory, task)).transpose()?;

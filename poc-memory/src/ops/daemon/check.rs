@@ -7,7 +7,7 @@ use crate::ops::{Access, Ctx, Op, Route, plural};
 use poc_agent::ledger::{self, Spending};
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
-use poc_notes::freshness;
+use poc_notes::answer_status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -87,7 +87,7 @@ impl Op for DaemonCheck {
         findings.extend(reranker::check(config));
         findings.extend(models::check(config, false));
         let warnings =
-            status.recovered.into_iter().chain(freshness::of(memory, &memory.store.view()).degraded);
+            status.recovered.into_iter().chain(answer_status::of(memory, &memory.store.view()).degraded);
         let warnings: Vec<String> = warnings.collect();
         findings.extend(match warnings.is_empty() {
             true => {

@@ -4,7 +4,7 @@ use crate::ops::text::degradations;
 use crate::ops::{Access, Ctx, Op, argument};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
-use poc_notes::freshness::AsOf;
+use poc_notes::answer_status::AsOf;
 use poc_search::query::{Explanation, Outline, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper::body::Frame;
 use poc_graph::Tuple;
-use poc_notes::freshness;
+use poc_notes::answer_status;
 use serde_json::json;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -59,7 +59,7 @@ async fn send(rest: Arc<RestContext>, headers: HeaderMap, tenant: Tuple, events:
     let (mut known, mut known_store) = (None, None);
     let mut quiet = 0;
     loop {
-        let read_only = freshness::read_only(&rest.shared.memory);
+        let read_only = answer_status::read_only(&rest.shared.memory);
         if known_store.as_ref() != Some(&read_only) {
             let event = format!("event: store\ndata: {}\n\n", json!({ "read_only": read_only }));
             if events.send(event.into()).await.is_err() {

@@ -1,6 +1,6 @@
 //! Finds the tags of a template without parsing it.
 
-/// TagKind of a tag.
+/// The kind of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TagKind {
     /// `{% … %}`

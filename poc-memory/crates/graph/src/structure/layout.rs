@@ -2,7 +2,7 @@
 //!
 //! Each connected component starts from its spectral embedding, which places strongly connected nodes
 //! close together (Hall 1970, Koren 2005). The start positions are spread evenly along every axis, and a
-//! force simulation then refines them. Components are lay_out_component side by side. The layout depends only on
+//! force simulation then refines them. Components are placed side by side. The layout depends only on
 //! the nodes, their ids and the edges among them, so a small change of the graph moves most nodes little.
 //!
 //! The work is bounded: each step computes about n · (k + 200) forces for n nodes of degree k.
@@ -70,7 +70,7 @@ struct Part {
     coordinates: Vec<[f64; 3]>,
 }
 
-/// The components of a graph, largest first; edges are broken by the smallest id.
+/// The components of a graph, largest first; components of the same size are ordered by their smallest id.
 fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
     let mut seen = vec![false; ids.len()];
     let mut groups: Vec<Vec<Ix>> = Vec::new();
@@ -119,10 +119,10 @@ fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
 
 /// The positions of all nodes; `back` maps the order by id to the order given.
 fn pack_components<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
-    let lay_out_component: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(lay_out_component).collect();
-    let radii: Vec<f64> = lay_out_component.iter().map(|(_, radius)| *radius).collect();
+    let layouts: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(lay_out_component).collect();
+    let radii: Vec<f64> = layouts.iter().map(|(_, radius)| *radius).collect();
     let mut places = vec![[0.0; D]; back.len()];
-    for ((part, (own, _)), centre) in parts.iter().zip(&lay_out_component).zip(shells::centres::<D>(&radii)) {
+    for ((part, (own, _)), centre) in parts.iter().zip(&layouts).zip(shells::centres::<D>(&radii)) {
         for (&member, place) in part.members.iter().zip(own) {
             let slot = back.get(member as usize).and_then(|&given| places.get_mut(given));
             if let Some(slot) = slot {

@@ -6,13 +6,13 @@
 //! network, whose nodes start in the communities they were split from. A pass ends when every community is a single
 //! node. The next pass starts from the communities of the previous one.
 
+mod csr_graph;
 mod local_moving;
-mod network;
 mod refinement;
 #[cfg(test)]
 mod tests;
 
-pub(super) use network::CsrGraph;
+pub(super) use csr_graph::CsrGraph;
 
 use crate::cancellation;
 use crate::rng::SeededRng;

@@ -4,7 +4,7 @@
 //! has no checksum; the caller must verify the integrity of the bytes.
 
 use super::fields::Fields;
-use super::names::Interner;
+use super::interner::Interner;
 use super::{Ix, Neighbor, View};
 use crate::Activity;
 use crate::NodeId;

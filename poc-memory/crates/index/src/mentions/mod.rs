@@ -21,12 +21,12 @@
 //! that more than 64 notes have.
 
 mod digest;
+mod name_trie;
 mod packed;
 mod postings;
 mod snapshot;
 #[cfg(test)]
 mod tests;
-mod titles;
 mod vocabulary;
 mod words;
 

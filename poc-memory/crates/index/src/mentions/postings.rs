@@ -1,7 +1,7 @@
 //! The content of the mention index: the notes with their names and the words of their bodies.
 
+use super::name_trie::NameTrie;
 use super::packed::{self, PackedWord};
-use super::titles::NameTrie;
 use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
 use super::words::{FoldedWords, Spelling};
 use crate::text::stop_words::is_stop_word;

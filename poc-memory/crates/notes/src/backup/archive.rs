@@ -54,7 +54,7 @@ fn content(mut file: ArchivedFile<'_>, expected: &str) -> Result<Vec<u8>, String
 pub(super) fn problems(
     path: &Path,
     manifest: &BackupManifest,
-    meter: &mut ByteCounter<'_>,
+    counter: &mut ByteCounter<'_>,
 ) -> Result<Vec<String>> {
     let mut problems: Vec<String> = manifest.gap().into_iter().collect();
     let mut archive = open(path)?;
@@ -62,14 +62,14 @@ pub(super) fn problems(
     loop {
         match files.next()? {
             None => break,
-            Some(Ok((mut file, Some(listed)))) => match files::digest_of(path, &mut file.content, meter) {
+            Some(Ok((mut file, Some(listed)))) => match files::digest_of(path, &mut file.content, counter) {
                 Ok(digest) => {
                     let difference = digest.difference(listed);
                     problems.extend(difference.map(|difference| format!("`{}` {difference}", file.path)));
                 }
                 Err(error) => {
                     // A read error counts as damage, unless the operation was cancelled.
-                    meter.add(0)?;
+                    counter.add(0)?;
                     problems.push(error.message);
                     return Ok(problems);
                 }
@@ -121,13 +121,13 @@ pub(super) fn unpack(
 ) -> Result<()> {
     let path = &generation.path;
     let manifest = generation.readable()?;
-    let mut meter = ByteCounter::new(callbacks, Some(manifest.bytes()));
+    let mut counter = ByteCounter::new(callbacks, Some(manifest.bytes()));
     let mut archive = open(path)?;
     let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     while let Some(file) = files.next()? {
         let (mut file, _) = file.map_err(|problem| damaged(&format!("`{}`: {problem}", path.display())))?;
         let target = folder.join(&generation.name).join(&file.path);
-        files::write_from(path, &mut file.content, &target, &mut meter)?;
+        files::write_from(path, &mut file.content, &target, &mut counter)?;
     }
     Ok(())
 }

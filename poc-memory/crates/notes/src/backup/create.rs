@@ -126,7 +126,7 @@ pub(super) fn write_generation(
     let mut writer = GenerationWriter {
         partial: generations::partial(folder, &name),
         earlier: &earlier,
-        meter: ByteCounter::new(callbacks, Some(total)),
+        counter: ByteCounter::new(callbacks, Some(total)),
         damaged_files: BTreeSet::new(),
         report: BackupReport {
             name,
@@ -244,7 +244,7 @@ pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
 struct GenerationWriter<'a> {
     partial: PathBuf,
     earlier: &'a [BackupGeneration],
-    meter: ByteCounter<'a>,
+    counter: ByteCounter<'a>,
     /// The damaged files of earlier generations.
     damaged_files: BTreeSet<FileId>,
     report: BackupReport,
@@ -303,7 +303,7 @@ impl GenerationWriter<'_> {
             }
             self.unlink(&source, &file, &target)?;
         }
-        let blake3 = files::copy(&segment.path, &target, segment.bytes, &mut self.meter)?;
+        let blake3 = files::copy(&segment.path, &target, segment.bytes, &mut self.counter)?;
         let file = BackupFile { path, bytes: segment.bytes, blake3 };
         self.read_back(&target, &file)?;
         if check_segment(&target, segment.first, u64::MAX)? != whole {
@@ -353,8 +353,8 @@ impl GenerationWriter<'_> {
         }
         // The file is read even where links are not possible: an unchanged memory gets no new generation, so
         // the existing one must be intact. A read error counts as damage.
-        let digest = files::digest(source, &mut self.meter);
-        self.meter_allows()?;
+        let digest = files::digest(source, &mut self.counter);
+        self.check_cancelled()?;
         if digest.is_ok_and(|digest| digest.is(file)) {
             return Ok(is_linked);
         }
@@ -379,13 +379,13 @@ impl GenerationWriter<'_> {
     }
 
     /// Fails if the operation was cancelled.
-    fn meter_allows(&mut self) -> Result<()> {
-        self.meter.add(0)
+    fn check_cancelled(&mut self) -> Result<()> {
+        self.counter.add(0)
     }
 
     /// Reads a file that was just written, and compares it with its entry in the manifest.
     fn read_back(&mut self, target: &Path, file: &BackupFile) -> Result<()> {
-        if files::digest(target, &mut self.meter)?.is(file) { Ok(()) } else { Err(unlike(target)) }
+        if files::digest(target, &mut self.counter)?.is(file) { Ok(()) } else { Err(unlike(target)) }
     }
 
     /// Completes the generation, unless the newest has the same content.

@@ -137,12 +137,12 @@ impl Preparation {
         mut report: BackupReport,
         callbacks: &BackupCallbacks<'_>,
     ) -> Result<BackupReport> {
-        let mut meter = ByteCounter::new(callbacks, Some(report.manifest.bytes().saturating_mul(2)));
+        let mut counter = ByteCounter::new(callbacks, Some(report.manifest.bytes().saturating_mul(2)));
         if let Some(earlier) = earlier
             && let Ok(known) = &earlier.manifest
             && known.same_content(&report.manifest)
         {
-            if archive::problems(file, known, &mut meter)?.is_empty() {
+            if archive::problems(file, known, &mut counter)?.is_empty() {
                 report.unchanged = true;
                 report.name.clone_from(&earlier.name);
                 report.manifest = known.clone();
@@ -152,10 +152,12 @@ impl Preparation {
             report.damaged.push(file.display().to_string());
         }
         let packed = self.archive();
-        pack(&self.generations().join(&report.name), &report.name, &report.manifest, &packed, &mut meter)?;
+        pack(&self.generations().join(&report.name), &report.name, &report.manifest, &packed, &mut counter)?;
         // The whole archive is read back, including the manifest.
         let problems = match archive::generation(&packed)?.manifest {
-            Ok(manifest) if manifest == report.manifest => archive::problems(&packed, &manifest, &mut meter)?,
+            Ok(manifest) if manifest == report.manifest => {
+                archive::problems(&packed, &manifest, &mut counter)?
+            }
             Ok(_) => vec!["its manifest differs".to_owned()],
             Err(problem) => vec![problem],
         };
@@ -186,7 +188,7 @@ fn pack(
     name: &str,
     manifest: &BackupManifest,
     target: &Path,
-    meter: &mut ByteCounter<'_>,
+    counter: &mut ByteCounter<'_>,
 ) -> Result<()> {
     let written = |error: io::Error| unusable(target, "written", &error);
     let mut archive = Builder::new(BufWriter::new(files::create(target)?));
@@ -201,7 +203,7 @@ fn pack(
         header.set_mode(0o600);
         header.set_mtime(u64::try_from(manifest.at.0 / 1000).unwrap_or(0));
         archive.append_data(&mut header, format!("{name}/{path}"), file).map_err(written)?;
-        meter.add(bytes)?;
+        counter.add(bytes)?;
     }
     let file =
         archive.into_inner().map_err(written)?.into_inner().map_err(|error| written(error.into_error()))?;

@@ -40,7 +40,7 @@ pub(super) struct ByteCounter<'a> {
 }
 
 impl<'a> ByteCounter<'a> {
-    /// A meter for an operation on `total` bytes, if that number is known.
+    /// A counter for an operation on `total` bytes, if that number is known.
     pub(super) fn new(callbacks: &'a BackupCallbacks<'a>, total: Option<u64>) -> ByteCounter<'a> {
         ByteCounter { callbacks, done: 0, total }
     }
@@ -70,9 +70,9 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// `damaged` when the file is shorter.
-pub(super) fn copy(from: &Path, to: &Path, bytes: u64, meter: &mut ByteCounter<'_>) -> Result<String> {
+pub(super) fn copy(from: &Path, to: &Path, bytes: u64, counter: &mut ByteCounter<'_>) -> Result<String> {
     let source = File::open(from).map_err(|error| unusable(from, "read", &error))?;
-    let (copied, target) = write_from(from, &mut source.take(bytes), to, meter)?;
+    let (copied, target) = write_from(from, &mut source.take(bytes), to, counter)?;
     target.sync_all().map_err(|error| unusable(to, "written", &error))?;
     match copied.bytes == bytes {
         true => Ok(copied.blake3),
@@ -90,11 +90,11 @@ pub(super) fn write_from(
     from: &Path,
     reader: &mut dyn Read,
     to: &Path,
-    meter: &mut ByteCounter<'_>,
+    counter: &mut ByteCounter<'_>,
 ) -> Result<(Digest, File)> {
     create_private(to.parent().unwrap_or(to))?;
     let mut target = create(to)?;
-    let digest = each_piece(from, reader, meter, &mut |piece| {
+    let digest = each_piece(from, reader, counter, &mut |piece| {
         target.write_all(piece).map_err(|error| unusable(to, "written", &error))
     })?;
     Ok((digest, target))
@@ -107,21 +107,21 @@ pub(super) struct Digest {
 }
 
 /// Length and BLAKE3 of a file.
-pub(super) fn digest(path: &Path, meter: &mut ByteCounter<'_>) -> Result<Digest> {
+pub(super) fn digest(path: &Path, counter: &mut ByteCounter<'_>) -> Result<Digest> {
     let mut file = File::open(path).map_err(|error| unusable(path, "read", &error))?;
-    digest_of(path, &mut file, meter)
+    digest_of(path, &mut file, counter)
 }
 
 /// Length and BLAKE3 of the content of a reader of a file.
-pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, meter: &mut ByteCounter<'_>) -> Result<Digest> {
-    each_piece(path, reader, meter, &mut |_| Ok(()))
+pub(super) fn digest_of(path: &Path, reader: &mut dyn Read, counter: &mut ByteCounter<'_>) -> Result<Digest> {
+    each_piece(path, reader, counter, &mut |_| Ok(()))
 }
 
 /// Calls `each` with the content of a reader of a file, piece by piece.
 fn each_piece(
     path: &Path,
     reader: &mut dyn Read,
-    meter: &mut ByteCounter<'_>,
+    counter: &mut ByteCounter<'_>,
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<Digest> {
     let (mut hasher, mut buffer, mut done) = (blake3::Hasher::new(), vec![0; PIECE], 0);
@@ -135,7 +135,7 @@ fn each_piece(
         hasher.update(piece);
         each(piece)?;
         done += piece.len() as u64;
-        meter.add(piece.len() as u64)?;
+        counter.add(piece.len() as u64)?;
     }
     Ok(Digest { bytes: done, blake3: hasher.finalize().to_hex().to_string() })
 }

@@ -371,7 +371,7 @@ fn copy(
 ) -> Result<()> {
     let needed = || manifest.log.iter().filter(|segment| segment.first <= seq);
     let total = needed().map(|segment| segment.file.bytes).sum();
-    let mut meter = ByteCounter::new(callbacks, Some(total));
+    let mut counter = ByteCounter::new(callbacks, Some(total));
     create_private(&staging.join("store").join("log"))?;
     for segment in needed() {
         let source = generation.path.join(&segment.file.path);
@@ -379,14 +379,14 @@ fn copy(
         let end = check_segment(&source, segment.first, last)?;
         let SegmentState::Whole { bytes, last: found, .. } = end else { return Err(changed(&source)) };
         let target = staging.join("store").join(&segment.file.path);
-        files::copy(&source, &target, bytes, &mut meter)?;
+        files::copy(&source, &target, bytes, &mut counter)?;
         if found != last || check_segment(&target, segment.first, u64::MAX)? != end {
             return Err(changed(&source));
         }
     }
     for file in manifest.files.iter().filter(|file| !damaged.contains_key(&file.path)) {
         let source = generation.path.join(&file.path);
-        let blake3 = files::copy(&source, &staging.join(&file.path), file.bytes, &mut meter)?;
+        let blake3 = files::copy(&source, &staging.join(&file.path), file.bytes, &mut counter)?;
         if blake3 != file.blake3 {
             return Err(changed(&source));
         }

@@ -38,14 +38,15 @@ pub(crate) fn search(
     callbacks: &BackupCallbacks<'_>,
 ) -> BackupSearchResult {
     let places = backup_places::places(paths);
-    let mut searcher = Searcher { matches, meter: ByteCounter::new(callbacks, None), known: BTreeMap::new() };
+    let mut searcher =
+        Searcher { matches, counter: ByteCounter::new(callbacks, None), known: BTreeMap::new() };
     let found = searcher.in_places(&places);
     found.unwrap_or_else(|_| BackupSearchResult { found: Vec::new(), unread: places })
 }
 
 struct Searcher<'a> {
     matches: &'a dyn Fn(BackupPart<'_>) -> bool,
-    meter: ByteCounter<'a>,
+    counter: ByteCounter<'a>,
     /// Whether a file has a part that matches; `None` if none was found and it is damaged.
     known: BTreeMap<FileId, Option<bool>>,
 }
@@ -87,7 +88,7 @@ impl Searcher<'_> {
                 add(self.in_file(path, file, manifest)?);
                 Ok(())
             });
-            self.meter.add(0)?;
+            self.counter.add(0)?;
             if read.is_err() {
                 add(None);
             }
@@ -115,7 +116,7 @@ impl Searcher<'_> {
             None => self.in_other_file(path, file),
         };
         // A read error counts as damage, unless the operation was cancelled.
-        self.meter.add(0)?;
+        self.counter.add(0)?;
         let (found, is_intact) = searched.unwrap_or_default();
         Ok(if found { Some(true) } else { is_intact.then_some(false) })
     }
@@ -126,7 +127,7 @@ impl Searcher<'_> {
         let damage = each_transaction_of_segment(path, segment.first, &mut |txn| {
             found = found || (self.matches)(BackupPart::Transaction(&txn));
             last = txn.seq;
-            self.meter.add(0)
+            self.counter.add(0)
         });
         let is_whole = matches!(damage, Ok(None)) && last == segment.last;
         (found, is_whole)
@@ -135,7 +136,7 @@ impl Searcher<'_> {
     /// Whether a file outside the log matches, and whether the file is intact.
     fn in_other_file(&mut self, path: &Path, file: &BackupFile) -> Result<(bool, bool)> {
         let bytes = fs::read(path).map_err(|error| unusable(path, "read", &error))?;
-        let digest = files::digest_of(path, &mut bytes.as_slice(), &mut self.meter)?;
+        let digest = files::digest_of(path, &mut bytes.as_slice(), &mut self.counter)?;
         Ok(((self.matches)(BackupPart::File(&bytes)), digest.is(file)))
     }
 }

@@ -25,7 +25,7 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
     let check = |generation: &BackupGeneration| {
         let problems = match &generation.manifest {
             Ok(manifest) if generation.path.is_file() => {
-                archive::problems(&generation.path, manifest, &mut checker.meter)?
+                archive::problems(&generation.path, manifest, &mut checker.counter)?
             }
             Ok(manifest) => checker.problems(&generation.path, manifest)?,
             Err(problem) => vec![problem.clone()],
@@ -37,14 +37,14 @@ pub fn verify(generations: &[BackupGeneration], callbacks: &BackupCallbacks<'_>)
 
 /// Checks files, and remembers the results of files that have several names.
 pub(super) struct Checker<'a> {
-    meter: ByteCounter<'a>,
+    counter: ByteCounter<'a>,
     /// The expected hash of each checked file, and its problem, if any.
     known: BTreeMap<FileId, (String, Option<String>)>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(callbacks: &'a BackupCallbacks<'a>) -> Checker<'a> {
-        Checker { meter: ByteCounter::new(callbacks, None), known: BTreeMap::new() }
+        Checker { counter: ByteCounter::new(callbacks, None), known: BTreeMap::new() }
     }
 
     /// The damaged and missing files of a generation.
@@ -119,10 +119,10 @@ impl<'a> Checker<'a> {
         file: &BackupFile,
         segment: Option<&BackupSegment>,
     ) -> Result<Option<String>> {
-        let digest = match files::digest(path, &mut self.meter) {
+        let digest = match files::digest(path, &mut self.counter) {
             Ok(digest) => digest,
             Err(error) => {
-                self.meter.add(0)?;
+                self.counter.add(0)?;
                 return Ok(Some(error.message));
             }
         };

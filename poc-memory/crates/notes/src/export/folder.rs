@@ -1,6 +1,6 @@
 //! Export as a folder of Markdown files.
 
-use super::names::UsedPaths;
+use super::used_paths::UsedPaths;
 use super::{ExportReport, for_each_note, reason};
 use crate::Memory;
 use crate::interchange::Note;

@@ -1,7 +1,7 @@
 //! Export of every node, in the order of ids.
 
 mod folder;
-mod names;
+mod used_paths;
 mod vault;
 
 pub use folder::folder;

@@ -4,7 +4,7 @@
 //! changed, otherwise with the changes in its front matter, which keeps unknown properties. Other notes get
 //! front matter with the properties that import reads.
 
-use super::names::UsedPaths;
+use super::used_paths::UsedPaths;
 use super::{ExportReport, write_folder};
 use crate::Memory;
 use crate::front_matter;

@@ -145,7 +145,7 @@ fn missing_vectors_are_reported_and_computed_later() {
     drop(memory);
     let memory = open(&folder, 128);
     assert!(memory.store.vectors(ids[0], "hash-128-1").unwrap().is_empty());
-    let degraded = || crate::freshness::of(&memory, &memory.store.view()).degraded.join("");
+    let degraded = || crate::answer_status::of(&memory, &memory.store.view()).degraded.join("");
     insta::assert_snapshot!(degraded(), @"vectors: notes have no vectors of `hash-128-1` yet (257 notes have no vectors); `poc-memory embed migrate` computes them");
     let done = run(&memory).unwrap();
     assert_eq!((done.from, done.to, done.notes), ("hash-128-1".into(), "hash-128-1".into(), many as u64));
@@ -168,7 +168,7 @@ fn a_store_opens_when_the_configured_embedder_cannot_be_used() {
     };
     let memory = lost(&folder).unwrap();
     assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-64-1", vec![id]));
-    let degraded = crate::freshness::of(&memory, &memory.store.view()).degraded.join("");
+    let degraded = crate::answer_status::of(&memory, &memory.store.view()).degraded.join("");
     assert!(degraded.starts_with("embedder: ") && degraded.contains("/nowhere/at/all"), "{degraded}");
     assert!(lost(&tempfile::tempdir().unwrap()).is_err());
 }

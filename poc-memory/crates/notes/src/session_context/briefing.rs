@@ -152,7 +152,7 @@ fn start_of(node: &Node) -> String {
     let line = one_line(&node.body);
     let rest = line.trim_start_matches(['#', ' ']);
     let rest = rest.strip_prefix(node.title.trim_end_matches('…')).unwrap_or(rest);
-    super::relevant::cut(rest.trim(), MAX_CHARS)
+    super::prompt_context::cut(rest.trim(), MAX_CHARS)
 }
 
 /// The end of a note on one line.

@@ -47,14 +47,15 @@ impl SourceDiagnostics {
     }
 }
 
-/// The number of diagnostics render for one text. Further ones are only counted.
+/// The number of diagnostics shown for one text. Further ones are only counted.
 const MAX_SHOWN: usize = 10;
 
-/// The maximum length of a render line in characters. Only the part around the diagnostic is render of a longer line.
+/// The maximum length of a shown line in characters. Of a longer line, only the
+/// part around the diagnostic is shown.
 const MAX_LINE_CHARS: usize = 160;
 
-/// Combines the diagnostics of a pipeline into one error. A single diagnostic is render as its message, followed by the
-/// text with carets. Several are render as the text, followed by the carets and message of each. The error's `at`
+/// Combines the diagnostics of a pipeline into one error. A single diagnostic is shown as its message, followed by the
+/// text with carets. Several are shown as the text, followed by the carets and message of each. The error's `at`
 /// contains them as data.
 pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
     let error = match texts.as_slice() {
@@ -180,7 +181,7 @@ impl<'a> Line<'a> {
     fn carets(&self, span: &Range<usize>) -> String {
         let place = |offset: usize| {
             let before = self.text.char_indices().take_while(|(at, _)| self.start + at < offset);
-            // Control characters are render as spaces, so they are one column wide.
+            // Control characters are shown as spaces, so they are one column wide.
             before.map(|(_, char)| char.width().unwrap_or(1)).sum::<usize>()
         };
         let (from, to) = (place(span.start), place(span.end));

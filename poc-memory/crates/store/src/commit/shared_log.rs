@@ -37,26 +37,26 @@ impl Committer {
                     return self.roll_back_and_follow(copy, batch);
                 }
                 Err(error) => {
-                    let cause = ReadOnlyReason::SharedLog(error.message);
-                    let mut error = cause.error();
+                    let reason = ReadOnlyReason::SharedLog(error.message);
+                    let mut error = reason.error();
                     error.message += "; it is not known whether this write succeeded";
-                    self.refuse(cause, rest);
+                    self.refuse(reason, rest);
                     let rejection = Rejection::Failed(error);
                     batch.iter().for_each(|pending| pending.outcome.set(Err(rejection.clone())));
                     return Ok(());
                 }
             }
             self.lost_appends = 0;
-            if let Err(cause) = self.append(&batch) {
-                self.refuse(cause, rest);
+            if let Err(reason) = self.append(&batch) {
+                self.refuse(reason, rest);
                 // The records are in the shared log. They become visible here as soon as the local disk accepts them.
                 batch.iter().for_each(|pending| pending.outcome.set(Ok(())));
                 return Ok(());
             }
             self.apply(batch)?;
             batch = rest;
-            if let Some(cause) = self.commits.read_only() {
-                self.refuse(cause, batch);
+            if let Some(reason) = self.commits.read_only() {
+                self.refuse(reason, batch);
                 return Ok(());
             }
         }
@@ -77,9 +77,9 @@ impl Committer {
         if self.lost_appends >= LOSSES_BEFORE_LEASE {
             copy.lease();
         }
-        let cause = self.follow()?;
-        if let Some(cause) = cause {
-            self.refuse(cause, Vec::new());
+        let reason = self.follow()?;
+        if let Some(reason) = reason {
+            self.refuse(reason, Vec::new());
         }
         reject(&taken);
         Ok(())
@@ -99,7 +99,7 @@ impl Committer {
                 None => {}
                 // The cause was already reported.
                 Some(ReadOnlyReason::SharedLog(_)) if before.is_some() => {}
-                Some(cause) => self.refuse(cause, Vec::new()),
+                Some(reason) => self.refuse(reason, Vec::new()),
             }
         }
         // The lock is needed because the watcher holds it until it waits.
@@ -113,19 +113,19 @@ impl Committer {
     pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyReason>, String> {
         let Some(copy) = self.shared_log.clone() else { return Ok(None) };
         let mut taken = Vec::new();
-        let cause = loop {
+        let reason = loop {
             match copy.missing() {
                 Ok(records) if records.is_empty() => break None,
                 Ok(records) => {
-                    if let Some(cause) = self.apply_copied(&records, &mut taken)? {
-                        break Some(cause);
+                    if let Some(reason) = self.apply_copied(&records, &mut taken)? {
+                        break Some(reason);
                     }
                 }
                 Err(error) => break Some(ReadOnlyReason::SharedLog(error.message)),
             }
         };
         reject(&taken);
-        Ok(cause)
+        Ok(reason)
     }
 
     fn apply_copied(

@@ -28,7 +28,7 @@ fn changed(problem: String) -> io::Error {
     io::Error::other(ChangedLog(problem))
 }
 
-/// LogLimits that tests can lower.
+/// Sizes of the log that tests can lower.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogLimits {
     /// Size in bytes from which a new segment is started.

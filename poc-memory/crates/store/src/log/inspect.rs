@@ -157,7 +157,7 @@ impl PrefixEnd {
         Ok(false)
     }
 
-    /// The bytes of the segment after the prefix. StoreOptions that the disk cannot read become zeros.
+    /// The bytes of the segment after the prefix. Parts that the disk cannot read become zeros.
     pub(super) fn readable_tail(&self) -> io::Result<Vec<u8>> {
         read_around(&segment_path(&self.directory, self.number), self.offset)
     }

@@ -143,7 +143,7 @@ impl<F: Read + Seek> SegmentReader<F> {
     }
 
     /// Reads and checks the next record. Without `payload`, only its sequence number is read and nothing is checked.
-    /// StoreOptions that the disk cannot read count as damaged.
+    /// Parts that the disk cannot read count as damaged.
     pub(super) fn next(&mut self, payload: bool) -> io::Result<NextRecord> {
         match self.read_next(payload) {
             Err(error) if is_unreadable(&error) => Ok(NextRecord::Damaged),

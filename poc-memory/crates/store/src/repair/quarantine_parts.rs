@@ -57,8 +57,8 @@ pub fn quarantine_names(directory: &Path) -> Result<Vec<String>> {
     Ok(named_files(directory)?.into_keys().collect())
 }
 
-/// Deletes a file or folder in the quarantine for good. A repair that moved it there cannot be undone afterwards; only the
-/// list of its moves stays, which tells that. Returns the total size of the deleted files in bytes.
+/// Deletes a file or folder in the quarantine for good. A repair that moved it there can then not be undone: only
+/// the list of its moves is kept. Returns the total size of the deleted files in bytes.
 ///
 /// # Errors
 /// `not_found` when the quarantine does not contain it, `unavailable` when it cannot be deleted.
@@ -74,7 +74,7 @@ pub fn delete_quarantine_part(directory: &Path, name: &str) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Deletes a file or folder, durably. A folder that has the manifest stays with it.
+/// Deletes a file or folder, durably. Of a folder with a manifest, only the manifest is kept.
 fn delete(path: &Path, manifest: &Path) -> io::Result<()> {
     let remove = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     if manifest.exists() {
@@ -186,7 +186,7 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
 ///
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.
-/// `not_found` when the quarantine does not contain it.
+/// `unavailable` if a file cannot be read.
 pub fn for_each_quarantine_record(
     directory: &Path,
     name: &str,

@@ -20,7 +20,7 @@ struct Plan {
     faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
     /// Whether every operation fails.
     is_down: AtomicBool,
-    /// StoreOptions of files that the system has dropped because their sync failed. A later sync does not write them.
+    /// Parts of files that the system has dropped because their sync failed. A later sync does not write them.
     dropped: Mutex<BTreeMap<PathBuf, Vec<(u64, u64)>>>,
     synced: Mutex<BTreeMap<PathBuf, u64>>,
     injected: AtomicU64,

@@ -1,6 +1,6 @@
 //! The first step of a level: nodes move to the neighbouring community that raises modularity most.
 
-use super::network::CsrGraph;
+use super::csr_graph::CsrGraph;
 use crate::cancellation;
 use crate::rng::{Rng, SeededRng};
 use std::collections::VecDeque;

@@ -1,11 +1,11 @@
 //! The second step of a level: splits every community into parts that are well connected internally.
 
+use super::csr_graph::CsrGraph;
 use super::local_moving::{LabelWeights, MIN_MOVE, shuffled};
-use super::network::CsrGraph;
 use crate::rng::{Rng, SeededRng};
 
 /// The randomness of the choice of a part (θ in the paper, which uses the same value): a part that raises the objective
-/// by `RANDOMNESS` less is sample_part e times less often.
+/// by `RANDOMNESS` less is chosen e times less often.
 const RANDOMNESS: f64 = 0.01;
 
 /// The part of every node, below the number of nodes. A part lies within one community. Every node starts as a part of

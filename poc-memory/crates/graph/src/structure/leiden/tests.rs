@@ -1,4 +1,4 @@
-use super::network::CsrGraph;
+use super::csr_graph::CsrGraph;
 use super::refinement::refine;
 use super::*;
 use crate::rng::SeededRng;
