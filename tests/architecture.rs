@@ -92,8 +92,8 @@ fn surfaces_import_only_what_is_below_them() {
     assert!(wrong.is_empty(), "imports that point up:\n{}", wrong.join("\n"));
 }
 
-/// The circles between files that ARCHITECTURE.md allows.
-const CIRCLES: &[(&str, &[&str])] = &[
+/// The cycles between files that ARCHITECTURE.md allows.
+const CYCLES: &[(&str, &[&str])] = &[
     // A view caches the structure that is computed from views.
     (
         "poc-memory/crates/graph",
@@ -110,19 +110,19 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "view",
         ],
     ),
-    // The table of commands lists these four, which read the tree of commands that is built from the table.
+    // The table in `cli/command` lists the other three, which read the tree of commands that is built from the table.
     ("poc-memory", &["cli/command", "cli/demo", "cli/help", "cli/man"]),
 ];
 
 #[test]
-fn files_do_not_import_each_other_in_circles() {
+fn files_do_not_import_each_other_in_cycles() {
     let mut found = BTreeSet::new();
     let crates = CRATES.iter().map(|(name, _)| format!("poc-memory/crates/{name}"));
     for folder in crates.chain(["poc-memory".into(), "poc-daemon".into()]) {
-        let circles = ImportGraph::of(&root().join(&folder).join("src")).circles();
-        found.extend(circles.into_iter().map(|circle| (folder.clone(), circle)));
+        let cycles = ImportGraph::of(&root().join(&folder).join("src")).cycles();
+        found.extend(cycles.into_iter().map(|cycle| (folder.clone(), cycle)));
     }
-    let allowed = CIRCLES
+    let allowed = CYCLES
         .iter()
         .map(|(folder, files)| ((*folder).to_owned(), files.iter().map(|file| (*file).to_owned()).collect()));
     assert_eq!(found, allowed.collect::<BTreeSet<(String, BTreeSet<String>)>>());

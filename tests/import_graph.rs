@@ -1,7 +1,7 @@
 //! The imports between the files of one crate, read from the text of the files.
 //!
-//! A module file and the files below it are one unit: it uses what they define, and they use its types. Imports between
-//! them are left out, and so are tests.
+//! Imports between a module file and the files below it, and imports of tests, are left out. A cycle that passes through
+//! such an import is not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -42,24 +42,26 @@ impl ImportGraph {
         ImportGraph { imports }
     }
 
-    /// The sets of modules that use each other in a circle, as paths with `/`.
-    pub(crate) fn circles(&self) -> BTreeSet<BTreeSet<String>> {
+    /// The sets of modules that use each other in a cycle, as paths with `/`.
+    pub(crate) fn cycles(&self) -> BTreeSet<BTreeSet<String>> {
         let reachable: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
             self.imports.keys().map(|module| (module, self.reachable(module))).collect();
-        let circle = |module: &ModulePath| {
-            let both =
-                |other: &&&ModulePath| reachable.get(**other).is_some_and(|back| back.contains(module));
-            reachable[module].iter().filter(both).map(|other| other.join("/")).collect::<BTreeSet<String>>()
+        let leads_back = |other: &ModulePath, module: &ModulePath| {
+            reachable.get(other).is_some_and(|reached| reached.contains(module))
         };
-        self.imports.keys().map(circle).filter(|circle| !circle.is_empty()).collect()
+        let cycle = |module: &ModulePath| {
+            let members = reachable[module].iter().filter(|other| leads_back(other, module));
+            members.map(|other| other.join("/")).collect::<BTreeSet<String>>()
+        };
+        self.imports.keys().map(cycle).filter(|cycle| !cycle.is_empty()).collect()
     }
 
     fn reachable(&self, from: &ModulePath) -> BTreeSet<&ModulePath> {
         let mut found = BTreeSet::new();
-        let mut open: Vec<&ModulePath> = self.imports[from].iter().collect();
-        while let Some(module) = open.pop() {
+        let mut pending: Vec<&ModulePath> = self.imports[from].iter().collect();
+        while let Some(module) = pending.pop() {
             if found.insert(module) {
-                open.extend(self.imports.get(module).into_iter().flatten());
+                pending.extend(self.imports.get(module).into_iter().flatten());
             }
         }
         found
@@ -76,11 +78,11 @@ struct Source {
 
 impl Source {
     fn parse(text: &str) -> Source {
-        let code = code(text);
+        let code = without_comments_and_strings(text);
         let mut source = Source { paths: Vec::new(), exports: BTreeMap::new() };
-        // Statements, also those that begin after a block.
+        // The text between two semicolons may contain blocks, and a `use` after them.
         for statement in code.split(';') {
-            let Some(at) = statement.rfind("use ").filter(|at| is_start(statement, *at)) else {
+            let Some(at) = statement.rfind("use ").filter(|at| begins_an_item(statement, *at)) else {
                 source.paths.extend(inline_paths(statement));
                 continue;
             };
@@ -91,11 +93,11 @@ impl Source {
                 .rsplit('\n')
                 .next()
                 .is_some_and(|line| line.trim_start().starts_with("pub"));
-            for path in expand(tree.trim_start_matches("use ")) {
-                if is_export && let Some(name) = path.rsplit("::").next() {
-                    source.exports.insert(name.to_owned(), path.clone());
+            for used in expand(tree.trim_start_matches("use ")) {
+                if is_export {
+                    source.exports.insert(used.name, used.path.clone());
                 }
-                source.paths.push(path);
+                source.paths.push(used.path);
             }
         }
         source
@@ -103,19 +105,20 @@ impl Source {
 }
 
 /// Whether a keyword at this place begins an item.
-fn is_start(statement: &str, at: usize) -> bool {
+fn begins_an_item(statement: &str, at: usize) -> bool {
     let before = statement[..at].trim_end();
     before.is_empty() || before.ends_with(['}', '{', ']', ')']) || before.ends_with("pub")
 }
 
 /// The text without comments, string literals and the module of its tests.
-fn code(text: &str) -> String {
+fn without_comments_and_strings(text: &str) -> String {
     let text = text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code);
     let mut code = String::new();
     for line in text.lines() {
-        let line = line.split_once("//").map_or(line, |(code, _)| code);
-        // Every second part is inside of quotes.
-        code.extend(line.split('"').step_by(2));
+        // Every second part is inside of quotes. Strings of several lines and the character `"` are not handled: they can
+        // only hide a path on the same line.
+        let line: String = line.split('"').step_by(2).collect();
+        code.push_str(line.split_once("//").map_or(line.as_str(), |(code, _)| code));
         code.push('\n');
     }
     code
@@ -127,10 +130,20 @@ fn inline_paths(code: &str) -> Vec<String> {
     code.split(|c| !is_part(c)).filter(|path| path.contains("::")).map(str::to_owned).collect()
 }
 
-/// The paths of a tree of imports: `a::{b, c::d}` is `a::b` and `a::c::d`.
-fn expand(tree: &str) -> Vec<String> {
+/// A path of a `use`, and the name that it gets.
+struct UsedPath {
+    path: String,
+    name: String,
+}
+
+/// The paths of a tree of imports: `a::{b, c::d as e}` is `a::b`, and `a::c::d` with the name `e`.
+fn expand(tree: &str) -> Vec<UsedPath> {
     let Some((prefix, rest)) = tree.split_once('{') else {
-        return tree.split_whitespace().next().map(str::to_owned).into_iter().collect();
+        let words: Vec<&str> = tree.split_whitespace().collect();
+        let Some(path) = words.first() else { return Vec::new() };
+        let own_name = path.rsplit("::").next().unwrap_or(path);
+        let name = if let [_, "as", alias] = words[..] { alias } else { own_name };
+        return vec![UsedPath { path: (*path).to_owned(), name: name.to_owned() }];
     };
     let (mut depth, mut part, mut paths) = (0, String::new(), Vec::new());
     for character in rest.chars() {
@@ -148,7 +161,10 @@ fn expand(tree: &str) -> Vec<String> {
         }
     }
     paths.extend(expand(part.trim()));
-    paths.into_iter().map(|path| format!("{}{path}", prefix.trim())).collect()
+    for used in &mut paths {
+        used.path.insert_str(0, prefix.trim());
+    }
+    paths
 }
 
 /// The path from the root of the crate, if it begins in the crate.
@@ -176,13 +192,16 @@ fn absolute(modules: &BTreeMap<ModulePath, Source>, module: &ModulePath, path: &
     Some(base)
 }
 
+/// How many exports of exports are followed. Two modules may export names of each other.
+const MAX_REEXPORTS: usize = 8;
+
 /// The module that defines what a path names, also if another module exports it.
 fn defining_module(modules: &BTreeMap<ModulePath, Source>, path: &ModulePath, depth: usize) -> ModulePath {
     let length = (0..=path.len()).rev().find(|length| modules.contains_key(&path[..*length])).unwrap();
     let (module, rest) = (path[..length].to_vec(), &path[length..]);
     let exported = rest.first().and_then(|name| modules[&module].exports.get(name));
     if let Some(target) = exported.and_then(|target| absolute(modules, &module, target))
-        && depth < path.len() + 8
+        && depth < MAX_REEXPORTS
         && target != path[..=length]
     {
         return defining_module(
@@ -192,4 +211,17 @@ fn defining_module(modules: &BTreeMap<ModulePath, Source>, path: &ModulePath, de
         );
     }
     module
+}
+
+#[test]
+fn imports_are_found_in_every_form_of_use() {
+    let text = "//! crate::nothing\nmod a;\npub use super::super::b::{c as d, e::{self, F}};\nfn g() {}\nuse crate::h;\n\
+                let x = crate::i::j(\"crate::k\");";
+    let source = Source::parse(text);
+    let imports = ["super::super::b::c", "super::super::b::e::self", "super::super::b::e::F", "crate::h"];
+    assert!(imports.iter().all(|path| source.paths.iter().any(|found| found == path)), "{:?}", source.paths);
+    assert!(source.paths.iter().any(|path| path == "crate::i::j"), "{:?}", source.paths);
+    assert!(!source.paths.iter().any(|path| path.ends_with("nothing") || path.ends_with('k')));
+    assert_eq!(source.exports.get("d").map(String::as_str), Some("super::super::b::c"));
+    assert!(!source.exports.contains_key("h"));
 }

@@ -22,7 +22,7 @@ const ERRORS: &[(u16, &str)] = &[
     (412, "The note does not have the version in the header"),
     (413, "The body is too long"),
     (415, "The body is not declared as JSON"),
-    (500, "A defect, a failing disk or a broken file"),
+    (500, "A defect, a failing disk, damaged data or an invalid settings file"),
     (503, "Something that the request needs is not reachable, or the request takes too long"),
 ];
 
@@ -204,19 +204,7 @@ mod tests {
 
     #[test]
     fn every_code_has_a_described_status() {
-        use poc_graph::error::Code::*;
-        let codes = [
-            InvalidArgument,
-            InvalidConfig,
-            NotFound,
-            Conflict,
-            Locked,
-            Unavailable,
-            Rejected,
-            ReadOnly,
-            Internal,
-        ];
-        for code in codes {
+        for code in poc_graph::error::Code::ALL {
             assert!(ERRORS.iter().any(|(status, _)| *status == code.status()), "{code:?}");
         }
     }

@@ -44,7 +44,7 @@ pub struct Insert {
     pub title: String,
     /// Body, in Markdown.
     pub body: String,
-    /// Keywords; spelling is normalized.
+    /// Keywords; spelling is normalised.
     #[serde(default)]
     pub keywords: Vec<String>,
     /// Handles of the nodes it is derived from. Replies of release 0.1 call them `links`.

@@ -74,7 +74,7 @@ impl ActionStep<'_> {
 
 /// For each action of a reply, the index of the superseding action it is a part of: the first action that
 /// replaces a source of the insert, whether or not that replacement is permitted.
-pub(super) fn superseding_actions(actions: &[Action], selection: &Selection) -> Vec<Option<usize>> {
+pub(super) fn superseding_action_of(actions: &[Action], selection: &Selection) -> Vec<Option<usize>> {
     let node = |name: &str| selection.get(name.trim()).map(|handle| handle.node.id);
     let retires = |action: &Action| match action {
         Action::Supersede(supersede) if !supersede.renames() => node(&supersede.node),
@@ -120,8 +120,7 @@ fn execute_group(
     tx: &mut Transaction<'_>,
     group: &[(usize, &ActionStep<'_>)],
 ) -> Result<Vec<(usize, ActionOutcome)>> {
-    let (parts, superseding_actions): (Vec<_>, Vec<_>) =
-        group.iter().partition(|(_, step)| step.part_of.is_some());
+    let (parts, replacements): (Vec<_>, Vec<_>) = group.iter().partition(|(_, step)| step.part_of.is_some());
     let done = tx.attempt(|tx| {
         let mut outcomes = Vec::new();
         for (at, step) in &parts {
@@ -132,7 +131,7 @@ fn execute_group(
             .filter_map(|(_, outcome)| outcome.as_ref().ok())
             .flat_map(|done: &AppliedAction| done.made.iter().copied())
             .collect();
-        for (at, step) in &superseding_actions {
+        for (at, step) in &replacements {
             match step.execute(executor, tx, &made)? {
                 Err(refusal) if !parts.is_empty() => return Ok(Err((*step, refusal))),
                 outcome => outcomes.push((*at, outcome)),

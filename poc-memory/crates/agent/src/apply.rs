@@ -88,20 +88,16 @@ fn plan(
     answer: &ParsedReply,
     row: &mut Run,
 ) -> Result<(Vec<PlannedAction>, HashSet<NodeId>)> {
-    let superseding_actions = action_group::superseding_actions(&answer.actions, selection);
-    let actions: Vec<(&Action, bool)> = answer
-        .actions
-        .iter()
-        .zip(&superseding_actions)
-        .map(|(action, whole)| (action, whole.is_some()))
-        .collect();
+    let superseding = action_group::superseding_action_of(&answer.actions, selection);
+    let actions: Vec<(&Action, bool)> =
+        answer.actions.iter().zip(&superseding).map(|(action, whole)| (action, whole.is_some())).collect();
     let record = WriterRecord::of(memory, definition, selection, &actions)?;
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?
         .with_link_strength(record.link_factor());
     let mut waiting: Option<Vec<Proposal>> = None;
     let mut rejected: HashMap<String, (RunId, Timestamp)> = HashMap::new();
     let mut planned: Vec<PlannedAction> = Vec::new();
-    for (action, part_of) in answer.actions.iter().zip(superseding_actions) {
+    for (action, part_of) in answer.actions.iter().zip(superseding) {
         let index = row.actions.len();
         let action = permit.clamped(action);
         let mut entry = ledger::ActionRecord::of(&action, selection);

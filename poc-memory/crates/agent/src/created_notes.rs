@@ -15,8 +15,8 @@ pub fn created_notes(memory: &Memory, run: &Run) -> Result<BTreeMap<usize, Strin
     let mut last: Option<LoggedTransaction> = None;
     for (index, action) in run.actions.iter().enumerate() {
         let may_create = !matches!(action.kind, Some(ActionKind::LinkAdd | ActionKind::Weight));
-        let is_meant = may_create && action.state == ActionState::Applied;
-        let Some(seq) = action.seq.filter(|_| is_meant) else { continue };
+        let is_relevant = may_create && action.state == ActionState::Applied;
+        let Some(seq) = action.seq.filter(|_| is_relevant) else { continue };
         if last.as_ref().is_none_or(|txn| txn.seq != seq) {
             // The transaction of a dry run was not stored, so another transaction may have its number.
             last = memory.store.transaction(seq)?.filter(|txn| txn.cause.run == Some(run.id));

@@ -195,10 +195,10 @@ fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec
         .filter(|number| only.is_empty() || only.contains(number))
         .collect();
     // A replacement and its parts are decided together, whichever of them is selected.
-    let whole = |one: &Proposal| one.part_of.unwrap_or(one.index);
-    let superseding_actions: Vec<u16> =
-        proposals.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
-    Ok(proposals.into_iter().filter(|one| superseding_actions.contains(&whole(one))).collect())
+    let group_of = |one: &Proposal| one.part_of.unwrap_or(one.index);
+    let groups: Vec<u16> =
+        proposals.iter().filter(|one| wanted.contains(&one.number())).map(group_of).collect();
+    Ok(proposals.into_iter().filter(|one| groups.contains(&group_of(one))).collect())
 }
 
 /// The memory of the tenant of a run's proposals.

@@ -127,7 +127,7 @@ pub(super) struct WordPiece {
 }
 
 impl WordPiece {
-    /// Creates a tokenizer with the normalization of a vocabulary.
+    /// Creates a tokenizer with the normalisation of a vocabulary.
     pub(super) fn new(lowercase: bool, strip_accents: bool) -> WordPiece {
         WordPiece { lowercase, normalizer: BertNormalizer::new(true, true, Some(strip_accents), lowercase) }
     }

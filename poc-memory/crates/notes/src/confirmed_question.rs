@@ -101,11 +101,11 @@ pub fn apply(
 /// `not_found` if the note answered no such question, and those of the store.
 pub fn withdraw(tx: &mut Transaction<'_>, question: &str, answer: NodeId) -> Result<()> {
     let title = one_line(question);
-    let is_meant =
+    let is_relevant =
         |node: &Node| node.title == title || node.key == question || node.id.to_string() == question;
     for edge in tx.edges(answer)? {
         let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
-        if leads_here && is_confirmed(tx, edge.src)? && tx.node(edge.src)?.as_ref().is_some_and(is_meant) {
+        if leads_here && is_confirmed(tx, edge.src)? && tx.node(edge.src)?.as_ref().is_some_and(is_relevant) {
             return remove(tx, edge.src, answer);
         }
     }

@@ -242,8 +242,8 @@ fn summary(
         is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
     };
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
-    let is_meant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
-    let keys = if is_meant { Some(touched_keys(memory, &txn)?) } else { None };
+    let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
+    let keys = if is_relevant { Some(touched_keys(memory, &txn)?) } else { None };
     let summary = Arc::new(TransactionSummary { cause: txn.cause, keys });
     if is_large {
         let mut known = memory.large_transactions.lock();

@@ -79,8 +79,8 @@ impl Op for AgentCheck {
                 return Err(Error::invalid("`file` and `prompt` need the name of an agent").field("agent"));
             };
             let parsed = agent_files::check(ctx.memory, &name, &edits)?;
-            let circle = feedback_loop_warnings(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
-            let agent = checked(ctx, &name, parsed.as_ref().map_err(Vec::as_slice), circle);
+            let loop_warning = feedback_loop_warnings(ctx, &catalog, parsed.as_ref().ok()).remove(&name);
+            let agent = checked(ctx, &name, parsed.as_ref().map_err(Vec::as_slice), loop_warning);
             return Ok(AgentCheckOutput { agents: vec![agent], problems: Vec::new() });
         }
         let agents = catalog.named(self.agent.as_deref())?;
@@ -130,7 +130,7 @@ fn checked(
     ctx: &Ctx<'_>,
     name: &str,
     parsed: std::result::Result<&Definition, &[FileDiagnostic]>,
-    circle: Option<FileDiagnostic>,
+    loop_warning: Option<FileDiagnostic>,
 ) -> CheckedAgent {
     let (errors, warnings) = match parsed {
         Err(errors) => (errors.to_vec(), Vec::new()),
@@ -140,7 +140,7 @@ fn checked(
                 let missing = FileDiagnostic::new(poc_models::missing(&ctx.memory.config, model)?);
                 Some(missing.at(definition.location(&format!("execution.{key}"), 0)))
             });
-            let warnings = definition.warnings().into_iter().chain(models).chain(circle).collect();
+            let warnings = definition.warnings().into_iter().chain(models).chain(loop_warning).collect();
             (test_runner::check_tests(ctx.memory, definition), warnings)
         }
     };

@@ -90,9 +90,9 @@ fn engine(definition: &Definition, say: Sender<RenderMessage>) -> Result<Tera> {
     let prompt = &definition.prompt;
     let ask = move |key: &str| {
         let (answer, answered) = mpsc::channel();
-        let gone = || tera::Error::message("the run is over");
-        say.send(RenderMessage::NodeRequested(key.to_owned(), answer)).map_err(|_| gone())?;
-        answered.recv().map_err(|_| gone())?.map_err(tera::Error::message)
+        let run_ended = || tera::Error::message("the run is over");
+        say.send(RenderMessage::NodeRequested(key.to_owned(), answer)).map_err(|_| run_ended())?;
+        answered.recv().map_err(|_| run_ended())?.map_err(tera::Error::message)
     };
     template::engine(name(definition), &prompt.text, &prompt.includes, ask).map_err(|diagnostics| {
         let first = diagnostics.into_iter().next().map(Error::from);

@@ -4,7 +4,7 @@
 //! footers, chats, tickets, diary pages, shopping lists. `threads` names the particular things that a note is
 //! about (one incident, one trip, one person's start), `topics` the broader subjects. Two notes of one thread
 //! belong together: a link between them is useful. A link is harmless if the notes have only a topic in
-//! common, otherwise it is wrong. A note that summarizes several notes is correct if all of them belong to
+//! common, otherwise it is wrong. A note that summarises several notes is correct if all of them belong to
 //! one thread.
 
 use super::world::World;

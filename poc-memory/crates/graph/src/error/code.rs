@@ -43,6 +43,26 @@ pub enum Code {
 }
 
 impl Code {
+    /// All codes.
+    pub const ALL: [Code; 16] = [
+        Code::InvalidArgument,
+        Code::InvalidConfig,
+        Code::NotFound,
+        Code::Conflict,
+        Code::Locked,
+        Code::Unavailable,
+        Code::Rejected,
+        Code::TenantUnknownKey,
+        Code::TenantEnumMismatch,
+        Code::TenantPatternMismatch,
+        Code::TenantMissingRequired,
+        Code::TenantOneOfNoMatch,
+        Code::TenantOneOfMultipleMatch,
+        Code::ReadOnly,
+        Code::Damaged,
+        Code::Internal,
+    ];
+
     /// The name as it appears in JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! Storage for derived structure: one cell per state of the graph, and the latest value computed for any state.
 
-use super::policy::{GraphStatus, RefreshDecision, StructureOptions, plan};
+use super::policy::{GraphStatus, RefreshDecision, StructureOptions, decide};
 use super::saved::{SavedStructure, StructureLoader};
 use super::source::StructureSource;
 use super::{Communities, Embedding, Health, Outliers};
@@ -143,7 +143,7 @@ impl<T> DerivedValue<T> {
         latest.as_ref().map(|latest| (latest.value.clone(), generation.abs_diff(latest.generation)))
     }
 
-    /// The value, reused or computed as [`plan`] decides. `None` if it would have to be computed for a large graph and
+    /// The value, reused or computed as [`decide`] decides. `None` if it would have to be computed for a large graph and
     /// `must` is false.
     pub(super) fn get(
         &self,
@@ -154,7 +154,7 @@ impl<T> DerivedValue<T> {
         compute: impl FnOnce() -> T,
     ) -> Option<(Arc<T>, StructureSource)> {
         let status = GraphStatus { nodes, edges, changes: self.changes(generation) };
-        match plan(status, options) {
+        match decide(status, options) {
             RefreshDecision::ComputeLarge if !must => None,
             RefreshDecision::Reuse(changes) => {
                 let latest = self.latest.load();

@@ -36,7 +36,7 @@ pub(super) enum RefreshDecision {
 }
 
 /// Decides by the size of the graph and the age of the latest result.
-pub(super) fn plan(status: GraphStatus, options: &StructureOptions) -> RefreshDecision {
+pub(super) fn decide(status: GraphStatus, options: &StructureOptions) -> RefreshDecision {
     let small = status.nodes + status.edges <= options.exact_below;
     match status.changes {
         Some(0) => RefreshDecision::Fresh,
@@ -56,7 +56,7 @@ mod tests {
     const OPTIONS: StructureOptions = StructureOptions { dimensions: 16, exact_below: 1000, max_drift: 0.05 };
 
     fn check(nodes: usize, edges: usize, changes: Option<u64>, expected: RefreshDecision) {
-        assert_eq!(plan(GraphStatus { nodes, edges, changes }, &OPTIONS), expected);
+        assert_eq!(decide(GraphStatus { nodes, edges, changes }, &OPTIONS), expected);
     }
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
         /// Further changes never make an old result reusable again, and small graphs never reuse an old result.
         #[test]
         fn more_drift_never_allows_reuse(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {
-            let at = |changes| plan(GraphStatus { nodes, edges, changes: Some(changes) }, &OPTIONS);
+            let at = |changes| decide(GraphStatus { nodes, edges, changes: Some(changes) }, &OPTIONS);
             if matches!(at(changes + more), RefreshDecision::Reuse(_)) {
                 prop_assert!(matches!(at(changes), RefreshDecision::Reuse(_) | RefreshDecision::Fresh));
             }

@@ -19,9 +19,9 @@ impl View {
             .map(|edge| (self.id(edge.target()), edge.kind(), edge.is_incoming()))
             .collect();
         others.sort();
-        let mut ties: Vec<_> =
+        let mut merged: Vec<_> =
             self.merged_edges(ix).map(|tie| (self.id(tie.ix), tie.strength.to_bits())).collect();
-        ties.sort();
+        merged.sort();
         let visits: Vec<_> =
             self.visits.keys().filter_map(|agent| Some((&**agent, self.visit(agent, ix)?))).collect();
         let node = format!(
@@ -40,7 +40,7 @@ impl View {
             self.version(ix),
         );
         let rest = format!(
-            "{} {:?} {} {:?} {} {} {} {} {words:?} {edges:?} {others:?} {ties:?} {visits:?} {}",
+            "{} {:?} {} {:?} {} {} {} {} {words:?} {edges:?} {others:?} {merged:?} {visits:?} {}",
             self.stored_weight(ix),
             self.touched(ix),
             self.replay_interval(ix),

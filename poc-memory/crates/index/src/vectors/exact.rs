@@ -47,7 +47,7 @@ pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Fil
     let mut dots = Vec::with_capacity(rows.end() as usize);
     quantized::dots(&query.values, rows.codes(), &mut dots);
     let mut top = Top::new(k);
-    for owner in rows.owners().filter(|owner| owner.live) {
+    for owner in rows.entries().filter(|owner| owner.live) {
         let best = best(rows, owner, filter, |number, row| {
             quantized::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
         });

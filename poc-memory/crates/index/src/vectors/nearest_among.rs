@@ -21,12 +21,12 @@ impl CosineScores<'_> {
         min: f64,
     ) -> Vec<Vec<(usize, f64)>> {
         let rows = &self.state.rows;
-        let (mut codes, mut owners) = (Vec::new(), Vec::new());
+        let (mut codes, mut entries) = (Vec::new(), Vec::new());
         for (place, &id) in to.iter().enumerate() {
             let passages = rows.owner(id).into_iter().flat_map(|owner| rows.texts_of(owner));
             for (number, row) in passages {
                 codes.extend_from_slice(rows.code(number));
-                owners.push((place, row.inverse));
+                entries.push((place, row.inverse));
             }
         }
         let mut nearest: Vec<Top<Ranked<usize>>> = to.iter().map(|_| Top::new(k)).collect();
@@ -39,7 +39,7 @@ impl CosineScores<'_> {
             quantized::dots(rows.code(number), &codes, &mut dots);
             cosines.clear();
             cosines.resize(to.len(), f64::NEG_INFINITY);
-            for (&(other, inverse), &dot) in owners.iter().zip(&dots) {
+            for (&(other, inverse), &dot) in entries.iter().zip(&dots) {
                 if let Some(best) = cosines.get_mut(other) {
                     *best = quantized::cosine(dot, row.inverse, inverse).max(*best);
                 }

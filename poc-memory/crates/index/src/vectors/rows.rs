@@ -37,8 +37,8 @@ pub(super) struct Rows {
     codes: Vec<i8>,
     rows: Vec<Row>,
     free: Vec<u32>,
-    owners: Vec<Option<NodeEntry>>,
-    free_owners: Vec<u32>,
+    entries: Vec<Option<NodeEntry>>,
+    free_entries: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,
     searchable: usize,
 }
@@ -66,7 +66,7 @@ impl Rows {
     /// A row and its node; `None` for an empty row.
     pub(super) fn row(&self, row: u32) -> Option<(Row, NodeEntry)> {
         let found = *self.rows.get(row as usize)?;
-        Some((found, (*self.owners.get(found.node as usize)?)?))
+        Some((found, (*self.entries.get(found.node as usize)?)?))
     }
 
     pub(super) fn code(&self, row: u32) -> &[i8] {
@@ -75,13 +75,13 @@ impl Rows {
     }
 
     /// The nodes.
-    pub(super) fn owners(&self) -> impl Iterator<Item = &NodeEntry> {
-        self.owners.iter().flatten()
+    pub(super) fn entries(&self) -> impl Iterator<Item = &NodeEntry> {
+        self.entries.iter().flatten()
     }
 
     /// The slots of nodes, including empty ones.
     pub(super) fn slots(&self) -> &[Option<NodeEntry>] {
-        &self.owners
+        &self.entries
     }
 
     /// The rows of a node.
@@ -111,7 +111,7 @@ impl Rows {
             };
             self.of(owner).map(row).fold(0, u64::wrapping_add)
         };
-        let with_vectors = self.owners().filter(|owner| owner.live && self.of(owner).next().is_some());
+        let with_vectors = self.entries().filter(|owner| owner.live && self.of(owner).next().is_some());
         with_vectors.map(|owner| (owner.id, digest(owner))).collect()
     }
 
@@ -126,13 +126,13 @@ impl Rows {
     }
 
     pub(super) fn owner(&self, id: NodeId) -> Option<&NodeEntry> {
-        self.owners.get(self.slot_of(id)? as usize)?.as_ref()
+        self.entries.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
     /// Sets the vector of a part. Returns its row if anything changed.
     pub(super) fn put(&mut self, id: NodeId, part: u16, code: &QuantizedVector) -> Option<u32> {
         let place = self.get_or_insert_slot(id);
-        let owner = (*self.owners.get(place as usize)?)?;
+        let owner = (*self.entries.get(place as usize)?)?;
         let present = self.of(&owner).find(|(_, row)| row.part == part).map(|(number, _)| number);
         let number = match present {
             Some(number) if self.code(number) == code.values => return None,
@@ -160,7 +160,7 @@ impl Rows {
         })?;
         match previous {
             Some(previous) => self.rows.get_mut(previous as usize)?.next = row.next,
-            None => self.owners.get_mut(place as usize)?.as_mut()?.first = row.next,
+            None => self.entries.get_mut(place as usize)?.as_mut()?.first = row.next,
         }
         self.release(number, live);
         Some(number)
@@ -169,10 +169,10 @@ impl Rows {
     /// Removes a node. Returns its former rows.
     pub(super) fn remove_owner(&mut self, id: NodeId) -> Vec<u32> {
         let Some(place) = self.by_id.remove(&id) else { return Vec::new() };
-        let Some(owner) = self.owners.get_mut(place as usize).and_then(Option::take) else {
+        let Some(owner) = self.entries.get_mut(place as usize).and_then(Option::take) else {
             return Vec::new();
         };
-        self.free_owners.push(place);
+        self.free_entries.push(place);
         let rows: Vec<u32> = self.of(&owner).map(|(number, _)| number).collect();
         rows.iter().for_each(|&number| self.release(number, owner.live));
         rows
@@ -184,7 +184,7 @@ impl Rows {
             return Vec::new();
         }
         let place = self.get_or_insert_slot(id);
-        let Some(Some(owner)) = self.owners.get_mut(place as usize) else { return Vec::new() };
+        let Some(Some(owner)) = self.entries.get_mut(place as usize) else { return Vec::new() };
         if owner.live == live {
             return Vec::new();
         }
@@ -205,10 +205,10 @@ impl Rows {
             return place;
         }
         let owner = Some(NodeEntry { id, live: false, first: NONE });
-        let place = self.free_owners.pop().unwrap_or(self.owners.len() as u32);
-        match self.owners.get_mut(place as usize) {
+        let place = self.free_entries.pop().unwrap_or(self.entries.len() as u32);
+        match self.entries.get_mut(place as usize) {
             Some(slot) => *slot = owner,
-            None => self.owners.push(owner),
+            None => self.entries.push(owner),
         }
         self.by_id.insert(id, place);
         place
@@ -225,7 +225,7 @@ impl Rows {
                 self.codes.resize(self.codes.len() + self.dimensions, 0);
             }
         }
-        if let Some(Some(owner)) = self.owners.get_mut(place as usize) {
+        if let Some(Some(owner)) = self.entries.get_mut(place as usize) {
             owner.first = number;
         }
         self.searchable += usize::from(owner.live);
@@ -262,11 +262,11 @@ impl Rows {
                     if rows.by_id.insert(id, place).is_some() {
                         return None;
                     }
-                    rows.owners.push(Some(NodeEntry { id, live, first: NONE }));
+                    rows.entries.push(Some(NodeEntry { id, live, first: NONE }));
                 }
                 None => {
-                    rows.owners.push(None);
-                    rows.free_owners.push(place);
+                    rows.entries.push(None);
+                    rows.free_entries.push(place);
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Rows {
                 continue;
             }
             let inverse = quantized::inverse_length(rows.code(number));
-            let owner = rows.owners.get_mut(node as usize)?.as_mut()?;
+            let owner = rows.entries.get_mut(node as usize)?.as_mut()?;
             rows.rows.push(Row { node, next: owner.first, part, inverse });
             owner.first = number;
             rows.searchable += usize::from(owner.live);

@@ -304,10 +304,10 @@ impl<'a> Builder<'a> {
             problems.push(SourceDiagnostic::new(rest, message).hint("write further stages after a `|`"));
         }
         if let Some(from) = chain.iter().position(|link| *link == name) {
-            let mut circle: Vec<String> =
+            let mut cycle: Vec<String> =
                 chain.get(from..).unwrap_or(&[]).iter().map(|link| format!("`@{link}`")).collect();
-            circle.push(format!("`@{name}`"));
-            let message = format!("`@{name}` contains itself: {}", circle.join(" → "));
+            cycle.push(format!("`@{name}`"));
+            let message = format!("`@{name}` contains itself: {}", cycle.join(" → "));
             return problems.push(problem(message).hint("take one of them out of the other"));
         }
         if chain.len() == MAX_DEPTH {

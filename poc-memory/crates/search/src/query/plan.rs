@@ -1,6 +1,6 @@
-//! Runs a checked pipeline. Stages run in the order written, with two optimizations. Filters directly after a scan, and
+//! Runs a checked pipeline. Stages run in the order written, with two optimisations. Filters directly after a scan, and
 //! a sort after these, run in the same pass. A sort returns only the items that the cuts directly after it keep.
-//! Neither optimization can be observed: every stage reports the counts that it would have on its own.
+//! Neither optimisation can be observed: every stage reports the counts that it would have on its own.
 
 use super::ast::{Call, Pipeline};
 use super::context::QueryContext;

@@ -58,7 +58,7 @@ impl<'a> RareTerms<'a> {
     }
 }
 
-/// The sentences of a text, normalized: lower case, without extra spaces, list marks and final punctuation.
+/// The sentences of a text, normalised: lower case, without extra spaces, list marks and final punctuation.
 pub(super) fn sentences(text: &str) -> BTreeSet<String> {
     text.lines()
         .flat_map(|line| line.unicode_sentences())
