@@ -47,7 +47,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 /// As [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may
-/// take to end after they are cancelled. Neither future is polled before its wait begins.
+/// take to end after they are cancelled. The wait for a future begins when it is first polled.
 async fn run_until(
     shared: Arc<Shared>,
     grace: impl Future<Output = ()>,

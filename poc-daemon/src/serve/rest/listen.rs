@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// Maximum time for a connection that is closed for another one to send the rest of its last response.
+/// How long a connection that is closed to make room for another one may take to send the rest of its last response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limit on the bytes of a request's headers.

@@ -57,7 +57,7 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The contents of the file `token` (a person's programs), `token-model` (models) or `token-read` (for reading) beside config.toml",
+                    "description": "The contents of the file `token` (programs of a person), `token-model` (programs of models) or `token-read` (read-only programs) beside config.toml",
                 },
                 "session": {
                     "type": "apiKey",

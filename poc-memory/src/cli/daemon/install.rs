@@ -106,8 +106,8 @@ pub(in crate::cli) fn install(context: &CommandContext) -> Result<DaemonInstallO
     let before = std::fs::read_to_string(&file).ok();
     let written = before.as_deref() != Some(text.as_str());
     if written {
-        // A running daemon must be stopped: without the manager it holds the store, and with it it uses the
-        // old file.
+        // A running daemon must be stopped: one without the service manager holds the store, and one with it
+        // uses the old file.
         match stop::stop(context) {
             Err(error) if error.code != Code::Unavailable => return Err(error),
             _ => {}

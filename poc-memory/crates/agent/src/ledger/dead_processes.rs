@@ -18,7 +18,7 @@ pub(super) enum DeadProcesses {
 }
 
 impl DeadProcesses {
-    /// The dead ones among the processes with the given boot ids, which are read only with a shared log. A
+    /// The dead ones among the processes with the given boot ids. `boots` is called only if the log is shared. A
     /// process that claims its first run afterwards does not count as dead.
     ///
     /// # Errors

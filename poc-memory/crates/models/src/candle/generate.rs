@@ -22,7 +22,7 @@ pub(super) struct GenerationJob<'a> {
     pub(super) name: &'a str,
     pub(super) prompt: &'a [u32],
     pub(super) schema: &'a Value,
-    /// Tokens that are enough to complete the reply from any point.
+    /// Number of tokens that always suffice to complete the reply.
     pub(super) closing_tokens: usize,
     /// Maximum number of tokens that the reply may have.
     pub(super) max_tokens: usize,

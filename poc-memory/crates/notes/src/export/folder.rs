@@ -9,7 +9,7 @@ use poc_graph::error::{Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes one Markdown file for each node into a new or empty folder, atomically. Files are named after keys; a
+/// Writes one Markdown file for each note into a new or empty folder, atomically. Files are named after keys; a
 /// `/` in a key makes sub-folders.
 pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let mut names = UsedPaths::default();
