@@ -285,6 +285,72 @@ fn a_note_whose_text_is_lost_is_not_called_unknown() {
     assert_eq!(fs::read_to_string(file).unwrap().lines().count(), 5);
 }
 
+/// A memory whose last changes are only in `quarantine/repair-1`: three of its five notes, and an edit of `alpha`.
+fn with_lost_changes() -> World {
+    let world = World::new();
+    for key in ["alpha", "beta", "gamma", "delta", "epsilon"] {
+        let (title, body) = (format!("On {key}"), format!("The {key} ship lies at anchor."));
+        world.json(&["insert", "--key", key, "--title", &title, "--body", &body]);
+    }
+    world.json(&["insert", "--key", "alpha", "--update", "--body", "The alpha ship has sailed."]);
+    let path = world.home().join("store/log/00000000000000000001.log");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.windows(5).position(|word| word == b"gamma").unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+    world.json(&["repair", "--from", "log", "--yes"]);
+    assert_eq!(keys(&world), ["alpha", "beta"]);
+    world
+}
+
+#[test]
+fn what_the_quarantine_restores_is_one_change_and_other_versions_are_named() {
+    let world = with_lost_changes();
+    let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
+    assert_eq!(restored["restored"].as_array().unwrap().len(), 2, "{restored}");
+    assert_eq!((&restored["present"], &restored["different"]), (&1.into(), &serde_json::json!(["alpha"])));
+    let shown = world.run(&["doctor", "quarantine", "restore", "repair-1", "--dry-run"]);
+    assert!(shown.stdout.contains("1 note with another key or text in the quarantine: alpha\n"), "{shown:?}");
+    world.json(&["undo"]);
+    assert_eq!(keys(&world), ["alpha", "beta"]);
+}
+
+#[test]
+fn an_erasure_deletes_no_note_that_only_the_quarantine_has() {
+    let world = with_lost_changes();
+    let error = world.json_with_status(&["delete", "alpha", "--erase"], 1);
+    assert_eq!((&error["code"], &error["at"]["field"]), (&"conflict".into(), &"erase".into()), "{error}");
+    assert_eq!(keys(&world), ["alpha", "beta"], "a refusal changes nothing");
+    world.json(&["doctor", "quarantine", "restore", "repair-1"]);
+    let erased = world.json(&["delete", "alpha", "--erase"]);
+    assert_eq!(erased["erasure"]["quarantine"], serde_json::json!(["repair-1"]), "{erased}");
+    assert_eq!(keys(&world), ["beta", "delta", "epsilon"]);
+    // The key of a note that was deleted without an erasure names it afterwards.
+    world.json(&["delete", "beta"]);
+    let erased = world.json(&["delete", "beta", "--erase"]);
+    assert_eq!(erased["key"], "beta", "{erased}");
+}
+
+#[test]
+fn a_daemon_writes_nothing_into_a_store_that_has_taken_the_place_of_its_own() {
+    let mut world = filled(6);
+    let (store, away) = (world.home().join("store"), world.home().join("away"));
+    world.json(&["backup", "backups"]);
+    world.start_daemon();
+    world.json(&["insert", "--title", "New", "--body", "Written by the daemon"]);
+    fs::rename(&store, &away).unwrap();
+    let error = world.json_with_status(&["restore", "backups"], 1);
+    assert_eq!(error["code"], "conflict", "{error}");
+    for file in files_below(&away) {
+        let copy = store.join(file.strip_prefix(&away).unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::copy(&file, copy).unwrap();
+    }
+    let before = files(&store);
+    world.stop_daemon();
+    assert_eq!(files(&store), before);
+}
+
 #[test]
 fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     let mut world = World::new();

@@ -99,7 +99,9 @@ fn health(address: &str, query: &str) -> (u16, String) {
     let address = address.strip_prefix("http://").unwrap().to_owned();
     let http =
         Http { address: address.clone(), full: String::new(), model: String::new(), read: String::new() };
-    let response = http.send(&format!("GET /v1/healthz{query}"), &[("Host", &address)], b"");
+    let get = |query: &str| http.send(&format!("GET /v1/healthz{query}"), &[("Host", &address)], b"");
+    assert_eq!(get("?for=writes").status, 400);
+    let response = get(query);
     (response.status, response.json()["status"].as_str().unwrap().to_owned())
 }
 

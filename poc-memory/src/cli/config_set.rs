@@ -119,7 +119,9 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
     // A change that repairs an invalid file is made. Any other change of such a file is refused for what was wrong before.
     let invalid_before = Config::layered(Some((name, before)), std::iter::empty()).err();
     let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
-        Error::config(format!("`{name}` cannot be read: {}", error.message())).field("key")
+        // The error of the settings has the line and a hint.
+        let unreadable = || Error::config(format!("`{name}` cannot be read: {}", error.message()));
+        invalid_before.clone().unwrap_or_else(unreadable)
     })?;
     let Some(value) = value else {
         let mut document = document;

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::INDEX_FOLDERS;
-use poc_store::{Repair, RepairOption, RepairSource, atomic_file, undo_repair};
+use poc_store::{Repair, RepairOption, RepairSource, atomic_file, repair_folders, undo_repair};
 use serde::Serialize;
 
 /// Repair a damaged store
@@ -119,7 +119,8 @@ impl LocalCommand for RepairStore {
     fn run(self, context: &CommandContext) -> Result<RepairOutput> {
         let directory = context.paths.store();
         if self.undo {
-            if !self.yes {
+            // Without a repair, undoing one says what is wrong.
+            if !self.yes && !repair_folders(&directory).is_empty() {
                 return Err(Error::invalid("the last repair was not undone")
                     .hint("repeat the command with `--yes`: changes since the repair are put into `quarantine/`")
                     .field("yes"));

@@ -2,11 +2,12 @@
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use super::progress;
+use super::{daemon_client, progress};
 use crate::ops::{self, plural, second};
 use poc_agent::agent_files;
+use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, Moment, SystemClock, Timestamp};
 use poc_notes::backup::{self, BackupCallbacks, RestoreOptions, RestorePoint};
 use serde::Serialize;
@@ -83,6 +84,15 @@ impl LocalCommand for Restore {
             Some(home) => Paths::in_folder(home).of_profile(context.paths.profile())?,
             None => context.paths.clone(),
         };
+        let config = Config::load(&target.config_file()).ok();
+        // The lock of the store does not tell: the folder may have been moved away under the daemon.
+        if let Ok(Some((_, status))) = daemon_client::ask(&target, config.as_ref()) {
+            return Err(Error::conflict(format!(
+                "the daemon of this memory is running (process {})",
+                status.pid
+            ))
+            .hint("stop it first: `poc-memory daemon stop`"));
+        }
         let point = match self.to {
             None => RestorePoint::Newest,
             Some(RestoreTarget::Seq(seq)) => RestorePoint::Seq(seq),

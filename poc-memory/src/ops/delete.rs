@@ -5,11 +5,11 @@ use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
-use poc_graph::NodeId;
 use poc_graph::error::{Code, Error, Result};
-use poc_notes::erase::ErasedTexts;
+use poc_graph::{Node, NodeId, cancellation, normal_key};
+use poc_notes::erase::{self, ErasedTexts};
 use poc_notes::{delete, resolve};
-use poc_store::{LoggedChangeKind, Table};
+use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub(crate) struct Delete {
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
     /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be
-    /// undone. To erase a note that was deleted before, give its full id
+    /// undone. To erase a note that was deleted before, give its key or full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -66,6 +66,13 @@ impl Op for Delete {
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
         if self.erase {
             erasure::require_person(ctx)?;
+            if let Some(node) = resolve::exact(&ctx.memory.store, &self.node)? {
+                let mut texts = ErasedTexts::default();
+                texts.add_note(&node);
+                texts.add_history(ctx.memory, node.id)?;
+                // Before the deletion, so that a refusal changes nothing.
+                erase::check_quarantine(ctx.memory, &texts)?;
+            }
         }
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
@@ -123,11 +130,32 @@ impl Op for Delete {
     }
 }
 
-/// Erases a note that was deleted before, given by its full id, together with everything that was deleted
+/// The note that had a key when it was deleted, the last one if there were several. Reads the history back to that.
+fn deleted_note(ctx: &Ctx<'_>, key: &str) -> Result<Option<NodeId>> {
+    let store = &ctx.memory.store;
+    let key = normal_key(key);
+    let first = store.history_base().map_or(1, |base| base.seq + 1);
+    for seq in (first..=store.last_seq()).rev() {
+        cancellation::check()?;
+        for write in store.transaction(seq)?.into_iter().flat_map(|txn| txn.writes) {
+            if let (Table::Nodes, Some(before), None) = (write.table, &write.before, &write.after) {
+                let node = Node::decode(before)?;
+                if node.key == *key {
+                    return Ok(Some(node.id));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Erases a note that was deleted before, given by its full id or its last key, together with everything that was deleted
 /// with it. `unknown` is the error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
     let store = &ctx.memory.store;
-    let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };
+    let Some(id) = name.parse().ok().map_or_else(|| deleted_note(ctx, name), |id| Ok(Some(id)))? else {
+        return Err(unknown);
+    };
     let changes = store.history(id)?;
     let Some((seq, LoggedChangeKind::Deleted(node))) = changes.last().map(|last| (last.seq, &last.kind))
     else {

@@ -23,12 +23,17 @@ pub(crate) struct QuarantineRestore {
 /// The restored notes and links, or in a dry run those that would be restored.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct QuarantineRestoreOutput {
+    /// The part of the quarantine.
+    part: String,
     /// The keys of the notes that were restored.
     restored: Vec<String>,
     /// Number of restored links.
     links: u64,
     /// Number of notes that the memory already has, in any version. They are not changed.
     present: u64,
+    /// The keys of those among them that have another key, title or text in the quarantine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    different: Vec<String>,
     /// Number of notes that were deleted before they were quarantined. They are not restored.
     deleted: u64,
     /// Notes that cannot be restored, with the reason.
@@ -54,9 +59,11 @@ impl Op for QuarantineRestore {
                 }
             })?;
         Ok(QuarantineRestoreOutput {
+            part: self.name,
             restored: restored.restored,
             links: restored.edges,
             present: restored.present,
+            different: restored.different,
             deleted: restored.deleted,
             conflicts: restored.conflicts,
             dry_run: self.dry_run,
@@ -74,6 +81,14 @@ impl Op for QuarantineRestore {
         );
         for key in &output.restored {
             text.push_str(&format!("  {key}\n"));
+        }
+        if !output.different.is_empty() {
+            text.push_str(&format!(
+                "{} with another key or text in the quarantine: {}\n`poc-memory doctor quarantine show {}` shows it\n",
+                plural(output.different.len() as u64, "note"),
+                output.different.join(", "),
+                output.part,
+            ));
         }
         for conflict in &output.conflicts {
             text.push_str(&format!("not restored: {conflict}\n"));

@@ -42,7 +42,16 @@ fn restrict(mut page: Response) -> Response {
 fn health(rest: &Arc<RestContext>) -> MethodRouter {
     let rest = rest.clone();
     get_only(move |request: Request| {
-        let is_for_writes = request.uri().query().is_some_and(|query| query == "for=write");
+        let is_for_writes = match request.uri().query() {
+            None | Some("") => false,
+            Some("for=write") => true,
+            Some(_) => {
+                let error = Error::invalid("the query is not `for=write`").hint(
+                    "leave the query out, or give `for=write` to fail while the store accepts no writes",
+                );
+                return ready(HttpError::from(error).into_response());
+            }
+        };
         let cause = rest.shared.memory.store.read_only();
         let body = match &cause {
             None => json!({ "status": "ok" }),

@@ -322,7 +322,7 @@ pub fn create_private(directory: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
         Error::unavailable(format!("the folder `{}` cannot be created: {error}", directory.display()))
-            .hint("set `POC_MEMORY_HOME` to a folder you may write to")
+            .hint("name a folder that you may write to; `POC_MEMORY_HOME` sets the folder of the memory")
     })
 }
 

@@ -16,8 +16,8 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node};
 use poc_store::{
-    CompactionCallbacks, Record, Records, Table, delete_quarantine_part, for_each_quarantine_record,
-    quarantine_names, repair_folders,
+    CompactionCallbacks, QuarantineNote, Record, Records, Table, delete_quarantine_part,
+    for_each_quarantine_record, quarantine_contents, quarantine_names, repair_folders,
 };
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -71,6 +71,7 @@ pub fn erase(
     op: &str,
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<ErasureReport> {
+    check_quarantine(memory, texts).map_err(not_erased)?;
     let store = &memory.store;
     let rows = store
         .transact(memory.cause("manual", op), |tx| {
@@ -120,6 +121,13 @@ pub fn erase(
     })
 }
 
+/// Adds to the error of a check that the texts are deleted, and how to complete the erasure.
+fn not_erased(error: Error) -> Error {
+    let hint = error.hint.clone().unwrap_or_default();
+    let message = format!("the text is deleted but not erased: {}", error.message);
+    Error { message, ..error }.hint(format!("{hint}; or `poc-memory undo` brings the text back"))
+}
+
 /// Adds a hint to the error of a failed compaction: how to complete the erasure.
 fn incomplete(error: Error) -> Error {
     let completes = "the text is deleted, but the history still contains it: `poc-memory compact --keep 0s` completes the \
@@ -144,39 +152,81 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
     Ok(removed)
 }
 
-/// Deletes the data in the quarantine of a store that may contain the texts. Pieces of a log and folders of
-/// records are compressed and cannot be searched for a part of a text, so they are deleted. Data that a
-/// repair replaced is decoded as far as possible, and deleted only if it contains the texts. Returns the
-/// names of the deleted data and of the kept repairs.
-fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, Vec<String>)> {
-    let (mut removed, mut kept) = (Vec::new(), Vec::new());
-    let folder = &store.join("quarantine");
-    let repairs = repair_folders(store);
-    for name in quarantine_names(store)? {
-        let path = folder.join(&name);
-        let is_repair = repairs.contains(&name);
-        // Only the path below the quarantine counts, because the folders above it may have any name.
-        let is_compressed = |file: &PathBuf| {
-            let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
-            name.contains(".log") || name.contains("records")
-        };
-        let may_have_them = |file: &PathBuf| match is_compressed(file) {
-            true => !is_repair,
-            false => fs::read(file).is_ok_and(|bytes| texts.are_in_bytes(&bytes)),
-        };
-        let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path.clone()] };
-        let mut is_found = files.iter().any(may_have_them);
-        if is_repair && !is_found {
-            for_each_quarantine_record(store, &name, &mut |table, bytes| {
-                is_found = is_found || texts.are_in_record(table, bytes);
-            })?;
-        }
-        if !is_found {
-            kept.extend(is_repair.then_some(name));
+/// Refuses an erasure that would delete notes which only the quarantine has.
+///
+/// # Errors
+/// `conflict` with the part of the quarantine that has the texts and such notes.
+pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
+    let store = memory.paths.store();
+    let known = memory.store.tenants()?;
+    for name in quarantine_names(&store)? {
+        if !may_have(&store, &name, texts)? {
             continue;
         }
-        delete_quarantine_part(store, &name)?;
-        removed.push(name);
+        let mut lacking = 0;
+        for (tenant, own) in quarantine_contents(&store, &name)? {
+            let tuple = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
+            let present = tuple.map(|tuple| memory.store.for_tenant(tuple));
+            for QuarantineNote { node, deleted } in own.notes {
+                let is_here = match &present {
+                    Some(present) => present.node(node.id)?.is_some(),
+                    None => false,
+                };
+                lacking += u64::from(!deleted && !is_here && !texts.are_in_note(&node));
+            }
+        }
+        if lacking > 0 {
+            let message =
+                format!("`{name}` in the quarantine has the text, and {lacking} notes that the memory lacks");
+            return Err(Error::conflict(message)
+                .hint(format!(
+                    "`poc-memory doctor quarantine restore {name}` restores these notes, `poc-memory doctor quarantine \
+                     delete {name}` deletes them; then erase again"
+                ))
+                .field("erase"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a part of the quarantine must be deleted for the texts. Pieces of a log and folders of records are compressed
+/// and cannot be searched for a part of a text, so they count as having it. Data that a repair replaced is decoded as far
+/// as possible.
+fn may_have(store: &Path, name: &str, texts: &ErasedTexts) -> Result<bool> {
+    let folder = &store.join("quarantine");
+    let path = folder.join(name);
+    let is_repair = repair_folders(store).iter().any(|repair| repair == name);
+    // Only the path below the quarantine counts, because the folders above it may have any name.
+    let is_compressed = |file: &PathBuf| {
+        let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
+        name.contains(".log") || name.contains("records")
+    };
+    let is_found_in = |file: &PathBuf| match is_compressed(file) {
+        true => !is_repair,
+        false => fs::read(file).is_ok_and(|bytes| texts.are_in_bytes(&bytes)),
+    };
+    let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path] };
+    let mut is_found = files.iter().any(is_found_in);
+    if is_repair && !is_found {
+        for_each_quarantine_record(store, name, &mut |table, bytes| {
+            is_found = is_found || texts.are_in_record(table, bytes);
+        })?;
+    }
+    Ok(is_found)
+}
+
+/// Deletes the parts of the quarantine of a store that may have the texts. Returns their names, and those of the repairs
+/// that are kept.
+fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut removed, mut kept) = (Vec::new(), Vec::new());
+    let repairs = repair_folders(store);
+    for name in quarantine_names(store)? {
+        if may_have(store, &name, texts)? {
+            delete_quarantine_part(store, &name)?;
+            removed.push(name);
+        } else if repairs.contains(&name) {
+            kept.push(name);
+        }
     }
     Ok((removed, kept))
 }

@@ -1,12 +1,16 @@
 //! Restores notes from the quarantine, into which opening and repairing a damaged store move unusable files.
 
 use super::{Memory, insert_plan};
-use poc_graph::Node;
 use poc_graph::error::Result;
+use poc_graph::{Edge, Node, NodeId};
 use poc_store::{QuarantineNote, QuarantineTenant, Transaction, quarantine_contents};
+use rustc_hash::FxHashSet;
 
-/// Number of notes that are embedded and stored together.
+/// Number of notes that are embedded together.
 const BATCH: usize = 32;
+
+/// Maximum size of the bodies that are stored in one transaction, in bytes.
+const MAX_BYTES: usize = 16 << 20;
 
 /// The restored notes and edges, or in a dry run those that would be restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct QuarantineReport {
     pub edges: u64,
     /// Number of notes that the memory already has, in any version. They are not changed.
     pub present: u64,
+    /// The keys of those among them that have another key, title or text in the quarantine.
+    pub different: Vec<String>,
     /// Number of notes that were deleted before they were quarantined. They are not restored.
     pub deleted: u64,
     /// Notes that cannot be restored, with the reason.
@@ -53,52 +59,87 @@ fn restore_tenant(
     let mut lacking = Vec::new();
     for QuarantineNote { node, deleted } in own.notes {
         match memory.store.node(node.id)? {
-            Some(_) => report.present += 1,
+            Some(present) => {
+                report.present += 1;
+                let content = |node: &Node| (node.key.clone(), node.title.clone(), node.body.clone());
+                if !deleted && content(&present) != content(&node) {
+                    report.different.push(present.key);
+                }
+            }
             None if deleted => report.deleted += 1,
             None => lacking.push(node),
         }
     }
+    let mut embedded = Vec::with_capacity(lacking.len());
     for batch in lacking.chunks(BATCH) {
         let parts = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
+        embedded.extend(batch.iter().zip(parts));
+    }
+    let mut accepted: FxHashSet<NodeId> = FxHashSet::default();
+    let mut rest = embedded.as_slice();
+    // One transaction, so that one `undo` takes it back, unless there is too much for one.
+    loop {
+        let mut bytes = 0;
+        let fits = |(node, _): &&(&Node, _)| {
+            bytes += node.body.len();
+            bytes <= MAX_BYTES
+        };
+        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+        let (group, later) = rest.split_at(count);
+        let is_last = later.is_empty();
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
-            let mut outcomes = Vec::new();
-            for (node, parts) in batch.iter().zip(&parts) {
+            let (mut outcomes, mut accepted) = (Vec::new(), accepted.clone());
+            for (node, parts) in group {
                 let conflict = conflict(tx, node)?;
-                if conflict.is_none() && !dry_run {
-                    tx.put_node(node)?;
-                    tx.put_vectors(node.id, memory.embedder.name(), parts)?;
+                if conflict.is_none() {
+                    accepted.insert(node.id);
+                    if !dry_run {
+                        tx.put_node(node)?;
+                        tx.put_vectors(node.id, memory.embedder.name(), parts)?;
+                    }
                 }
                 outcomes.push(conflict);
             }
-            Ok(outcomes)
+            let edges = if is_last { restore_edges(tx, &own.edges, &accepted, dry_run)? } else { 0 };
+            Ok((outcomes, accepted, edges))
         })?;
-        for (node, conflict) in batch.iter().zip(stored.value) {
+        let (outcomes, now_accepted, edges) = stored.value;
+        for ((node, _), conflict) in group.iter().zip(outcomes) {
             match conflict {
                 None => report.restored.push(node.key.clone()),
                 Some(conflict) => report.conflicts.push(conflict),
             }
         }
+        accepted = now_accepted;
+        report.edges += edges;
+        rest = later;
+        if is_last {
+            return Ok(());
+        }
     }
-    let is_restored = |key: &str| report.restored.iter().any(|restored| restored == key);
-    let edges = memory.store.transact(memory.cause(actor, OP), |tx| {
-        let mut count = 0;
-        for edge in &own.edges {
-            let mut exist = true;
-            for end in [edge.src, edge.dst] {
-                let is_new = dry_run && lacking.iter().any(|node| node.id == end && is_restored(&node.key));
-                exist &= is_new || tx.node(end)?.is_some();
-            }
-            if exist && tx.edge(edge.src, edge.kind, edge.dst)?.is_none() {
-                count += 1;
-                if !dry_run {
-                    tx.put_edge(edge)?;
-                }
+}
+
+/// Restores the edges that the memory lacks, between notes that it has or that are in `accepted`. Returns their number.
+fn restore_edges(
+    tx: &mut Transaction<'_>,
+    edges: &[Edge],
+    accepted: &FxHashSet<NodeId>,
+    dry_run: bool,
+) -> Result<u64> {
+    let mut count = 0;
+    for edge in edges {
+        let mut exist = true;
+        for end in [edge.src, edge.dst] {
+            exist &= accepted.contains(&end) || tx.node(end)?.is_some();
+        }
+        if exist && tx.edge(edge.src, edge.kind, edge.dst)?.is_none() {
+            count += 1;
+            if !dry_run {
+                tx.put_edge(edge)?;
             }
         }
-        Ok(count)
-    })?;
-    report.edges += edges.value;
-    Ok(())
+    }
+    Ok(count)
 }
 
 /// The op of the transactions.

@@ -46,11 +46,19 @@ impl From<LockError> for Error {
 
 /// The lock, held until it is dropped.
 pub(super) struct Lock {
+    path: PathBuf,
     /// `None` if the disk is read-only and has no lock file. No other process can write there either.
-    _file: Option<File>,
+    file: Option<File>,
 }
 
 impl Lock {
+    /// Whether the lock is still that of its path. If the folder was moved away and another store is there now, files of
+    /// this store must not be written into it.
+    pub(super) fn is_current(&self) -> bool {
+        let (Some(file), Ok(there)) = (&self.file, std::fs::metadata(&self.path)) else { return true };
+        file.metadata().is_ok_and(|own| FileId::of(&own) == FileId::of(&there))
+    }
+
     /// Takes the lock at `path`. The process id in the file is only used in messages.
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let failed = |source| LockError::Take { path: path.to_owned(), source };
@@ -61,7 +69,9 @@ impl Lock {
             Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem || disk::is_full(&error) => {
                 match File::open(path) {
                     Ok(file) => file,
-                    Err(missing) if missing.kind() == ErrorKind::NotFound => return Ok(Lock { _file: None }),
+                    Err(missing) if missing.kind() == ErrorKind::NotFound => {
+                        return Ok(Lock { path: path.to_owned(), file: None });
+                    }
                     Err(_) => return Err(failed(error).into()),
                 }
             }
@@ -97,7 +107,7 @@ impl Lock {
             // The disk is full or read-only. Other processes then cannot tell which process holds the lock.
             tracing::debug!("the lock `{}` cannot name its holder: {error}", path.display());
         }
-        Ok(Lock { _file: Some(file) })
+        Ok(Lock { path: path.to_owned(), file: Some(file) })
     }
 
     /// The id of the process that holds the lock at `path`; `None` if no process does, and 0 if the file does not name

@@ -212,7 +212,7 @@ pub(super) fn open(
         recovery: OnceLock::new(),
         saved: Mutex::new(saved_seq),
         _opener: opener,
-        _lock: lock,
+        lock,
     })
 }
 

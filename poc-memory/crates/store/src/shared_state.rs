@@ -13,7 +13,7 @@ use super::shared_log_copy::SharedLogCopy;
 use super::view_file;
 use super::writer_state::Writer;
 use parking_lot::Mutex;
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Error, Result};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -51,13 +51,18 @@ pub(super) struct StoreState {
     pub(super) saved: Mutex<u64>,
     pub(super) _opener: EngineOpener,
     // This must be the last field: fields drop in order, and the lock must be released after everything else is closed.
-    pub(super) _lock: Lock,
+    pub(super) lock: Lock,
 }
 
 impl StoreState {
     pub(super) fn checkpoint(&self) -> Result<()> {
         if self.damage.is_some() {
             return Ok(());
+        }
+        if !self.lock.is_current() {
+            let message = format!("`{}` was moved or replaced while it was open", self.directory.display());
+            return Err(Error::new(Code::ReadOnly, message)
+                .hint("restart the program: it opens the store that is there now"));
         }
         let mut saved_seq = self.saved.lock();
         let unsaved = self.index_workers.take_unsaved();
@@ -92,7 +97,7 @@ impl Drop for StoreState {
             let _ = thread.join();
         }
         self.index_workers.finish();
-        if self.damage.is_some() {
+        if self.damage.is_some() || !self.lock.is_current() {
             return;
         }
         let is_log_lost = self.log.lost_bytes().is_some();

@@ -214,9 +214,8 @@ impl Op for AgentExplain {
         for (reason, why) in &forecast.obstacles {
             explained.block(*reason, why.as_str());
         }
-        explained.finds = selection::count_freshness(memory, definition)
-            .ok()
-            .map(|counts| finds(definition, counts));
+        explained.finds =
+            selection::count_freshness(memory, definition).ok().map(|counts| finds(definition, counts));
         explained.may = Some(may(definition, forecast.protected));
         explained.costs = Some(costs(ctx, definition, &forecast));
         explained.would_run = explained.obstacles.is_empty();

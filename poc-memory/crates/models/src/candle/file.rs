@@ -109,7 +109,9 @@ impl Gguf {
         let groups = dimension("attention.head_count_kv")?.unwrap_or(heads);
         let width = dimension("embedding_length")?.unwrap_or(heads);
         if heads % groups != 0 || width % heads != 0 {
-            return Err(format!("{width} dimensions or {groups} key heads cannot be divided among its {heads} heads"));
+            return Err(format!(
+                "{width} dimensions or {groups} key heads cannot be divided among its {heads} heads"
+            ));
         }
         for key in ["rope.dimension_count", "attention.key_length", "feed_forward_length", "block_count"] {
             dimension(key)?;

@@ -239,9 +239,13 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
         RestorePoint::Newest => "there is no backup".to_owned(),
     };
     let last = last.map_or_else(String::new, |last| format!(" of {last}"));
+    let oldest =
+        all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1))).min();
+    let oldest = oldest
+        .map_or_else(String::new, |oldest| format!("the oldest state is that after transaction {oldest}, "));
     Error::not_found(message)
         .hint(format!(
-            "the newest state is transaction {newest}{last}: `poc-memory restore PATH` restores it"
+            "{oldest}the newest that after transaction {newest}{last}; `poc-memory restore PATH` restores the newest"
         ))
         .field("to")
 }

@@ -135,7 +135,7 @@ impl DamagedStore<'_> {
             recovery: OnceLock::new(),
             saved: Mutex::new(seq),
             _opener: opener,
-            _lock: lock,
+            lock,
         })
     }
 }

@@ -44,7 +44,13 @@ impl Journal {
         let last =
             manifests.iter().rev().find(|journal| journal.undoes.is_none() && !is_undone(&journal.folder));
         let Some(last) = last else {
-            return Err(Error::not_found("no repair of this store can be undone"));
+            return Err(match unreadable_manifest(store) {
+                Some(file) => {
+                    Error::damaged(format!("the list of moves in `{}` cannot be read", file.display()))
+                        .hint("move the files in its folder back by hand, or restore a backup")
+                }
+                None => Error::not_found("no repair of this store can be undone"),
+            });
         };
         let replaced = place(&last.folder);
         let mut put_away_by_it = last.moves.iter().map(|(_, to)| to).filter(|to| to.starts_with(&replaced));
@@ -147,6 +153,13 @@ fn number(folder: &str) -> Option<u64> {
 /// The names of the quarantine folders with files replaced by repairs and by undoing them.
 pub fn repair_folders(store: &Path) -> Vec<String> {
     manifests(store).into_iter().map(|journal| journal.folder).collect()
+}
+
+/// A manifest that is damaged.
+fn unreadable_manifest(store: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(store.join("quarantine")).into_iter().flatten().flatten();
+    let mut files = entries.map(|entry| entry.path().join(MANIFEST)).filter(|file| file.is_file());
+    files.find(|file| fs::read(file).is_ok_and(|bytes| serde_json::from_slice::<Journal>(&bytes).is_err()))
 }
 
 /// The finished repairs and their undoings, oldest first.

@@ -223,7 +223,7 @@ impl NewLogWriter {
     fn new(folder: &Path) -> Result<NewLogWriter> {
         let log = Arc::new(Log::empty(folder));
         let mut appender = Appender::new(log.clone(), Arc::new(SystemDisk), LogLimits::default(), None);
-        appender.resume().map_err(|error| failed("it cannot be opened", &error))?;
+        appender.resume().map_err(|error| unwritten("it cannot be opened", &error))?;
         let scratch = TemporaryFolder::create()?;
         let state = BufferedEngine::new(Arc::new(LsmEngine::open_copy(scratch.path())?), BUFFER_BYTES)?;
         Ok(NewLogWriter { log, appender, state, next: 1, waiting: Vec::new(), bytes: 0, _scratch: scratch })
@@ -245,7 +245,7 @@ impl NewLogWriter {
     fn flush(&mut self) -> Result<()> {
         let records: Vec<(u64, &[u8])> =
             self.waiting.iter().map(|(seq, record)| (*seq, record.as_slice())).collect();
-        self.appender.append(&records).map_err(|error| failed("it cannot be written", &error))?;
+        self.appender.append(&records).map_err(|error| unwritten("it cannot be written", &error))?;
         self.waiting.clear();
         self.bytes = 0;
         Ok(())
@@ -258,6 +258,14 @@ impl NewLogWriter {
         self.log.verify()?;
         Ok(self.log.last() == last && target.is_none_or(|target| equals(&self.state, target)))
     }
+}
+
+/// The error for a disk that cannot write the new log.
+fn unwritten(what: &str, why: &std::io::Error) -> Error {
+    Error::unavailable(format!("the new log cannot be used: {what} ({why})")).hint(
+        "the store is unchanged: make space on its disk and in the temporary folder (`TMPDIR`), or make them writable, and \
+         repeat the command",
+    )
 }
 
 fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
