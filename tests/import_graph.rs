@@ -1,7 +1,7 @@
 //! The imports between the files of one crate, read from the text of the files.
 //!
-//! Imports between a module file and the files below it, and imports of tests, are left out. A cycle that passes through
-//! such an import is not found.
+//! A module file and the files below it count as one, because each uses what the other defines. The files of a folder are
+//! compared in the same way with each other. Imports of tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,37 +35,63 @@ impl ImportGraph {
             .map(|(module, source)| {
                 let paths = source.paths.iter().filter_map(|path| absolute(&modules, module, path));
                 let used = paths.map(|path| defining_module(&modules, &path, 0));
-                let is_apart = |used: &ModulePath| !used.starts_with(module) && !module.starts_with(used);
-                (module.clone(), used.filter(is_apart).collect())
+                (module.clone(), used.collect())
             })
             .collect();
         ImportGraph { imports }
     }
 
-    /// The sets of modules that use each other in a cycle, as paths with `/`.
+    /// The sets of files of one folder that use each other in a cycle, as paths with `/`.
     pub(crate) fn cycles(&self) -> BTreeSet<BTreeSet<String>> {
-        let reachable: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
-            self.imports.keys().map(|module| (module, self.reachable(module))).collect();
-        let leads_back = |other: &ModulePath, module: &ModulePath| {
-            reachable.get(other).is_some_and(|reached| reached.contains(module))
-        };
-        let cycle = |module: &ModulePath| {
-            let members = reachable[module].iter().filter(|other| leads_back(other, module));
-            members.map(|other| other.join("/")).collect::<BTreeSet<String>>()
-        };
-        self.imports.keys().map(cycle).filter(|cycle| !cycle.is_empty()).collect()
+        let folders: BTreeSet<&[String]> = self
+            .imports
+            .keys()
+            .flat_map(|module| (0..module.len()).map(|length| &module[..length]))
+            .collect();
+        folders.into_iter().flat_map(|folder| cycles(&self.imports_within(folder))).collect()
     }
 
-    fn reachable(&self, from: &ModulePath) -> BTreeSet<&ModulePath> {
-        let mut found = BTreeSet::new();
-        let mut pending: Vec<&ModulePath> = self.imports[from].iter().collect();
-        while let Some(module) = pending.pop() {
-            if found.insert(module) {
-                pending.extend(self.imports.get(module).into_iter().flatten());
-            }
+    /// The imports between the files of a folder, each taken together with the files below it.
+    fn imports_within(&self, folder: &[String]) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
+        let file_of = |module: &ModulePath| {
+            (module.starts_with(folder) && module.len() > folder.len())
+                .then(|| module[..=folder.len()].to_vec())
+        };
+        let mut within: BTreeMap<ModulePath, BTreeSet<ModulePath>> = BTreeMap::new();
+        for (module, used) in &self.imports {
+            let Some(file) = file_of(module) else { continue };
+            let others = used.iter().filter_map(file_of).filter(|other| *other != file);
+            within.entry(file.clone()).or_default().extend(others);
         }
-        found
+        within
     }
+}
+
+/// The sets of modules that reach each other.
+fn cycles(imports: &BTreeMap<ModulePath, BTreeSet<ModulePath>>) -> BTreeSet<BTreeSet<String>> {
+    let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> =
+        imports.keys().map(|module| (module, reachable(imports, module))).collect();
+    let cycle = |module: &ModulePath| {
+        let leads_back =
+            |other: &&&ModulePath| reached.get(**other).is_some_and(|reached| reached.contains(module));
+        reached[module].iter().filter(leads_back).map(|other| other.join("/")).collect::<BTreeSet<String>>()
+    };
+    imports.keys().map(cycle).filter(|cycle| !cycle.is_empty()).collect()
+}
+
+/// The modules that a module uses, and those that these use.
+fn reachable<'a>(
+    imports: &'a BTreeMap<ModulePath, BTreeSet<ModulePath>>,
+    from: &ModulePath,
+) -> BTreeSet<&'a ModulePath> {
+    let mut found = BTreeSet::new();
+    let mut pending: Vec<&ModulePath> = imports[from].iter().collect();
+    while let Some(module) = pending.pop() {
+        if found.insert(module) {
+            pending.extend(imports.get(module).into_iter().flatten());
+        }
+    }
+    found
 }
 
 /// What a file uses and exports.

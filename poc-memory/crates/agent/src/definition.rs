@@ -2,6 +2,7 @@
 
 mod action_kind;
 mod agent_test;
+pub(crate) mod check;
 mod file;
 pub mod key_spec;
 pub mod keys;

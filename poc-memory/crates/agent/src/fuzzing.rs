@@ -9,9 +9,9 @@
 )]
 
 use super::action::schema;
-use super::definition::ActionKind;
+use super::definition::{ActionKind, check};
 use super::model::Reply;
-use super::{Context, Definition, check, reply, template};
+use super::{Context, Definition, reply, template};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_search::query::Names;

@@ -9,7 +9,6 @@ mod apply;
 pub mod batches;
 pub mod budget;
 mod catalog;
-mod check;
 pub mod child_process;
 pub mod consolidation;
 pub mod cost;

@@ -17,6 +17,7 @@ mod parts;
 mod policy;
 mod saved;
 mod source;
+mod space;
 #[cfg(test)]
 mod tests;
 

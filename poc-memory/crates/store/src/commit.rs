@@ -8,9 +8,9 @@
 //! committer then repeatedly tries to restore the files to a consistent state: at intervals, and before every further
 //! write.
 
-pub(super) mod outcome;
 mod shared_log;
 
+use super::commit_outcome::Rejection;
 use super::disk;
 use super::disk_reserve::Reserve;
 use super::engine::lazy::LazyEngine;
@@ -24,7 +24,6 @@ use super::shared_log_copy::SharedLogCopy;
 use super::views::Views;
 use super::watchdog;
 use super::writer_state::{Writer, WriterState};
-use outcome::Rejection;
 use parking_lot::{Condvar, Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};

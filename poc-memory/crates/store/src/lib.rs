@@ -7,6 +7,7 @@
 pub mod atomic_file;
 mod catch_up;
 mod commit;
+mod commit_outcome;
 mod compact;
 mod compactor;
 mod creation;
@@ -34,13 +35,16 @@ mod read_only;
 mod record_access;
 mod record_encoding;
 mod records;
+mod recovery_report;
 mod repair;
+mod salvaged_records;
 mod scans;
 mod shared_log;
 mod shared_log_copy;
 mod shared_log_status;
 mod shared_snapshot;
 mod shared_state;
+mod suspect_log;
 mod table;
 mod tenants;
 #[doc(hidden)]
@@ -68,11 +72,11 @@ pub use log::{
 pub use log_copy::copy_log;
 pub use logged_change::{LoggedChange, LoggedChangeKind};
 pub use logged_transaction::{Cause, LogBase, LoggedTransaction, Write, WriteRange};
-pub use open::recovery_report::RecoveryReport;
 pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use read_only::ReadOnlyReason;
 pub use record_encoding::Record;
 pub use records::Records;
+pub use recovery_report::RecoveryReport;
 pub use repair::{
     QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
     delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_names,

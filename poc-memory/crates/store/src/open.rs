@@ -1,9 +1,8 @@
 //! Opens a store: takes the lock, recovers the log and reads the saved views. The records and the followers open in the
 //! background, and callers that need them wait.
 
-pub(crate) mod damaged;
+mod damaged;
 mod record_folder;
-pub(crate) mod recovery_report;
 
 use super::catch_up::Sources;
 use super::commit::{CommitQueue, Committer};
@@ -25,6 +24,7 @@ use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
 use super::shared_snapshot::{self, CopyBeginning};
 use super::shared_state::StoreState;
+use super::suspect_log::SuspectLog;
 use super::view_file::SavedViews;
 use super::views::Views;
 use super::writer_state::WriterState;
@@ -103,12 +103,8 @@ pub(super) fn open(
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
     let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
-    let suspect = damaged::SuspectLog {
-        directory,
-        prefix_end: prefix_end.as_ref(),
-        last: log.last(),
-        heartbeat_timeout,
-    };
+    let suspect =
+        SuspectLog { directory, prefix_end: prefix_end.as_ref(), last: log.last(), heartbeat_timeout };
     if suspect.is_damaged()? {
         let saved = saved.join().ok().flatten();
         let damaged = damaged::DamagedStore { directory, embedder, heartbeat_timeout, saved, lock };

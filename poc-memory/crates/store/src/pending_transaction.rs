@@ -1,6 +1,6 @@
 //! Transactions that wait to be written to the log.
 
-use super::commit::outcome::OutcomeSender;
+use super::commit_outcome::OutcomeSender;
 use super::logged_transaction::LoggedTransaction;
 use poc_graph::{Delta, View};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The path of a write up to its acknowledgement: builds a transaction under the writer lock, queues it for the
 //! committer, and waits until it is durable.
 
-use super::commit::outcome::{CommitOutcome, OutcomeSender, Rejection};
+use super::commit_outcome::{CommitOutcome, OutcomeSender, Rejection};
 use super::log;
 use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
 use super::pending_transaction::PendingTransaction;

@@ -1,6 +1,6 @@
 //! The state that transactions are built on.
 
-use super::commit::outcome::CommitOutcome;
+use super::commit_outcome::CommitOutcome;
 use super::overlay::Overlay;
 use super::views::Views;
 use parking_lot::ReentrantMutex;

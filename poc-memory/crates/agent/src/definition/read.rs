@@ -9,7 +9,7 @@ use super::{
     LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
     Targets, check_name,
 };
-use crate::check;
+use crate::definition::check;
 use crate::schedule::Schedule;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;

@@ -29,7 +29,7 @@ mod walk;
 use super::adjacency::Adjacency;
 use super::id_hash::signed;
 use super::parts::Partition;
-use super::saved::Space;
+use super::space::Space;
 use crate::Ix;
 use crate::View;
 use crate::cancellation;

@@ -6,6 +6,7 @@
 
 use super::id_hash::{hash_ids, mixed};
 use super::source::StructureSource;
+use super::space::Space;
 use super::{Communities, Embedding, Health, Outliers, StructureOptions};
 use crate::Ix;
 use crate::NodeId;
@@ -37,13 +38,6 @@ struct GraphFingerprint {
     nodes: Vec<NodeId>,
     /// Hashes of the merged edges, ascending and delta-encoded: about two bytes each in a large graph.
     edges: Vec<u32>,
-}
-
-/// The embedding space of a component.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Space {
-    pub(super) eigenvalues: Vec<f64>,
-    pub(super) converged: bool,
 }
 
 /// The structure with the node indexes of a view.

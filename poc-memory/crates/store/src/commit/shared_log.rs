@@ -4,8 +4,8 @@
 //! transactions are rolled back, the other writer's records are applied, and the writers build their transactions
 //! again.
 
-use super::outcome::Rejection;
 use super::{CommitQueue, Committer, ReadOnlyReason, roll_back};
+use crate::commit_outcome::Rejection;
 use crate::delta::deltas;
 use crate::engine::{Engine, Mark, changes};
 use crate::pending_transaction::PendingTransaction;

@@ -7,21 +7,17 @@
 
 use crate::catch_up::{self, Sources};
 use crate::commit::CommitQueue;
-use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
-use crate::engine::lazy::{CurrentEngine, EngineOpener, OpenedEngine};
-use crate::engine::lsm::{self, LsmEngine};
-use crate::engine::memory::InMemoryEngine;
-use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, EngineError, Mark, changes};
+use crate::engine::lazy::{EngineOpener, OpenedEngine};
+use crate::engine::lsm;
 use crate::follower::Follower;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
-use crate::log::{self, Log, PrefixEnd};
+use crate::log;
 use crate::read_only::ReadOnlyReason;
+use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
-use crate::view_file::{self, SavedViews};
+use crate::view_file::SavedViews;
 use crate::views::Views;
-use crate::watchdog::run_watched;
 use crate::writer_state::WriterState;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
@@ -29,32 +25,6 @@ use poc_graph::{Tenant, View};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-/// A log that may be damaged, and whose valid prefix ends with transaction `last`.
-pub(crate) struct SuspectLog<'a> {
-    pub(crate) directory: &'a Path,
-    /// Where the prefix ends, if further bytes follow it.
-    pub(crate) prefix_end: Option<&'a PrefixEnd>,
-    pub(crate) last: u64,
-    /// Maximum time between two heartbeats of the record engine.
-    pub(crate) heartbeat_timeout: Duration,
-}
-
-impl SuspectLog<'_> {
-    /// Whether any intact part of the store is newer than the prefix. Otherwise the bytes after the prefix are the end
-    /// of an interrupted write.
-    pub(crate) fn is_damaged(&self) -> Result<bool> {
-        if view_file::claimed_seq(self.directory) > self.last {
-            let saved = view_file::read(self.directory);
-            if saved.is_some_and(|saved| saved.seq() > self.last) {
-                return Ok(true);
-            }
-        }
-        let newest = lsm::newest_seq(&self.directory.join("records"), self.heartbeat_timeout)?;
-        Ok(newest > self.last
-            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
-    }
-}
 
 /// A damaged store that is being opened.
 pub(super) struct DamagedStore<'a> {
@@ -138,88 +108,6 @@ impl DamagedStore<'_> {
             lock,
         })
     }
-}
-
-/// Records assembled from everything that is intact, in a temporary folder.
-pub(crate) struct SalvagedRecords {
-    pub(crate) engine: Arc<dyn Engine>,
-    /// The last transaction in the store's records; 0 if they could not be used.
-    pub(crate) base: u64,
-    /// The temporary folder, which is deleted when this is dropped.
-    copy: Option<TemporaryFolder>,
-}
-
-impl SalvagedRecords {
-    /// Copies the records in a folder and adds every later intact transaction of the log.
-    pub(crate) fn of(folder: &Path, log: Arc<Log>, heartbeat_timeout: Duration) -> Result<SalvagedRecords> {
-        if !lsm::is_readable(folder) {
-            return Err(EngineError::NotTrusted.into());
-        }
-        let copy = TemporaryFolder::copy_of(folder)?;
-        let last = log.last();
-        SalvagedRecords::in_copy(copy, log, last, heartbeat_timeout)
-    }
-
-    /// Assembles the records from the log alone, up to a transaction.
-    pub(crate) fn of_log(log: Arc<Log>, last: u64, heartbeat_timeout: Duration) -> Result<SalvagedRecords> {
-        SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, heartbeat_timeout)
-    }
-
-    /// Like [`SalvagedRecords::of_log`], in memory.
-    pub(crate) fn in_memory(log: &Log, last: u64) -> Result<SalvagedRecords> {
-        let engine = InMemoryEngine::default();
-        log.replay(1, last, &mut |txn, checksum| {
-            engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
-        })?;
-        Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, copy: None })
-    }
-
-    /// Converts to the engine of a store.
-    pub(crate) fn into_current(self) -> CurrentEngine {
-        CurrentEngine { engine: self.engine, substitute_reason: None, _copy: self.copy }
-    }
-
-    fn in_copy(
-        copy: TemporaryFolder,
-        log: Arc<Log>,
-        last: u64,
-        heartbeat_timeout: Duration,
-    ) -> Result<SalvagedRecords> {
-        let folder = copy.path().to_owned();
-        let (engine, base) = run_watched(heartbeat_timeout, move |heartbeat| {
-            let beat = || heartbeat.beat();
-            let engine = LsmEngine::open_copy(&folder)?;
-            let mark = engine.mark()?;
-            check(&engine, mark, &log)?;
-            // Damage is only noticed when it is read.
-            engine.scan(&[], &mut |_, _| {
-                beat();
-                Ok(())
-            })?;
-            let engine = BufferedEngine::new(Arc::new(engine), BUFFER_BYTES)?;
-            log.replay(mark.seq + 1, last, &mut |txn, checksum| {
-                beat();
-                engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
-            })?;
-            Ok((engine, mark.seq))
-        })?;
-        Ok(SalvagedRecords { engine: Arc::new(engine), copy: Some(copy), base })
-    }
-}
-
-/// Fails if the records belong to another log, or if an interrupted change of them cannot be completed.
-fn check(engine: &LsmEngine, mark: Mark, log: &Log) -> Result<()> {
-    let unfinished = engine.unfinished()?;
-    for mark in [mark].into_iter().chain(unfinished) {
-        if log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum != mark.checksum) {
-            return Err(EngineError::OtherLog.into());
-        }
-    }
-    let lacks = |unfinished: Mark| !log.holds_all(mark.seq + 1, unfinished.seq);
-    if unfinished.is_some_and(lacks) {
-        return Err(EngineError::Interrupted.into());
-    }
-    Ok(())
 }
 
 /// Describes what is damaged and which state is shown instead.

@@ -1,6 +1,5 @@
 //! Opens the records: brings the engine up to the end of the log and builds the views from it.
 
-use super::damaged::SalvagedRecords;
 use crate::catch_up;
 use crate::disk;
 use crate::disk_reserve::Reserve;
@@ -9,6 +8,7 @@ use crate::engine::lazy::{CurrentEngine, EngineSource, OpenedEngine};
 use crate::engine::{Engine, EngineError, OpenEngine, lsm};
 use crate::log::Log;
 use crate::quarantine::QuarantineFolder;
+use crate::salvaged_records::SalvagedRecords;
 use crate::views::Views;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;

@@ -1,7 +1,7 @@
 //! `[prompt]`: reads the template from its file or the agent file and checks it against the placeholders.
 
 use super::{Reader, TomlSection, WithOffset};
-use crate::check;
+use crate::definition::check;
 use crate::definition::{ON_OVERFLOW, PromptRules, text};
 use crate::template;
 use poc_graph::diagnostic::FileDiagnostic;

@@ -1,7 +1,7 @@
 //! Checks of an agent file against settings, templates and the pipeline language.
 
-use super::definition::{ActionKind, Definition, PromptRules, offset_of};
-use super::template::{self, VARIABLES};
+use super::{ActionKind, Definition, PromptRules, offset_of};
+use crate::template::{self, VARIABLES};
 use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 
 /// Result of checking a template.
 #[derive(Debug, Default)]
-pub(super) struct TemplateCheck {
+pub(crate) struct TemplateCheck {
     /// Its diagnostics.
-    pub(super) diagnostics: Vec<FileDiagnostic>,
+    pub(crate) diagnostics: Vec<FileDiagnostic>,
     /// The variables it uses; `None` when it cannot be parsed.
-    pub(super) variables: Option<Vec<Variable>>,
+    pub(crate) variables: Option<Vec<Variable>>,
     /// The names under `vars` that it requires.
-    pub(super) vars: Vec<Variable>,
+    pub(crate) vars: Vec<Variable>,
 }
 
 /// A variable a template uses.
 #[derive(Debug)]
-pub(super) struct Variable {
+pub(crate) struct Variable {
     /// The name as written.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Position of its first use.
     at: ErrorLocation,
 }
 
 /// Checks a template by itself.
-pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> TemplateCheck {
+pub(crate) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> TemplateCheck {
     let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
         Ok(tera) => tera,
         Err(diagnostics) => return TemplateCheck { diagnostics, ..TemplateCheck::default() },
@@ -130,7 +130,7 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
 }
 
 /// Checks that a declared placeholder is a variable.
-pub(super) fn check_placeholder(placeholder: &str) -> Result<(), FileDiagnostic> {
+pub(crate) fn check_placeholder(placeholder: &str) -> Result<(), FileDiagnostic> {
     match is_variable(placeholder) {
         true => Ok(()),
         false => Err(unknown_variable("placeholder", placeholder)),
@@ -138,7 +138,7 @@ pub(super) fn check_placeholder(placeholder: &str) -> Result<(), FileDiagnostic>
 }
 
 /// Checks that a declared placeholder is a variable and is used.
-pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), FileDiagnostic> {
+pub(crate) fn placeholder(name: &str, used: &[Variable]) -> Result<(), FileDiagnostic> {
     check_placeholder(name)?;
     if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
         return Ok(());
@@ -148,7 +148,7 @@ pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), FileDiagn
 }
 
 /// The diagnostic of a variable that no placeholder declares.
-pub(super) fn undeclared(variable: &Variable) -> FileDiagnostic {
+pub(crate) fn undeclared(variable: &Variable) -> FileDiagnostic {
     let name = &variable.name;
     let diagnostic = if is_variable(name) {
         FileDiagnostic::new(format!("the template uses `{name}`, which `prompt.placeholders` does not list"))
@@ -160,7 +160,7 @@ pub(super) fn undeclared(variable: &Variable) -> FileDiagnostic {
 }
 
 /// The diagnostic of a custom variable (`vars.NAME`) that the agent file does not define.
-pub(super) fn missing_var<'v>(
+pub(crate) fn missing_var<'v>(
     used: &Variable,
     given: impl Iterator<Item = &'v str> + Clone,
 ) -> Option<FileDiagnostic> {
@@ -209,7 +209,7 @@ fn word_in_tag(text: &str, word: &str) -> Option<usize> {
 }
 
 /// The diagnostic of a model name that is not configured.
-pub(super) fn model(name: &str, config: &Config) -> Option<FileDiagnostic> {
+pub(crate) fn model(name: &str, config: &Config) -> Option<FileDiagnostic> {
     if config.models.contains_key(name) {
         return None;
     }
