@@ -308,7 +308,7 @@ fn what_the_quarantine_restores_is_one_change_and_other_versions_are_named() {
     let world = with_lost_changes();
     let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     assert_eq!(restored["restored"].as_array().unwrap().len(), 2, "{restored}");
-    assert_eq!((&restored["present"], &restored["different"]), (&1.into(), &serde_json::json!(["alpha"])));
+    assert_eq!((&restored["present"], &restored["different"]), (&2.into(), &serde_json::json!(["alpha"])));
     let shown = world.run(&["doctor", "quarantine", "restore", "repair-1", "--dry-run"]);
     assert!(shown.stdout.contains("1 note with another key or text in the quarantine: alpha\n"), "{shown:?}");
     world.json(&["undo"]);
@@ -318,7 +318,8 @@ fn what_the_quarantine_restores_is_one_change_and_other_versions_are_named() {
 #[test]
 fn an_erasure_deletes_no_note_that_only_the_quarantine_has() {
     let world = with_lost_changes();
-    let error = world.json_with_status(&["delete", "alpha", "--erase"], 1);
+    let answer = world.json_with_status(&["delete", "alpha", "--erase"], 1);
+    let error = &answer["error"];
     assert_eq!((&error["code"], &error["at"]["field"]), (&"conflict".into(), &"erase".into()), "{error}");
     assert_eq!(keys(&world), ["alpha", "beta"], "a refusal changes nothing");
     world.json(&["doctor", "quarantine", "restore", "repair-1"]);
@@ -339,8 +340,8 @@ fn a_daemon_writes_nothing_into_a_store_that_has_taken_the_place_of_its_own() {
     world.start_daemon();
     world.json(&["insert", "--title", "New", "--body", "Written by the daemon"]);
     fs::rename(&store, &away).unwrap();
-    let error = world.json_with_status(&["restore", "backups"], 1);
-    assert_eq!(error["code"], "conflict", "{error}");
+    let answer = world.json_with_status(&["restore", "backups"], 1);
+    assert_eq!(answer["error"]["code"], "conflict", "{answer}");
     for file in files_below(&away) {
         let copy = store.join(file.strip_prefix(&away).unwrap());
         fs::create_dir_all(copy.parent().unwrap()).unwrap();

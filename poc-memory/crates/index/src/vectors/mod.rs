@@ -142,8 +142,8 @@ impl VectorIndex {
         parts
     }
 
-    /// The similarity of the texts of two nodes in any state: the highest cosine of any pair of their passages, −1 to
-    /// 1. The title is only used for a node without passages, because short titles can be similar without any related
+    /// The similarity of the texts of two nodes in any state: the highest cosine of any pair of their passages, from −1
+    /// to 1. The title is only used for a node without passages, because short titles can be similar without any related
     /// content. `None` if either node has no vector.
     pub fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.read();

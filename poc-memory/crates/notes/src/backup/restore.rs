@@ -239,15 +239,17 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
         RestorePoint::Newest => "there is no backup".to_owned(),
     };
     let last = last.map_or_else(String::new, |last| format!(" of {last}"));
-    let oldest =
-        all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1))).min();
-    let oldest = oldest
-        .map_or_else(String::new, |oldest| format!("the oldest state is that after transaction {oldest}, "));
-    Error::not_found(message)
-        .hint(format!(
-            "{oldest}the newest that after transaction {newest}{last}; `poc-memory restore PATH` restores the newest"
-        ))
-        .field("to")
+    let bases = all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1)));
+    let hint = match bases.min().filter(|oldest| *oldest < newest) {
+        Some(oldest) => format!(
+            "the oldest state is transaction {oldest}, the newest is transaction {newest}{last}: `poc-memory restore PATH` \
+             restores the newest"
+        ),
+        None => {
+            format!("the newest state is transaction {newest}{last}: `poc-memory restore PATH` restores it")
+        }
+    };
+    Error::not_found(message).hint(hint).field("to")
 }
 
 /// The newest intact generation, with `true`; without one the newest with an intact log, whose other files are damaged.

@@ -79,9 +79,10 @@ fn an_interrupted_erasure_is_completed_by_a_compaction() {
 /// A replaced store may be the only copy of other notes.
 #[test]
 fn what_a_repair_has_replaced_stays_unless_it_has_the_text() {
-    let (memory, replaced) = (TestMemory::new(), TestMemory::new());
+    let memory = TestMemory::new();
     let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
     let repair = |number: u8, text: &str| {
+        let replaced = TestMemory::new();
         replaced.note(&format!("lost-{number}"), text);
         let name = format!("repair-{number}");
         let folder = memory.paths.store().join("quarantine").join(&name);

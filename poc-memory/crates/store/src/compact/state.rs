@@ -118,6 +118,9 @@ pub(crate) struct BaseState<'a> {
     base: LogBase,
 }
 
+/// Receives a key, a value, and whether the record is part of the state.
+type StateVisitor<'a> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'a;
+
 impl<'a> BaseState<'a> {
     /// The state at `base`, where the engine must end.
     pub(crate) fn new(engine: &'a dyn Engine, base: LogBase) -> BaseState<'a> {
@@ -184,7 +187,7 @@ impl<'a> BaseState<'a> {
     }
 
     /// Calls `each` with every record of the engine and whether it is part of the state.
-    fn scan(&self, each: &mut dyn FnMut(&[u8], &[u8], bool) -> Result<()>) -> Result<()> {
+    fn scan(&self, each: &mut StateVisitor<'_>) -> Result<()> {
         let mut last_node: Option<(Vec<u8>, bool)> = None;
         self.engine.scan(&[], &mut |full, value| {
             let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else {
