@@ -71,8 +71,9 @@ pub fn erase(
     op: &str,
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<ErasureReport> {
-    check_quarantine(memory, texts).map_err(not_erased)?;
     let store = &memory.store;
+    let quarantine = quarantine_with(&memory.paths.store(), texts)?;
+    require_no_only_copies(memory, &quarantine, texts).map_err(not_erased)?;
     let rows = store
         .transact(memory.cause("manual", op), |tx| {
             let mut rows = 0;
@@ -90,7 +91,7 @@ pub fn erase(
     // Files are searched before the compaction: if it is interrupted, a later compaction alone does not know
     // the texts.
     let mut run_files = remove_run_files(&memory.paths.runs(), texts)?;
-    let (quarantine, kept_repairs) = clear_quarantine(&memory.paths.store(), texts)?;
+    let kept_repairs = clear_quarantine(&memory.paths.store(), &quarantine)?;
     let mark = LastErasure { at: memory.now() };
     let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURE, &mark))?.seq;
     // Everything but the newest transaction.
@@ -158,13 +159,15 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
 /// `conflict` with the part of the quarantine that has the texts and such notes.
 pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     let store = memory.paths.store();
+    require_no_only_copies(memory, &quarantine_with(&store, texts)?, texts)
+}
+
+/// As [`check_quarantine`], for the parts of the quarantine that have the texts.
+fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
     let known = memory.store.tenants()?;
-    for name in quarantine_names(&store)? {
-        if !may_have(&store, &name, texts)? {
-            continue;
-        }
+    for name in parts {
         let mut lacking = 0;
-        for (tenant, own) in quarantine_contents(&store, &name)? {
+        for (tenant, own) in quarantine_contents(&memory.paths.store(), name)? {
             let tuple = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
             let present = tuple.map(|tuple| memory.store.for_tenant(tuple));
             for QuarantineNote { node, deleted } in own.notes {
@@ -189,46 +192,46 @@ pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     Ok(())
 }
 
-/// Whether a part of the quarantine must be deleted for the texts. Pieces of a log and folders of records are compressed
-/// and cannot be searched for a part of a text, so they count as having it. Data that a repair replaced is decoded as far
-/// as possible.
-fn may_have(store: &Path, name: &str, texts: &ErasedTexts) -> Result<bool> {
+/// The parts of the quarantine of a store that must be deleted for the texts. Pieces of a log and folders of records are
+/// compressed and cannot be searched for a part of a text, so they count as having it. Data that a repair replaced is
+/// decoded as far as possible.
+fn quarantine_with(store: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
     let folder = &store.join("quarantine");
-    let path = folder.join(name);
-    let is_repair = repair_folders(store).iter().any(|repair| repair == name);
-    // Only the path below the quarantine counts, because the folders above it may have any name.
-    let is_compressed = |file: &PathBuf| {
-        let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
-        name.contains(".log") || name.contains("records")
-    };
-    let is_found_in = |file: &PathBuf| match is_compressed(file) {
-        true => !is_repair,
-        false => fs::read(file).is_ok_and(|bytes| texts.are_in_bytes(&bytes)),
-    };
-    let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path] };
-    let mut is_found = files.iter().any(is_found_in);
-    if is_repair && !is_found {
-        for_each_quarantine_record(store, name, &mut |table, bytes| {
-            is_found = is_found || texts.are_in_record(table, bytes);
-        })?;
-    }
-    Ok(is_found)
-}
-
-/// Deletes the parts of the quarantine of a store that may have the texts. Returns their names, and those of the repairs
-/// that are kept.
-fn clear_quarantine(store: &Path, texts: &ErasedTexts) -> Result<(Vec<String>, Vec<String>)> {
-    let (mut removed, mut kept) = (Vec::new(), Vec::new());
     let repairs = repair_folders(store);
+    let mut found = Vec::new();
     for name in quarantine_names(store)? {
-        if may_have(store, &name, texts)? {
-            delete_quarantine_part(store, &name)?;
-            removed.push(name);
-        } else if repairs.contains(&name) {
-            kept.push(name);
+        let path = folder.join(&name);
+        let is_repair = repairs.contains(&name);
+        // Only the path below the quarantine counts, because the folders above it may have any name.
+        let is_compressed = |file: &PathBuf| {
+            let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
+            name.contains(".log") || name.contains("records")
+        };
+        let may_have_them = |file: &PathBuf| match is_compressed(file) {
+            true => !is_repair,
+            false => fs::read(file).is_ok_and(|bytes| texts.are_in_bytes(&bytes)),
+        };
+        let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path] };
+        let mut is_found = files.iter().any(may_have_them);
+        if is_repair && !is_found {
+            for_each_quarantine_record(store, &name, &mut |table, bytes| {
+                is_found = is_found || texts.are_in_record(table, bytes);
+            })?;
+        }
+        if is_found {
+            found.push(name);
         }
     }
-    Ok((removed, kept))
+    Ok(found)
+}
+
+/// Deletes parts of the quarantine. Returns the names of the repairs that are kept.
+fn clear_quarantine(store: &Path, parts: &[String]) -> Result<Vec<String>> {
+    parts.iter().try_for_each(|name| delete_quarantine_part(store, name).map(drop))?;
+    let mut kept = quarantine_names(store)?;
+    let repairs = repair_folders(store);
+    kept.retain(|name| repairs.contains(name));
+    Ok(kept)
 }
 
 /// The notes and messages of all tenants that also contain the texts.

@@ -61,8 +61,9 @@ fn restore_tenant(
         match memory.store.node(node.id)? {
             Some(present) => {
                 report.present += 1;
-                let content = |node: &Node| (node.key.clone(), node.title.clone(), node.body.clone());
-                if !deleted && content(&present) != content(&node) {
+                let is_same =
+                    (&present.key, &present.title, &present.body) == (&node.key, &node.title, &node.body);
+                if !deleted && !is_same {
                     report.different.push(present.key);
                 }
             }
