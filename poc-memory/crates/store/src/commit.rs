@@ -16,6 +16,7 @@ use super::disk_reserve::Reserve;
 use super::engine::lazy::LazyEngine;
 use super::engine::{Engine, Mark, changes};
 use super::index_workers::IndexWorkers;
+use super::lock::Lock;
 use super::log::{Appender, ChangedLog};
 use super::overlay::Overlay;
 use super::pending_transaction::PendingTransaction;
@@ -261,6 +262,7 @@ pub(super) struct Committer {
     pub(super) writer: Writer,
     pub(super) appender: Arc<Mutex<Appender>>,
     pub(super) engine: Arc<LazyEngine>,
+    pub(super) lock: Arc<Lock>,
     pub(super) index_workers: Arc<IndexWorkers>,
     pub(super) reserve: Arc<Reserve>,
     /// The delay between two attempts to write to a disk that has failed.
@@ -409,13 +411,17 @@ impl Committer {
         refuse(&self.commits, &self.writer, self.saved(reason, None), batch);
     }
 
-    /// If the log has lost data that was written to it, saves the records, unless that was already the reason before.
+    /// If the log has lost data that was written to it, saves the records, unless that was already the reason before, or
+    /// another store is in the place of this one.
     fn saved(&self, reason: ReadOnlyReason, before: Option<&ReadOnlyReason>) -> ReadOnlyReason {
         let (ReadOnlyReason::ChangedLog(message), false) =
             (&reason, matches!(before, Some(ReadOnlyReason::ChangedLog(_))))
         else {
             return reason;
         };
+        if !self.lock.is_current() {
+            return reason;
+        }
         match self.engine.flush() {
             Ok(()) => reason,
             Err(error) => ReadOnlyReason::ChangedLog(format!(

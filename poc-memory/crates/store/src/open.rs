@@ -98,7 +98,7 @@ pub(super) fn open(
         retry_delay,
         shared_log,
     } = options;
-    let lock = lock_directory(directory)?;
+    let lock = Arc::new(lock_directory(directory)?);
     let saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
@@ -179,6 +179,7 @@ pub(super) fn open(
         writer: writer.clone(),
         appender,
         engine: engine.clone(),
+        lock: lock.clone(),
         index_workers: index_workers.clone(),
         reserve,
         retry_delay,

@@ -51,7 +51,7 @@ pub(super) struct StoreState {
     pub(super) saved: Mutex<u64>,
     pub(super) _opener: EngineOpener,
     // This must be the last field: fields drop in order, and the lock must be released after everything else is closed.
-    pub(super) lock: Lock,
+    pub(super) lock: Arc<Lock>,
 }
 
 impl StoreState {

@@ -32,7 +32,7 @@ pub(super) struct DamagedStore<'a> {
     pub(super) embedder: &'a str,
     pub(super) heartbeat_timeout: Duration,
     pub(super) saved: Option<SavedViews>,
-    pub(super) lock: Lock,
+    pub(super) lock: Arc<Lock>,
 }
 
 impl DamagedStore<'_> {

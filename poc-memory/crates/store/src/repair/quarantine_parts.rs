@@ -116,7 +116,8 @@ fn named_files(directory: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
 pub struct QuarantineTenant {
     /// The keys and values that identify the tenant; `None` if the quarantine does not have them.
     pub tuple: Option<Tuple>,
-    /// The notes, each in the state after its last change in the quarantine. A deleted note is in its state before the deletion.
+    /// The notes, each in the state after its last change in the quarantine. A deleted note is in its state before the
+    /// deletion.
     pub notes: Vec<QuarantineNote>,
     /// The edges in the state after their last change, without deleted ones.
     pub edges: Vec<Edge>,
