@@ -339,6 +339,8 @@ fn a_daemon_writes_nothing_into_a_store_that_has_taken_the_place_of_its_own() {
     world.json(&["backup", "backups"]);
     world.start_daemon();
     world.json(&["insert", "--title", "New", "--body", "Written by the daemon"]);
+    // Reads every record, so that the records are open: they open in the background, by path.
+    world.json(&["export", "-o", world.home().join("export.jsonl").to_str().unwrap()]);
     fs::rename(&store, &away).unwrap();
     let answer = world.json_with_status(&["restore", "backups"], 1);
     assert_eq!(answer["error"]["code"], "conflict", "{answer}");
