@@ -439,6 +439,7 @@ fn wrong_requests_say_what_would_be_right() {
     };
     let reports = [
         report(&["backup", "store/backup"]),
+        report(&["backup", "."]),
         report(&["backup", "backups", "--keep", "0"]),
         report(&["backup", "nowhere", "--list"]),
         report(&["restore", "nowhere"]),
@@ -450,6 +451,7 @@ fn wrong_requests_say_what_would_be_right() {
     ];
     insta::assert_snapshot!(reports.join("\n"), @r"
     2 error: `path`: `HOME/store/backup` is inside `HOME/store`, which is part of the memory | hint: name a place elsewhere, best on another disk
+    2 error: `path`: `HOME` is the folder of the memory | hint: name a place elsewhere, best on another disk
     2 error: `keep`: 0 is out of range | hint: give a number from 1 to 10000
     1 error: `path`: there is no folder or file `HOME/nowhere` | hint: name the folder or file that `poc-memory backup` was given
     1 error: `HOME/store` already contains a store | hint: `poc-memory restore PATH --into OTHER-FOLDER` restores elsewhere; or stop the daemon and move the store away

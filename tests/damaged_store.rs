@@ -69,6 +69,8 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
             let answer = world.json(&command);
             assert!(is_told(&answer), "{answer}");
         }
+        // A dry run writes nothing, so it is not refused.
+        assert_eq!(world.json(&["agent", "run", "linker", "--dry-run"])["dry_run"], true);
         let exported = world.run(&["export"]);
         assert!(exported.stderr.contains("read-only: log segment `"), "{}", exported.stderr);
         assert!(exported.stderr.contains("left out: history, deleted notes"), "{}", exported.stderr);

@@ -124,18 +124,44 @@ fn every_guide_has_a_test_and_a_bounded_length() {
         .collect();
     guides.sort();
     assert_eq!(guides, GUIDES);
-    let documents = guides.iter().map(|guide| (format!("docs/{guide}"), 200));
-    for (document, limit) in documents.chain([("README.md".to_owned(), 150)]) {
+    let guides = guides.iter().map(|guide| (format!("docs/{guide}"), 200));
+    let others = [("README.md", 150), ("ARCHITECTURE.md", 250), ("CONTRIBUTING.md", 120)];
+    let others = others.map(|(document, limit)| (document.to_owned(), limit));
+    for (document, limit) in guides.chain(others).chain(decisions().map(|decision| (decision, 60))) {
         let lines = std::fs::read_to_string(top().join(&document)).unwrap().lines().count();
         assert!(lines <= limit, "{document} has {lines} lines, more than {limit}");
+    }
+}
+
+/// The recorded decisions.
+fn decisions() -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(top().join("docs/adr")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name != "README.md").map(|name| format!("docs/adr/{name}"))
+}
+
+#[test]
+fn a_decision_has_its_context_and_its_consequences() {
+    for decision in decisions() {
+        let text = std::fs::read_to_string(top().join(&decision)).unwrap();
+        let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+        let number = decision.trim_start_matches("docs/adr/").get(..3).unwrap();
+        assert!(
+            headings.first().is_some_and(|title| title.starts_with(&format!("# {number}: "))),
+            "{decision}"
+        );
+        let required = ["## Context", "## Decision", "## Consequences"];
+        assert!(headings[1..].starts_with(&required), "{decision}");
+        assert!(headings[4..].iter().all(|heading| *heading == "## Alternatives"), "{decision}");
     }
 }
 
 /// Links between the documents lead to existing files and headings.
 #[test]
 fn links_in_the_documents_have_targets() {
-    let documents = GUIDES.iter().map(|guide| format!("docs/{guide}")).chain(["README.md".to_owned()]);
-    for document in documents {
+    let guides = GUIDES.iter().map(|guide| format!("docs/{guide}"));
+    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "RELIABILITY.md", "CHANGELOG.md"];
+    for document in guides.chain(others.map(str::to_owned)).chain(decisions()) {
         let path = top().join(&document);
         let text = std::fs::read_to_string(&path).unwrap();
         // Every second part is a block of code, or code in a line.

@@ -90,6 +90,11 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     assert!(refused.stderr.contains("the store accepts no writes: "), "{}", refused.stderr);
     world.shell("rm ballast spare");
     assert!(world.shell("ls store/quarantine 2>/dev/null").lines().all(|name| name.contains(".log")));
+    // The piece of a write that was interrupted is not taken for damage.
+    let report = world.json(&["doctor"]);
+    let findings = report["findings"].as_array().unwrap();
+    let messages = findings.iter().map(|finding| finding["message"].as_str().unwrap());
+    assert!(messages.clone().all(|message| !message.starts_with("damaged parts")), "{report}");
     world.json(&["delete", "first-0"]);
     acknowledged.remove("first-0");
     check(&world, &acknowledged);

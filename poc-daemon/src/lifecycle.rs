@@ -39,7 +39,7 @@ fn start(arguments: &CommandLine) -> Result<()> {
     let config = Config::load(&paths.config_file())?;
     paths.create()?;
     let runtime = pools::runtime(&config)
-        .map_err(|error| Error::internal(format!("the runtime cannot start: {error}")))?;
+        .map_err(|error| Error::unavailable(format!("the runtime cannot start: {error}")))?;
     // From here on a signal stops the daemon cleanly, even while the store is still opening.
     let mut signals = {
         let _context = runtime.enter();

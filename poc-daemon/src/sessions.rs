@@ -219,7 +219,7 @@ fn earliest<T>(items: &BTreeMap<String, T>, expires: impl Fn(&T) -> Timestamp) -
 fn secret() -> Result<String> {
     let mut bytes = [0_u8; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Error::internal(format!("the operating system returned no random bytes for a session: {error}"))
+        Error::unavailable(format!("the operating system returned no random bytes for a session: {error}"))
     })?;
     Ok(Hash::from_bytes(bytes).to_hex().to_string())
 }

@@ -14,7 +14,7 @@ impl Signals {
     /// Handles them from now on. It needs the context of a runtime.
     pub(crate) fn new() -> Result<Signals> {
         let listen = |kind| {
-            signal(kind).map_err(|error| Error::internal(format!("signals cannot be handled: {error}")))
+            signal(kind).map_err(|error| Error::unavailable(format!("signals cannot be handled: {error}")))
         };
         Ok(Signals {
             terminate: listen(SignalKind::terminate())?,

@@ -76,7 +76,7 @@ def test_a_failure_leads_to_its_run_and_consolidation_is_listed(browser):
     ready(page)
     assert page.inner_text("h1") == "diary" and "no credit is left" in page.inner_text("main .problem")
     # Consolidation runs on a schedule, so its answer is that of a daemon that has run for a night.
-    night = {**world.json("night"), "housekeeping": [{"run": "0" * 32, "at": "2026-11-26T03:00:00Z", "status": "noop", "message": "0 notes expired"}]}
+    night = {**world.json("night"), "consolidation": [{"run": "0" * 32, "at": "2026-11-26T03:00:00Z", "status": "noop", "message": "0 notes expired"}]}
     page.route("**/v1/night?*", lambda route: route.fulfill(json=night))
     page.goto(browser.path("/"))
     page.wait_for_selector("section[aria-labelledby=consolidation]")

@@ -120,9 +120,9 @@ const create = (agents) => form("New agent", [
 /** The columns of the table of agents. */
 const COLUMNS = [["Agent"], ["State"], ["Schedule"], ["Next run"], ["Last run"], ["Backlog", "Notes that it would read now", "number"], ["Cost today", "Since midnight, with dry runs. A call whose model does not report its usage counts with the most that it may cost", "number"]];
 
-const list = ({ agents, problems, housekeeping, ...budget }) => [
+const list = ({ agents, problems, consolidation, ...budget }) => [
   h("div", { class: "title" }, h("h1", {}, "Agents"), h("p", { class: "quiet" }, count(agents.length, "agent"),
-    housekeeping?.next && [". Consolidation is due ", ago(housekeeping.next)]),
+    consolidation?.next && [". Consolidation is due ", ago(consolidation.next)]),
   mayDecide && h("div", { class: "actions" }, h("button", { class: "primary", onclick: () => create(agents) }, "New agent"))),
   budgetLine(budget),
   problems.map((problem) => h("p", { class: "problem", role: "alert" }, h("bdi", {}, marked(problem)))),

@@ -279,7 +279,7 @@ fn consolidation_runs_by_schedule() {
     let note = world.call("get", json!({"node": "offer"})).unwrap();
     assert_eq!(note["state"], "expired", "{note:#}");
     let list = world.call("agent list", json!({})).unwrap();
-    let task = &list["housekeeping"];
+    let task = &list["consolidation"];
     assert_eq!((&task["name"], &task["last_status"]), (&json!("consolidate"), &json!("ok")), "{list:#}");
     assert!(task["next"].is_string(), "{list:#}");
     let text = |op: &str, answer: &Value| (ops::find(op).unwrap().decode)(answer).unwrap().show();

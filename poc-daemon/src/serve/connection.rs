@@ -12,6 +12,8 @@ use serde_json::Value;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -114,7 +116,8 @@ impl Requests {
     }
 }
 
-/// Reads requests and starts them. While `in_flight` requests run, it reads no more.
+/// Reads requests and starts them. While `in_flight` requests run, it reads no more, and only notices when the client
+/// is gone.
 async fn listen(
     requests: &mut Requests,
     from: &mut OwnedReadHalf,
@@ -126,8 +129,10 @@ async fn listen(
     let idle_timeout = shared.memory.config.daemon.idle_timeout;
     loop {
         if requests.running.len() >= in_flight {
-            requests.one_ended().await;
-            continue;
+            tokio::select! {
+                () = requests.one_ended() => continue,
+                () = until_disconnected(from) => return Ok(DisconnectReason::Closed),
+            }
         }
         // A partly read frame must not be dropped, so the same read continues while requests end.
         let mut reading = pin!(read(from, limit));
@@ -159,6 +164,23 @@ async fn listen(
         }
         while requests.running.try_join_next().is_some() {}
     }
+}
+
+/// Waits until the client has closed the connection, whether or not there are bytes to read.
+#[cfg(target_os = "linux")]
+async fn until_disconnected(from: &OwnedReadHalf) {
+    // The interest in urgent bytes also reports a closed connection, but not ordinary bytes. Requests have no urgent
+    // bytes; a client that sends some is noticed when it is read from again.
+    match from.ready(Interest::PRIORITY).await {
+        Ok(ready) if !ready.is_read_closed() => std::future::pending().await,
+        _ => {}
+    }
+}
+
+/// Other systems do not report a closed connection before its bytes are read.
+#[cfg(not(target_os = "linux"))]
+async fn until_disconnected(_: &OwnedReadHalf) {
+    std::future::pending().await
 }
 
 /// The error for an idle client that is disconnected to make room for another.
@@ -230,4 +252,25 @@ async fn read(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result<Optio
     let mut bytes = Vec::new();
     from.take(length as u64).read_to_end(&mut bytes).await.map_err(wire::broken)?;
     wire::decode_whole(&bytes, length).map(Some)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_is_gone_is_noticed_before_its_bytes_are_read() {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        client.write_all(b"unread").await.unwrap();
+        let (from, _to) = server.into_split();
+        from.readable().await.unwrap();
+        let mut disconnected = pin!(until_disconnected(&from));
+        tokio::select! {
+            biased;
+            () = disconnected.as_mut() => panic!("the client is there"),
+            () = tokio::task::yield_now() => {}
+        }
+        drop(client);
+        disconnected.await;
+    }
 }

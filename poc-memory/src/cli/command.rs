@@ -157,7 +157,7 @@ pub(super) fn build(globals: &Globals) -> Command {
 fn add_command(parent: Command, above: &str, words: &[&str], chosen: SelectedCommand) -> Command {
     let [word, rest @ ..] = words else { return parent };
     if rest.is_empty() {
-        return parent.subcommand(chosen.command());
+        return parent.subcommand(with_summary(chosen.command()));
     }
     let family = format!("{above} {word}").trim_start().to_owned();
     let parent = match parent.find_subcommand(word) {
@@ -168,6 +168,15 @@ fn add_command(parent: Command, above: &str, words: &[&str], chosen: SelectedCom
         }
     };
     parent.mut_subcommand(word, |command| add_command(command, &family, rest, chosen))
+}
+
+/// Shortens the description of a command in lists to its first sentence. Its own help has the whole description.
+fn with_summary(command: Command) -> Command {
+    let Some(about) = command.get_about().map(ToString::to_string) else { return command };
+    let whole = command.get_long_about().map_or_else(|| about.clone(), ToString::to_string);
+    let end = [": ", ". ", "\n"].iter().filter_map(|end| about.find(end)).min().unwrap_or(about.len());
+    let summary = about.get(..end).unwrap_or(&about).trim_end_matches('.').to_owned();
+    command.about(summary).long_about(whole)
 }
 
 /// The command that words name, below `top`.

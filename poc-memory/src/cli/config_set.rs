@@ -6,7 +6,8 @@ use super::local::LocalCommand;
 use poc_config::Config;
 use poc_config::files;
 use poc_config::paths::create_private;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_search::query::Names;
 use serde::Serialize;
 use std::path::PathBuf;
 use toml_edit::{DocumentMut, Item, Table, Value};
@@ -32,10 +33,12 @@ pub(super) struct ConfigSet {
 #[derive(Debug, Serialize)]
 pub(super) struct ConfigSetOutput {
     key: String,
-    /// The value that is in effect now.
-    value: toml::Value,
-    /// Where the value comes from: the file, an environment variable, or the default.
-    origin: String,
+    /// The value that is in effect now; missing if a key without a default was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<toml::Value>,
+    /// Where the value comes from: the file, an environment variable, or the default; missing with the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
     /// The settings file.
     file: PathBuf,
     /// Whether the file changed.
@@ -65,9 +68,11 @@ impl LocalCommand for ConfigSet {
             files::write(&file, &after)?;
         }
         let settings = poc_config::settings(&file)?;
-        let Some(setting) = settings.into_iter().find(|setting| setting.key == self.key) else {
+        let setting = settings.into_iter().find(|setting| setting.key == self.key);
+        if setting.is_none() && !changed {
             return Err(Error::not_found(format!("`{}` is not set", self.key)).field("key"));
-        };
+        }
+        let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
         let config = context.config()?;
         // An unreachable daemon is not an error of the settings.
         let running = daemon_client::ask(&context.paths, Some(&config)).ok().flatten();
@@ -78,24 +83,23 @@ impl LocalCommand for ConfigSet {
         };
         let daemon_differs = running
             .is_some_and(|(_, status)| status.settings != config.fingerprint() && !follows(&status.settings));
-        Ok(ConfigSetOutput {
-            key: setting.key,
-            value: setting.value,
-            origin: setting.origin,
-            file,
-            changed,
-            daemon_differs,
-        })
+        Ok(ConfigSetOutput { key: self.key, value, origin, file, changed, daemon_differs })
     }
 
     fn show(output: &ConfigSetOutput) -> String {
         let ConfigSetOutput { key, value, origin, file, changed, .. } = output;
-        let mut text = format!("{key} = {value}\n");
+        let mut text = match value {
+            Some(value) => format!("{key} = {value}\n"),
+            None => format!("removed {key}\n"),
+        };
         text.push_str(&match changed {
             true => format!("wrote {}\n", file.display()),
             false => format!("{} needs no change\n", file.display()),
         });
-        if *origin != file.display().to_string() && origin != poc_config::DEFAULT_ORIGIN {
+        let other = |origin: &&String| {
+            **origin != file.display().to_string() && *origin != poc_config::DEFAULT_ORIGIN
+        };
+        if let Some(origin) = origin.as_ref().filter(other) {
             text.push_str(&format!("the value comes from {origin}, which overrides the file\n"));
         }
         if output.daemon_differs {
@@ -139,8 +143,9 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         let mut document = document.clone();
         put(document.as_table_mut(), &path, value).map_err(|error| error.field("key"))?;
         let text = document.to_string();
-        match Config::layered(Some((name, &text)), std::iter::empty()) {
-            Ok(_) => return Ok(text),
+        let config = Config::layered(Some((name, &text)), std::iter::empty());
+        match config.and_then(|config| check_pipeline(&config, &path)) {
+            Ok(()) => return Ok(text),
             Err(error) => {
                 refused.get_or_insert(error);
             }
@@ -150,11 +155,24 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
     if let Some(before) = invalid_before.filter(|before| before.message == error.message) {
         return Err(before);
     }
-    let invalid = Error::invalid(error.message).field(key);
+    let pipelines = error.at.map(|at| at.pipelines).unwrap_or_default();
+    let at = ErrorLocation { pipelines, ..ErrorLocation::default() };
+    let invalid = Error::invalid(error.message).at(at).field(key);
     Err(match error.hint {
         Some(hint) => invalid.hint(hint),
         None => invalid.hint("`poc-memory config show` lists the settings with their values"),
     })
+}
+
+/// Checks the pipeline that a setting contains, if it contains one. Loading the settings does not, so that a mistake in a
+/// pipeline does not prevent the program from starting.
+fn check_pipeline(config: &Config, path: &[&str]) -> Result<()> {
+    let names = Names::of(config);
+    match path {
+        ["pipelines", name] => names.check(name).map(drop),
+        ["search", "pipeline"] => names.check_plain(&config.search.pipeline),
+        _ => Ok(()),
+    }
 }
 
 /// Sets a value and keeps the comments of the one before.
@@ -264,6 +282,9 @@ top-k = 5
         check("nothing.there", "5");
         check("retrieve", "5");
         check("text.k1.more", "5");
+        check("search.pipeline", "hybrd");
+        check("pipelines.mine", "type:daily | limt:3");
+        check("pipelines.Mine", "type:daily");
     }
 
     #[test]

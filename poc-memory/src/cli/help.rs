@@ -168,9 +168,7 @@ fn list(top: &Command) -> String {
 /// What a command does, in one sentence without its full stop.
 fn about(top: &Command, name: &str) -> String {
     let command = name.split(' ').try_fold(top, |command, word| command.find_subcommand(word));
-    let about = command.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default();
-    let end = [": ", ". ", "\n"].iter().filter_map(|end| about.find(end)).min().unwrap_or(about.len());
-    about.get(..end).unwrap_or(&about).trim_end_matches('.').to_owned()
+    command.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default()
 }
 
 /// Rows of two columns, the second wrapped at [`COLUMNS`].
@@ -178,6 +176,12 @@ fn aligned(rows: impl Iterator<Item = (String, String)>, width: usize) -> String
     let mut text = String::new();
     for (name, about) in rows {
         let mut line = format!("  {name:<width$}");
+        // A name that fills its column has a line of its own.
+        if name.chars().count() > width {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".repeat(width + 2);
+        }
         for word in about.split_whitespace() {
             if line.chars().count() + 1 + word.chars().count() > COLUMNS {
                 text.push_str(&line);

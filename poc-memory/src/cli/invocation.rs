@@ -47,7 +47,7 @@ impl Invocation {
 /// target of a symlink.
 fn program() -> Result<PathBuf> {
     let own = std::env::current_exe().map_err(|error| {
-        Error::internal(format!("the path of this program cannot be determined: {error}"))
+        Error::unavailable(format!("the path of this program cannot be determined: {error}"))
     })?;
     let name = own.file_name().unwrap_or_default().to_owned();
     let same = |path: &PathBuf| {

@@ -108,7 +108,7 @@ fn to_json_text(value: &Value) -> String {
 pub(super) fn say(to: &mut impl Write, text: &str) -> Result<()> {
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::internal(format!("the answer cannot be written: {error}")))
+            Err(Error::unavailable(format!("the answer cannot be written: {error}")))
         }
         _ => Ok(()),
     }

@@ -1,6 +1,8 @@
 //! `consolidate`
 
+use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Progress};
+use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_notes::consolidate::{self, ConsolidationReport};
 use schemars::JsonSchema;
@@ -30,6 +32,11 @@ pub(crate) struct ConsolidateOutput {
     removed_edges: u64,
     /// Number of keywords that no live note has any more.
     removed_keywords: u64,
+    /// The sequence numbers of its changes, for `undo`; empty in a dry run.
+    changes: Vec<u64>,
+    /// How long the changes can be undone at least; missing in a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    undo_within: Option<HistoryRetention>,
     /// Whether this was a dry run, which writes nothing.
     dry_run: bool,
 }
@@ -43,20 +50,27 @@ impl Op for Consolidate {
         let progress = |part: consolidate::ConsolidationPhase, done, total| {
             (ctx.progress)(Progress { what: part.name().into(), done, total: Some(total) });
         };
-        let report = consolidate::consolidate(ctx.memory, &ctx.cause(Self::NAME), self.dry_run, &progress)?;
+        let outcome = consolidate::consolidate(ctx.memory, &ctx.cause(Self::NAME), self.dry_run, &progress)?;
+        let report = outcome.report;
         Ok(ConsolidateOutput {
             pruned_nodes: report.pruned_nodes,
             deleted_nodes: report.deleted_nodes,
             removed_edges: report.removed_edges,
             removed_keywords: report.removed_keywords,
+            changes: outcome.changes,
+            undo_within: (!self.dry_run).then(|| undo_window(ctx)),
             dry_run: self.dry_run,
         })
     }
 
     fn show(output: &ConsolidateOutput) -> String {
-        let &ConsolidateOutput { pruned_nodes, deleted_nodes, removed_edges, removed_keywords, dry_run } =
-            output;
-        let report = ConsolidationReport { pruned_nodes, deleted_nodes, removed_edges, removed_keywords };
-        report.line(dry_run) + "\n"
+        let report = ConsolidationReport {
+            pruned_nodes: output.pruned_nodes,
+            deleted_nodes: output.deleted_nodes,
+            removed_edges: output.removed_edges,
+            removed_keywords: output.removed_keywords,
+        };
+        let undo = output.undo_within.map(|window| undo_line(&output.changes, window));
+        format!("{}\n{}", report.line(output.dry_run), undo.unwrap_or_default())
     }
 }

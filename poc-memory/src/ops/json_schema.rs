@@ -1,5 +1,6 @@
 //! The JSON Schema of requests and answers.
 
+use poc_graph::json::join_description_lines;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -13,7 +14,10 @@ pub fn schema<T: JsonSchema>() -> Schema {
 
 fn generator() -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    settings.with_transform(RecursiveTransform(plain_enum)).into_generator()
+    settings
+        .with_transform(RecursiveTransform(join_description_lines))
+        .with_transform(RecursiveTransform(plain_enum))
+        .into_generator()
 }
 
 /// Turns a `oneOf` of described `const` values into one `enum` with one description.

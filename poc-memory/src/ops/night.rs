@@ -44,7 +44,7 @@ pub(crate) struct NightOutput {
     /// What each agent did, by agent name. Agents without runs are omitted.
     agents: BTreeMap<String, AgentNight>,
     /// The runs of scheduled consolidation, oldest first.
-    #[serde(rename = "housekeeping", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     consolidation: Vec<ConsolidationRun>,
     /// Cost in US dollars of all calls whose model has a price.
     cost: f64,

@@ -132,7 +132,7 @@ fn create(path: &Path) -> Result<String> {
     // The random source of the memory may be seeded, but a token must be unpredictable.
     let mut bytes = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Error::internal(format!("the operating system returned no random bytes for a token: {error}"))
+        Error::unavailable(format!("the operating system returned no random bytes for a token: {error}"))
     })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     write(path, &format!("{token}\n")).map_err(|error| {

@@ -11,20 +11,19 @@ use super::proposal::{Proposal, proposals};
 use super::reply::ParsedReply;
 use super::selection::{Handle, PromptExtent, Selection};
 use super::writer_record::WriterRecord;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum refused actions stored in a row; a reply may request a thousand.
 const MAX_REFUSED: usize = 100;
 
 /// Applies the actions of a reply and ends the run's row with their outcomes. With `dry`, everything is
-/// executed and rolled back: the row shows what would have been applied.
+/// executed and discarded: the row shows what would have been applied.
 ///
 /// # Errors
 /// `conflict` when the row was ended by another process in the meantime: a late reply is discarded. Nothing is
@@ -49,21 +48,11 @@ pub(super) fn apply(
         }
     }
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
-    // The transaction may be built several times; the last attempt sets the result.
-    let done = RefCell::new(None);
-    let committed = memory.store.transact(cause, |tx| {
+    let write = |tx: &mut Transaction<'_>| {
         let work = ReplyApplication { memory, definition, selection, cut_off: &cut_off, now: memory.now() };
-        let written = work.write(tx, &plan, row.clone(), dry)?;
-        done.replace(Some(written));
-        // A failed transaction writes nothing, which makes a dry run exact.
-        if dry { Err(Error::internal("a dry run is rolled back")) } else { Ok(()) }
-    });
-    match (done.into_inner(), committed) {
-        (Some(row), Ok(_)) => Ok(row),
-        (Some(row), Err(_)) if dry => Ok(row),
-        (_, Err(error)) => Err(error),
-        (None, Ok(_)) => Err(Error::internal("the run has no row")),
-    }
+        work.write(tx, &plan, row.clone(), dry)
+    };
+    if dry { memory.store.preview(write) } else { Ok(memory.store.transact(cause, write)?.value) }
 }
 
 /// A permitted action and everything needed to execute it.

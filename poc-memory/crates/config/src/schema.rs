@@ -5,7 +5,9 @@ use super::defaults::DEFAULTS;
 use super::layer::parse;
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
+use poc_graph::json::join_description_lines;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value};
 
 /// Builds the schema. No section and no setting is required, because defaults fill in what is missing. Only a new entry
@@ -15,6 +17,7 @@ use serde_json::{Map, Value};
 /// Fails if the built-in defaults cannot be read.
 pub fn schema() -> Result<Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings = settings.with_transform(RecursiveTransform(join_description_lines));
     let mut schema = settings.into_generator().into_root_schema_for::<Config>().to_value();
     let defaults = toml::Value::Table(parse("defaults/config.toml", DEFAULTS)?);
     let defaults = serde_json::to_value(defaults)

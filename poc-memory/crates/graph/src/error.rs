@@ -60,7 +60,7 @@ impl Error {
         Error::new(Code::Conflict, message)
     }
 
-    /// An error for a service that is not running or not reachable.
+    /// An error for a service that is not running or not reachable, or a file that cannot be read or written.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Error::new(Code::Unavailable, message)
     }
@@ -70,7 +70,7 @@ impl Error {
         Error::new(Code::Damaged, message)
     }
 
-    /// An error for a defect of the program or an unexpected failure of the system.
+    /// An error for a defect of the program.
     pub fn internal(message: impl Into<String>) -> Self {
         Error::new(Code::Internal, message)
     }

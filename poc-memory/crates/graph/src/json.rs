@@ -1,7 +1,9 @@
 //! Conversion between JSON values and Rust types.
 
+mod description;
 mod unique_fields;
 
+pub use description::join_description_lines;
 pub use unique_fields::{UniqueFields, repeated_field};
 
 use crate::error::{Error, Result};

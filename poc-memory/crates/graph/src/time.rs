@@ -13,6 +13,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::SystemTime;
 
 /// An instant, as milliseconds since 1970-01-01T00:00:00Z.
 ///
@@ -204,7 +205,8 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[allow(clippy::disallowed_methods, reason = "the one place the architecture allows it")]
     fn now(&self) -> Timestamp {
-        Timestamp(Utc::now().timestamp_millis())
+        // `Utc::now` panics if the clock is before 1970; the conversion does not.
+        Timestamp(DateTime::<Utc>::from(SystemTime::now()).timestamp_millis())
     }
 }
 

@@ -31,9 +31,8 @@ impl From<IndexError> for Error {
                 Error::invalid(message).hint(format!("the vectors of this store have {expected}"))
             }
             IndexError::NotFinite => Error::invalid(message),
-            IndexError::Encode { .. } | IndexError::VectorGraph { .. } | IndexError::RemoveFolder { .. } => {
-                Error::internal(message)
-            }
+            IndexError::Encode { .. } | IndexError::VectorGraph { .. } => Error::internal(message),
+            IndexError::RemoveFolder { .. } => Error::unavailable(message),
         }
     }
 }

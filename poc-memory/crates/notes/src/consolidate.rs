@@ -58,6 +58,15 @@ impl ConsolidationReport {
     }
 }
 
+/// A consolidation that was made, or in a dry run would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConsolidationOutcome {
+    /// What it did.
+    pub report: ConsolidationReport,
+    /// The sequence numbers of its transactions, in ascending order; empty in a dry run.
+    pub changes: Vec<u64>,
+}
+
 /// The phase of a consolidation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsolidationPhase {
@@ -92,27 +101,26 @@ pub fn consolidate(
     cause: &Cause,
     dry_run: bool,
     progress: &dyn Fn(ConsolidationPhase, u64, u64),
-) -> Result<ConsolidationReport> {
+) -> Result<ConsolidationOutcome> {
     let now = cause.at;
     let view = memory.store.view();
     let plan = ConsolidationPlan::of(memory, &view, now)?;
     if dry_run {
-        return Ok(plan.forecast(&view));
+        return Ok(ConsolidationOutcome { report: plan.forecast(&view), changes: Vec::new() });
     }
-    let mut work = Consolidation { memory, cause, progress, report: ConsolidationReport::default() };
+    let mut work = Consolidation { memory, cause, progress, outcome: ConsolidationOutcome::default() };
     work.expire(&plan.to_expire, now)?;
     work.end_derived(&plan.ended_notes, now)?;
     work.remove_edges(&plan.edges, now)?;
     work.delete(&plan.to_delete, now)?;
     work.delete_keyword_entries(&plan.entries)?;
-    let report = work.report;
-    if report != ConsolidationReport::default() {
+    if work.outcome.report != ConsolidationReport::default() {
         // Save the indexes again without the deleted notes.
         memory.store.settle();
         memory.vectors.finish(&|| false);
         memory.store.checkpoint()?;
     }
-    Ok(report)
+    Ok(work.outcome)
 }
 
 /// The changes that a consolidation will make.
@@ -224,7 +232,7 @@ struct Consolidation<'a> {
     memory: &'a Memory,
     cause: &'a Cause,
     progress: &'a dyn Fn(ConsolidationPhase, u64, u64),
-    report: ConsolidationReport,
+    outcome: ConsolidationOutcome,
 }
 
 impl Consolidation<'_> {
@@ -319,24 +327,22 @@ impl Consolidation<'_> {
         while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
             cancellation::check()?;
             let cause = self.cause.clone();
-            let done_before = self.report;
-            let (taken, report) = self
-                .memory
-                .store
-                .transact(cause, |tx| {
-                    let (mut taken, mut report) = (0, done_before);
-                    for item in rest {
-                        if tx.write_count() >= RECORDS_PER_TXN {
-                            break;
-                        }
-                        change(tx, item, &mut report)?;
-                        taken += 1;
+            let done_before = self.outcome.report;
+            let committed = self.memory.store.transact(cause, |tx| {
+                let (mut taken, mut report) = (0, done_before);
+                for item in rest {
+                    if tx.write_count() >= RECORDS_PER_TXN {
+                        break;
                     }
-                    Ok((taken, report))
-                })?
-                .value;
+                    change(tx, item, &mut report)?;
+                    taken += 1;
+                }
+                Ok((taken, report, tx.write_count() > 0))
+            })?;
+            let (taken, report, has_changed) = committed.value;
             done += taken;
-            self.report = report;
+            self.outcome.report = report;
+            self.outcome.changes.extend(has_changed.then_some(committed.seq));
             (self.progress)(part, done as u64, items.len() as u64);
         }
         Ok(())

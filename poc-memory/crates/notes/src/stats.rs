@@ -100,7 +100,7 @@ fn sizes(memory: &Memory) -> Result<Sizes> {
 /// Bytes of the files below a folder; 0 if it does not exist or is not a folder.
 fn size(folder: &Path) -> Result<u64> {
     let wrong =
-        |error| Error::internal(format!("cannot be measured: {error}")).file(folder.display().to_string());
+        |error| Error::unavailable(format!("cannot be measured: {error}")).file(folder.display().to_string());
     let mut bytes = 0;
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -155,7 +155,7 @@ pub(super) fn is_failure(error: &io::Error) -> bool {
 
 /// The error code for an operation that fails because of the disk.
 pub(super) fn code(error: &io::Error) -> Code {
-    if is_failure(error) { Code::ReadOnly } else { Code::Internal }
+    if is_failure(error) { Code::ReadOnly } else { Code::Unavailable }
 }
 
 /// Deletes a folder with all its contents, if it exists.

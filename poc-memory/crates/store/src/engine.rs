@@ -70,7 +70,15 @@ impl From<EngineError> for Error {
     fn from(error: EngineError) -> Error {
         let code = match error {
             _ if error.is_of_disk() => Code::ReadOnly,
-            EngineError::Damaged(_) | EngineError::DamagedMark | EngineError::FoundDamaged => Code::Damaged,
+            EngineError::Damaged(_)
+            | EngineError::DamagedMark
+            | EngineError::FoundDamaged
+            | EngineError::Unreadable(_)
+            | EngineError::Failed(::sled::Error::Corruption { .. }) => Code::Damaged,
+            EngineError::Directory { .. }
+            | EngineError::Copy { .. }
+            | EngineError::Quarantine(_)
+            | EngineError::Failed(::sled::Error::Io(_)) => Code::Unavailable,
             _ => Code::Internal,
         };
         let converted = Error::new(code, error.to_string());
@@ -90,6 +98,8 @@ impl EngineError {
             EngineError::NoSpace(_) => true,
             EngineError::Failed(::sled::Error::Io(source))
             | EngineError::Directory { source, .. }
+            | EngineError::Copy { source, .. }
+            | EngineError::Quarantine(source)
             | EngineError::Unreadable(source) => disk::is_failure(source),
             _ => false,
         }

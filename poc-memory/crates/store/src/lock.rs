@@ -35,7 +35,7 @@ impl From<LockError> for Error {
                     "a store must be writable even for reading: copy it to a folder that you may write to, \
                      or ask its owner for access",
                 ),
-                _ => Error::internal(message),
+                _ => Error::new(disk::code(&source), message),
             },
             LockError::Read { .. } | LockError::Probe { .. } => Error::unavailable(message),
             LockError::Held(_) => Error::new(Code::Locked, message)

@@ -47,7 +47,8 @@ enum OpenError {
 
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Error {
-        Error::internal(error.to_string())
+        let OpenError::CreateDirectory { source, .. } = &error;
+        Error::new(disk::code(source), error.to_string())
     }
 }
 

@@ -131,8 +131,10 @@ fn upload(
     copy: &SharedLogCopy,
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<SharedSnapshot> {
-    let unread =
-        |error: io::Error| Error::internal(format!("`{}` cannot be read: {error}", segment.path().display()));
+    let unread = |error: io::Error| {
+        let message = format!("`{}` cannot be read: {error}", segment.path().display());
+        Error::new(disk::code(&error), message)
+    };
     let mut file = File::open(segment.path()).map_err(unread)?;
     let mut snapshot = SharedSnapshot { seq, parts: 0, bytes: 0 };
     loop {

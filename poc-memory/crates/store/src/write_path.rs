@@ -62,6 +62,21 @@ impl Store {
         Ok(Commit { seq, value })
     }
 
+    /// Builds a transaction, discards its writes and returns the value of the closure. Also works when the store accepts
+    /// no writes.
+    ///
+    /// # Errors
+    /// Any error that the closure returns. `internal` if it is called inside the closure of a transaction of the same
+    /// store.
+    pub fn preview<T>(&self, build: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        let StoreState { commits, engine, .. } = self.shared.as_ref();
+        let lock = self.shared.writer.lock();
+        let mut writer = lock.try_borrow_mut().map_err(|_| nested())?;
+        writer.overlay.advance(commits.published_seq());
+        let view = writer.views.get(&self.tenant).cloned().unwrap_or_else(|| Arc::new(View::new()));
+        build(&mut Transaction::new(engine.as_ref(), (self.tenant, writer.seq + 1), &writer.overlay, &view))
+    }
+
     /// Builds a transaction, repeatedly if another writer is faster, and waits until it is durable. Returns its
     /// sequence number.
     fn commit(&self, cause: &Cause, build: &dyn Fn(&mut Transaction) -> Result<()>) -> Result<u64> {
@@ -87,9 +102,7 @@ impl Store {
             commits.resume()?;
         }
         let lock = self.shared.writer.lock();
-        let mut writer = lock
-            .try_borrow_mut()
-            .map_err(|_| Error::internal("`transact` was called inside a transaction of the same store"))?;
+        let mut writer = lock.try_borrow_mut().map_err(|_| nested())?;
         commits.check_writable()?;
         writer.overlay.advance(commits.published_seq());
         let known = writer.views.get(&self.tenant).cloned();
@@ -130,4 +143,9 @@ impl Store {
         commits.submit(PendingTransaction { txn, record, checksum, deltas, view, outcome: sender });
         Ok(BuiltTransaction { seq, outcome: Some(outcome) })
     }
+}
+
+/// The error for a transaction inside the closure of another one, which would wait for itself.
+fn nested() -> Error {
+    Error::internal("`transact` was called inside a transaction of the same store")
 }

@@ -10,7 +10,7 @@ use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
 use poc_notes::{answer_status, verification};
-use poc_store::{Store, quarantine_names};
+use poc_store::{QuarantinePart, Store, quarantine_parts};
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -139,16 +139,34 @@ pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
     problems.into_iter().map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem)).collect()
 }
 
-/// A warning if recovery moved damaged parts to the quarantine at this or an earlier open.
+/// A warning if recovery moved damaged parts to the quarantine at this or an earlier open, and a note for pieces
+/// without a readable change.
 fn check_quarantine(store: &Path) -> Vec<CheckResult> {
-    let names = match quarantine_names(store) {
-        Ok(names) if names.is_empty() => return Vec::new(),
-        Ok(names) => names,
+    let parts = match quarantine_parts(store) {
+        Ok(parts) => parts,
         Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
     };
-    let message = format!("damaged parts were put aside: {}", names.join(", "));
-    vec![
-        CheckResult::new(CHECK, CheckState::Warning, message)
-            .hint("they may be the only copy of what they contain: see `poc-memory doctor quarantine list`"),
-    ]
+    let (pieces, damaged): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.is_unreadable_piece);
+    let names = |parts: &[QuarantinePart]| {
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        names.join(", ")
+    };
+    let mut results = Vec::new();
+    if !damaged.is_empty() {
+        let message = format!("damaged parts were put aside: {}", names(&damaged));
+        results.push(
+            CheckResult::new(CHECK, CheckState::Warning, message).hint(
+                "they may be the only copy of what they contain: see `poc-memory doctor quarantine list`",
+            ),
+        );
+    }
+    if let [first, ..] = pieces.as_slice() {
+        let message = format!(
+            "put aside, without a readable change, as after an interrupted write: {}",
+            names(&pieces)
+        );
+        let hint = format!("`poc-memory doctor quarantine delete {}` deletes it", first.name);
+        results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
+    }
+    results
 }

@@ -26,7 +26,7 @@ pub(crate) struct AgentList {}
 pub(crate) struct AgentListOutput {
     agents: Vec<AgentRow>,
     /// The consolidation that the daemon runs by schedule. It is not an agent.
-    #[serde(rename = "housekeeping", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     consolidation: Option<ConsolidationRow>,
     #[serde(flatten)]
     budget: DayBudget,

@@ -20,11 +20,8 @@ pub(super) fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schem
     let mut request = schemas.hoist(&name, (op.request_schema)().to_value());
     op.add_tenant(&mut request, tenants);
     let description = request.remove("description").unwrap_or_default();
-    // Line breaks within a paragraph come from the source code.
-    let paragraphs = description.as_str().unwrap_or_default().split("\n\n");
+    let description = description.as_str().unwrap_or_default();
     let takes_version = properties(&request).is_some_and(|fields| fields.contains_key(precondition::FIELD));
-    let paragraphs: Vec<String> = paragraphs.map(|paragraph| paragraph.replace('\n', " ")).collect();
-    let description = paragraphs.join("\n\n");
     let token = match op.access {
         Access::Read => "The read-only token is enough.",
         Access::Person => "No token is enough: only a person decides, on the page or on the command line.",
@@ -32,7 +29,7 @@ pub(super) fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schem
     };
     let operation = json!({
         "operationId": op.name.replace([' ', '-'], "_"),
-        "summary": summary(&description),
+        "summary": summary(description),
         "description": format!("{description}\n\n{token}"),
         "parameters": parameters(route, &mut request),
         "responses": responses(op, route, takes_version, schemas),

@@ -49,7 +49,8 @@ fn consolidate_all(memory: &Memory) -> Result<ConsolidationReport> {
     let mut all = ConsolidationReport::default();
     for (tenant, _) in memory.store.tenants()? {
         let memory = memory.of(&tenant);
-        all.add(consolidate(&memory, &memory.cause("daemon", "consolidate"), false, &|_, _, _| ())?);
+        let done = consolidate(&memory, &memory.cause("daemon", "consolidate"), false, &|_, _, _| ())?;
+        all.add(done.report);
     }
     Ok(all)
 }

@@ -18,7 +18,7 @@ pub enum Code {
     Conflict,
     /// Another process has locked the store.
     Locked,
-    /// A service that the request needs is not running, not reachable or busy.
+    /// A service that the request needs is not running, not reachable or busy, or a file cannot be read or written.
     Unavailable,
     /// A permit or a budget refused the request.
     Rejected,
@@ -38,7 +38,7 @@ pub enum Code {
     ReadOnly,
     /// Stored data is damaged: a checksum does not match, a part is missing, or a record cannot be decoded.
     Damaged,
-    /// The request was right, but a defect of the program or an unexpected failure of the system made it fail.
+    /// The request was right, but a defect of the program made it fail.
     Internal,
 }
 

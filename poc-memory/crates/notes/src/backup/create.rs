@@ -226,18 +226,17 @@ pub(super) fn real(path: &Path) -> PathBuf {
 
 /// Refuses a place inside one of the copied folders, because the backup would contain itself.
 pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
-    let place_path = real(place);
-    let copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
-    match copied.into_iter().find(|path| place_path.starts_with(real(path))) {
-        Some(inside) => Err(Error::invalid(format!(
-            "`{}` is inside `{}`, which is part of the memory",
-            place.display(),
-            inside.display()
-        ))
-        .hint("name a place elsewhere, best on another disk")
-        .field("path")),
-        None => Ok(()),
-    }
+    let (place_path, shown) = (real(place), place.display());
+    let mut copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
+    let problem = if let Some(inside) = copied.find(|path| place_path.starts_with(real(path))) {
+        format!("`{shown}` is inside `{}`, which is part of the memory", inside.display())
+    } else if paths.folders().iter().any(|folder| place_path == real(folder)) {
+        // Generations would be mixed with the files of the memory.
+        format!("`{shown}` is the folder of the memory")
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(problem).hint("name a place elsewhere, best on another disk").field("path"))
 }
 
 /// Writes one generation under its temporary name.

@@ -56,7 +56,7 @@ fn filled(notes: &[Note], test_edges: &[TestEdge], missing: &[u64]) -> TestMemor
 }
 
 fn run(memory: &TestMemory) -> ConsolidationReport {
-    consolidate(memory, &memory.cause("manual", "consolidate"), false, &|_, _, _| {}).unwrap()
+    consolidate(memory, &memory.cause("manual", "consolidate"), false, &|_, _, _| {}).unwrap().report
 }
 
 /// Every record, by table and key.
@@ -94,7 +94,7 @@ proptest! {
         let memory = filled(&notes, &test_edges, &missing);
         let (now, before, seq) = (memory.now(), records(&memory), memory.store.view().seq);
         let cause = memory.cause("manual", "consolidate");
-        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap();
+        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
         prop_assert_eq!((memory.store.view().seq, &records(&memory)), (seq, &before), "a dry run writes");
         let report = run(&memory);
         prop_assert_eq!(report, foretold);
@@ -182,7 +182,8 @@ fn transactions_are_small_for_a_note_with_many_edges() {
     let seq = memory.store.view().seq;
     let reported = std::cell::RefCell::new(Vec::new());
     let progress = |part: ConsolidationPhase, done, total| reported.borrow_mut().push((part, done, total));
-    let report = consolidate(&memory, &memory.cause("manual", "consolidate"), false, &progress).unwrap();
+    let report =
+        consolidate(&memory, &memory.cause("manual", "consolidate"), false, &progress).unwrap().report;
     assert_eq!((report.deleted_nodes, report.removed_edges), (200, 599));
     let transactions = seq + 1..=memory.store.view().seq;
     assert_eq!(reported.borrow().len() as u64, memory.store.view().seq - seq);

@@ -137,8 +137,8 @@ fn a_note_of_an_agent_expires_with_its_last_source() {
             tx.put_node(&Node { expires: Some(memory.now()), ..node })
         });
         let cause = memory.cause("manual", "consolidate");
-        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap();
-        let report = consolidate(&memory, &cause, false, &|_, _, _| {}).unwrap();
+        let foretold = consolidate(&memory, &cause, true, &|_, _, _| {}).unwrap().report;
+        let report = consolidate(&memory, &cause, false, &|_, _, _| {}).unwrap().report;
         assert_eq!(report, foretold);
         report.pruned_nodes
     };

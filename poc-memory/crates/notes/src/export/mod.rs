@@ -33,7 +33,7 @@ pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u
         serde_json::to_writer(&mut *out, note)
             .map_err(std::io::Error::from)
             .and_then(|()| out.write_all(b"\n"))
-            .map_err(|error| Error::internal(format!("the export cannot be written: {error}")))
+            .map_err(|error| Error::unavailable(format!("the export cannot be written: {error}")))
     })
 }
 

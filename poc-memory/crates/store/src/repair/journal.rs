@@ -1,7 +1,8 @@
 //! The moves of a repair. They are saved before the first move, and repeated until all are done.
 
 use crate::atomic_file;
-use poc_graph::error::{Error, Result};
+use crate::disk;
+use poc_graph::error::{Code, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io;
@@ -86,7 +87,7 @@ impl Journal {
         })?;
         atomic_file::write_plain(&store.join(JOURNAL), &[&bytes])?;
         self.make_moves(store).map_err(|error| {
-            Error::internal(format!("the repair was interrupted: {error}"))
+            Error::new(disk::code(&error), format!("the repair was interrupted: {error}"))
                 .hint("run the command again; it first completes the interrupted repair")
         })?;
         Ok(self.folder.clone())
@@ -116,15 +117,16 @@ pub(crate) fn complete(store: &Path) -> Result<()> {
     let bytes = match fs::read(store.join(JOURNAL)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unreadable(&error)),
+        Err(error) => return Err(incomplete(disk::code(&error), &error)),
     };
-    let journal: Journal = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+    let journal: Journal =
+        serde_json::from_slice(&bytes).map_err(|error| incomplete(Code::Damaged, &error))?;
     tracing::warn!("an interrupted repair is completed");
-    journal.make_moves(store).map_err(|error| unreadable(&error))
+    journal.make_moves(store).map_err(|error| incomplete(disk::code(&error), &error))
 }
 
-fn unreadable(error: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("the interrupted repair in `{JOURNAL}` cannot be completed: {error}"))
+fn incomplete(code: Code, error: &dyn std::fmt::Display) -> Error {
+    Error::new(code, format!("the interrupted repair in `{JOURNAL}` cannot be completed: {error}"))
 }
 
 /// The path of a repair's folder, relative to the store's folder.

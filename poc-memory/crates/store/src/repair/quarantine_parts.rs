@@ -26,6 +26,8 @@ pub struct QuarantinePart {
     pub changes: u64,
     /// The first and last sequence numbers of these changes.
     pub range: Option<(u64, u64)>,
+    /// Whether this is a piece of a log without any readable change, such as an interrupted write leaves at the end.
+    pub is_unreadable_piece: bool,
 }
 
 /// The contents of the quarantine of the store in a directory, sorted by name. The store may be open.
@@ -35,7 +37,8 @@ pub struct QuarantinePart {
 pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
     let mut found = Vec::new();
     for (name, files) in named_files(directory)? {
-        let mut part = QuarantinePart { name, bytes: 0, changes: 0, range: None };
+        let mut part = QuarantinePart { name, bytes: 0, changes: 0, range: None, is_unreadable_piece: false };
+        let is_piece = !files.is_empty() && files.iter().all(|file| is_log(file));
         for file in files {
             part.bytes += fs::metadata(&file).map_or(0, |found| found.len());
             each_change(&file, &mut |txn| {
@@ -44,6 +47,7 @@ pub fn quarantine_parts(directory: &Path) -> Result<Vec<QuarantinePart>> {
                 part.range = Some((first.min(txn.seq), last.max(txn.seq)));
             })?;
         }
+        part.is_unreadable_piece = is_piece && part.changes == 0;
         found.push(part);
     }
     Ok(found)
@@ -238,8 +242,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Calls `each` with the intact changes in a file, if it is a segment of a log or a piece of one.
 fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<()> {
-    let is_segment = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"));
-    if !is_segment {
+    if !is_log(file) {
         return Ok(());
     }
     let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
@@ -249,6 +252,11 @@ fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Whether a file is a segment of a log or a piece of one, by its name.
+fn is_log(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"))
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {

@@ -37,6 +37,7 @@ fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
         let torn = length > ends[2] as usize;
         assert_eq!(store.recovery().messages.len(), usize::from(torn));
         assert_eq!(quarantined(&folder), &whole[ends[2] as usize..length]);
+        assert!(quarantine_parts(folder.path()).unwrap().iter().all(|part| part.is_unreadable_piece));
         assert_eq!(put(&store, 9).seq, 3);
         drop(store);
         assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 2, 9]);

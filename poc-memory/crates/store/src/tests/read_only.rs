@@ -400,6 +400,7 @@ fn what_was_put_aside_is_counted_and_its_notes_are_read() {
     let [records, piece] = &quarantine_parts(folder.path()).unwrap()[..] else { panic!() };
     assert_eq!((records.name.as_str(), records.changes), ("records", 0));
     assert_eq!((piece.changes, piece.range), (4, Some((1, 4))));
+    assert!(!records.is_unreadable_piece && !piece.is_unreadable_piece);
     let found = quarantine_contents(folder.path(), "x.log-24").unwrap();
     let notes = |tuple: &Tuple| -> Vec<(String, bool)> {
         found[&tuple.id()].notes.iter().map(|note| (note.node.body.clone(), note.deleted)).collect()

@@ -3,6 +3,22 @@
 use super::*;
 
 #[test]
+fn a_preview_writes_nothing_and_sees_its_own_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let before = store.last_seq();
+    let seen = store.preview(|tx| {
+        tx.put_node(&node(2))?;
+        Ok((tx.node(node(1).id)?.is_some(), tx.node(node(2).id)?.is_some()))
+    });
+    assert_eq!(seen.unwrap(), (true, true));
+    assert_eq!((store.last_seq(), store.node(node(2).id).unwrap()), (before, None));
+    let nested = store.preview(|_| store.preview(|_| Ok(())));
+    assert_eq!(nested.unwrap_err().code, Code::Internal);
+}
+
+#[test]
 fn writes_survive_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Processed, version: 1 };
