@@ -277,7 +277,7 @@ fn nothing_to_do_and_not_permitted_have_different_exit_statuses() {
     let status = |arguments: &[&str]| world.run(arguments).status;
     world.run(&["init"]);
     assert_eq!(status(&["agent", "run", "linker"]), 3, "there are no notes");
-    assert_eq!(status(&["agent", "resume", "linker"]), 3, "nothing held it up");
+    assert_eq!(status(&["agent", "resume", "linker"]), 3, "the agent was not paused");
     notes(&world);
     world.write(
         "agents/once.toml",

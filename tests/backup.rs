@@ -102,7 +102,7 @@ fn exported(world: &World) -> BTreeMap<String, WrittenNote> {
     notes
 }
 
-/// Writes notes of all tenants, changes and recalls some, and asks. Returns the notes that are there then.
+/// Writes notes of all tenants, changes and recalls some, and asks questions. Returns the notes that then exist.
 fn write(world: &World, round: usize, writer: usize) -> Vec<WrittenNote> {
     let mut written = Vec::new();
     for number in 0..6 {
@@ -149,7 +149,7 @@ fn drill(rounds: usize) {
     world.start_daemon();
     world.json(&["insert", "--title", "The first note"]);
     let (mut states, mut under_load) = (Vec::new(), Vec::new());
-    // Beside the answers of the memory itself, what the writers were told that they have written.
+    // The notes whose writes were acknowledged. They are compared in addition to the answers of the memory.
     let mut acknowledged: Vec<WrittenNote> = Vec::new();
     for round in 0..rounds {
         let before = keys(&world);
@@ -177,7 +177,7 @@ fn drill(rounds: usize) {
         "{checked}"
     );
     assert!(states.iter().any(|(_, state, _)| state.contains("\"agent\":\"linker\"")), "no run is compared");
-    // States at rest, out of the last generation that has them.
+    // States without load, restored from the last generation that contains them.
     for (seq, expected, acknowledged) in &states {
         let (copy, answer) = restored(&world, "backups", Some(*seq));
         assert_eq!(answer["seq"], *seq);
@@ -191,7 +191,7 @@ fn drill(rounds: usize) {
         assert_eq!(notes.len(), acknowledged.len() + 1, "with the first note");
         assert_eq!(std::fs::read_to_string(copy.home().join("config.toml")).unwrap(), "[list]\nlimit = 7\n");
     }
-    // States under load: alone in their generation, and out of a later one.
+    // States under load, restored from their own generation and from a later one.
     for (seq, name, before) in &under_load {
         let alone = World::new();
         let target = alone.home().join("backups").join(name);
@@ -271,7 +271,7 @@ fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() 
     assert_eq!(world.json(&["backup", "backups", "--list"])["generations"], json!([]));
     let error = world.json_with_status(&["restore", "backups", "--into", "elsewhere"], 1);
     assert_eq!(error["error"]["code"], "not_found");
-    // The next one removes what was left behind.
+    // The next backup removes the leftovers.
     let first = world.json(&["backup", "backups"]);
     assert!(!is_partial(&folder) && first["copied_bytes"].as_u64().unwrap() > 70_000_000, "{first}");
     world.json(&["insert", "--title", "One more note"]);
@@ -284,7 +284,7 @@ fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() 
 }
 
 #[test]
-fn damage_is_found_and_refused_and_the_place_stays_as_it_is() {
+fn a_damaged_backup_is_refused_and_the_destination_stays_unchanged() {
     let world = World::new();
     world.json(&["insert", "--title", "Journal", "--body", "The journal records page splits."]);
     let first = world.json(&["backup", "backups"]);
@@ -343,7 +343,7 @@ fn one_file_is_a_backup() {
     }
     let (_, answer) = restored(&world, "memory.tar", first["seq"].as_u64());
     assert_eq!(answer["notes"], 3);
-    // The program `tar` makes a folder of it.
+    // The program `tar` unpacks it into a backup folder.
     std::fs::create_dir(world.home().join("unpacked")).unwrap();
     let unpacked = std::process::Command::new("tar")
         .args(["-xf", "memory.tar", "-C", "unpacked"])
@@ -360,7 +360,7 @@ fn one_file_is_a_backup() {
     world.write("letter.tar", "Dear reader");
     let error = world.json_with_status(&["backup", "letter.tar"], 2)["error"].clone();
     assert!(error["message"].as_str().unwrap().contains("letter.tar` is not a backup"), "{error}");
-    // Damage is found, and the place stays as it is.
+    // Damage is found, and the destination stays unchanged.
     let path = world.home().join("memory.tar");
     let mut bytes = std::fs::read(&path).unwrap();
     let place = bytes.windows(5).position(|part| part == b"split").unwrap();
@@ -428,7 +428,7 @@ fn a_restored_memory_has_settings_and_runs_and_no_secrets() {
 }
 
 #[test]
-fn wrong_requests_say_what_would_be_right() {
+fn errors_of_wrong_requests_name_the_right_ones() {
     let world = World::new();
     world.json(&["insert", "--title", "Journal"]);
     let at = world.json(&["backup", "backups"])["at"].as_str().unwrap().to_owned();
@@ -462,7 +462,7 @@ fn wrong_requests_say_what_would_be_right() {
     2 error: invalid value `soon` for `--to <SEQ|TIME>`: `soon` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m` | hint: see `poc-memory restore --help`
     ");
     assert!(!world.home().join("new").exists());
-    // A profile that does not exist yet is a place, too.
+    // A profile that does not exist yet can be a destination, too.
     let answer = world.json(&["--profile", "restored", "restore", "backups"]);
     assert_eq!(answer["notes"], 1);
     assert_eq!(world.run(&["--profile", "restored", "export"]).stdout, world.run(&["export"]).stdout);

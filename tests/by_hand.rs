@@ -22,7 +22,7 @@ fn world() -> World {
 }
 
 #[test]
-fn a_number_of_hits_is_asked_for_with_n_or_limit() {
+fn the_number_of_hits_is_set_with_n_or_limit() {
     let world = world();
     for option in [["-n", "1"], ["--limit", "1"], ["-k", "1"], ["--top-k", "1"]] {
         let found = world.json(&[&["search", "the", "harbour"], option.as_slice()].concat());
@@ -32,13 +32,13 @@ fn a_number_of_hits_is_asked_for_with_n_or_limit() {
 }
 
 #[test]
-fn words_with_stages_go_on_from_the_plain_ranking() {
+fn words_with_stages_continue_from_the_plain_ranking() {
     let world = world();
     let plain = world.json(&["search", "who", "works", "at", "the", "harbour?", "-n", "4"]);
     let filtered =
         world.json(&["search", "who", "works", "at", "the", "harbour?", "-p", "type:semantic", "-n", "4"]);
     assert_eq!(keys(&plain), keys(&filtered));
-    // A pipeline with a generator of its own takes the words.
+    // If the pipeline has its own generator, the words become its text.
     let matched = world.json(&["search", "quay", "-p", "match", "-p", "limit:2"]);
     assert_eq!(keys(&matched), ["places/quay", "teams/quay"]);
     let refused = world.run(&["search", "quay", "-p", "all"]);
@@ -46,7 +46,7 @@ fn words_with_stages_go_on_from_the_plain_ranking() {
 }
 
 #[test]
-fn hits_below_the_average_are_left_out_unless_a_number_is_asked_for() {
+fn hits_below_the_average_are_left_out_unless_a_number_is_given() {
     let world = world();
     let few = world.json(&["search", "ferry"]);
     let hits = few["results"].as_array().unwrap();
@@ -69,7 +69,7 @@ fn notes_are_named_as_in_questions() {
         ["people/lin"; 0]
     );
     assert!(keys(&world.json(&["search", "-p", "neighbors:Lin"])).contains(&"places/harbour"));
-    // What may be two notes is neither.
+    // A name that may mean two notes is refused.
     for command in [&["get", "quay"][..], &["link", "lin", "quay"], &["search", "-p", "neighbors:quay"]] {
         let refused = world.run(command);
         assert_eq!(refused.status, 2, "{command:?}: {}", refused.stderr);
@@ -96,7 +96,7 @@ fn a_thought_is_added_in_few_words() {
 }
 
 #[test]
-fn lists_of_notes_keywords_and_backlinks() {
+fn notes_keywords_and_backlinks_are_listed() {
     let world = world();
     world.json(&[
         "insert",
@@ -144,7 +144,7 @@ fn lists_of_notes_keywords_and_backlinks() {
 }
 
 #[test]
-fn pairs_that_may_say_the_same_come_with_what_differs() {
+fn possible_duplicates_are_listed_with_their_differences() {
     let world = World::new();
     for (key, body) in [
         ("boil", "The kettle in the kitchen boils two litres of water in four minutes."),
@@ -167,13 +167,13 @@ fn pairs_that_may_say_the_same_come_with_what_differs() {
     assert_eq!((&pair["older"]["key"], &pair["newer"]["key"]), (&json!("boil"), &json!("boil-again")));
     assert_eq!((&pair["only_older"], &pair["only_newer"]), (&json!(["four"]), &json!(["five"])));
     assert_eq!(pair["same_title"], true);
-    // A note and the one that replaces it are no pair.
+    // A note and its replacement are not a pair.
     world.json(&["supersede", "boil", "boil-again"]);
     assert_eq!(world.json(&["duplicates"])["pairs"], json!([]));
 }
 
 #[test]
-fn undo_without_a_number_takes_the_last_change_back() {
+fn undo_without_a_number_reverts_the_last_change() {
     let world = world();
     world.json(&["insert", "--key", "wrong", "--body", "A mistake."]);
     // A question counts a use and is not a change.
@@ -270,7 +270,7 @@ fn commands_in_hints_can_be_run_as_they_are() {
 }
 
 #[test]
-fn times_are_those_of_the_clock_on_the_wall() {
+fn times_are_shown_in_local_time() {
     let world = world();
     let run = |zone: &str| -> CommandResult {
         let ran = world.command("poc-memory").args(["get", "lin"]).env("TZ", zone).output().unwrap();

@@ -1,6 +1,6 @@
-//! Who may do what, with the real daemon: roles of tokens, models on the socket, versions, and many at once.
+//! Who may do what, with the real daemon: roles of tokens, models on the socket, versions, and concurrent callers.
 
-#![allow(clippy::disallowed_methods, reason = "a daemon that goes on computing sends no signal")]
+#![allow(clippy::disallowed_methods, reason = "a daemon that continues computing sends no signal")]
 
 use crate::mcp::Assistant;
 use crate::support::http::{Http, ON};
@@ -57,7 +57,7 @@ fn tokens_have_roles() {
     let update = json!({"key": "person", "update": true, "source": "https://evil.example"});
     assert_eq!(as_model("POST /v1/insert", update).status, 200);
     assert_eq!(trust("person"), "agent");
-    // Decisions, erasing and spending are not for models, whatever routes are on.
+    // Models may not decide, erase or spend money, whichever routes are enabled.
     for (line, body) in [
         ("POST /v1/undo", json!({})),
         ("POST /v1/forget", json!({"before": "30d"})),
@@ -74,7 +74,7 @@ fn tokens_have_roles() {
     }
     assert_eq!(http.call_with(&http.read, &[], "POST /v1/insert", Some(&json!({"title": "x"}))).status, 403);
     assert_eq!(http.call_with(&http.read, &[], "GET /v1/nodes/person", None).status, 200);
-    // No session of the page begins with it.
+    // The page refuses to sign in with the token of a model.
     let form = format!("token={}", http.model);
     let host = [("Host", http.address.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
     let answered = http.send("POST /sign-in", &host, form.as_bytes());
@@ -121,14 +121,14 @@ fn a_version_is_an_entity_tag() {
 
 /// Each of 256 writers reads a note, adds a line and writes it back, if nobody else has changed it since.
 #[test]
-fn of_256_simultaneous_changes_none_is_lost() {
+fn none_of_256_simultaneous_changes_is_lost() {
     const WRITERS: usize = 256;
     let mut world = World::new();
     world.start_daemon();
     world.json(&["insert", "--key", "list", "--title", "A list", "--body", "start"]);
     let (acknowledged, conflicts) = (Mutex::new(Vec::new()), Mutex::new(0));
     std::thread::scope(|scope| {
-        // Sixteen connections, each with sixteen writers after another.
+        // Sixteen connections, each with sixteen writers one after another.
         for connection in 0..16 {
             let (world, acknowledged, conflicts) = (&world, &acknowledged, &conflicts);
             scope.spawn(move || {
@@ -178,7 +178,7 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     while std::fs::read_to_string(&lock).unwrap().trim() != holder.id().to_string() {
         held.wait(|| "the command does not open the store".to_owned());
     }
-    // It gives up after the bound, and says for what it waited.
+    // It gives up after the limit, and says what it waited for.
     let short = Command::new(binary("poc-daemon"))
         .env("POC_MEMORY_HOME", world.home())
         .env("POC_MEMORY__EMBEDDER__KIND", "hash")
@@ -207,7 +207,7 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
         world.start_daemon();
         assert!(holder.wait().unwrap().success());
     });
-    // A daemon is not waited for.
+    // A second daemon does not wait for the first one.
     let second = world.command("poc-daemon").output().unwrap();
     assert_eq!(second.status.code(), Some(5));
     assert!(!String::from_utf8(second.stderr).unwrap().contains("waiting"));
@@ -219,7 +219,7 @@ fn idle_connections_do_not_lock_anybody_out() {
     world.write("config.toml", "[daemon]\nmax-connections = 8\n");
     world.start_daemon();
     let socket = world.home().join("daemon.sock");
-    // Some have said hello, some nothing.
+    // Some have sent `hello`, others nothing.
     let greeted: Vec<Client> = (0..20).map(|_| client(&world)).collect();
     let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(&socket).unwrap()).collect();
     let started = Instant::now();
@@ -298,7 +298,7 @@ fn a_request_that_nobody_waits_for_stops_and_so_does_the_daemon() {
     // A call is counted by its outcome before it leaves the calls in progress.
     let stopped = |count: usize| until(&|| searches(&http, "unavailable") >= count && in_progress() == 0);
     let line = format!("GET /v1/pipeline?pipeline={}", LONG.replace(',', "%2C").replace('=', "%3D"));
-    // A client over REST that leaves.
+    // A client over REST that disconnects.
     let mut stream = http.connect();
     write!(
         stream,

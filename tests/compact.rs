@@ -17,7 +17,7 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_compacted_memory_answers_as_before_and_says_from_when_on_it_has_history() {
+fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
     let mut world = World::new();
     for number in 1..=12 {
         let key = format!("note-{number}");
@@ -112,7 +112,7 @@ fn an_erased_text_is_in_no_file() {
     world.json(&["insert", "--key", "hidden", "--title", "Word", "--body", &body, "-k", "gate"]);
     world.json(&["link", "hidden", "kept"]);
     world.json(&["write", &format!("Somebody told me: {secret} is the word.")]);
-    // What runs and repairs leave behind.
+    // Files that runs and repairs leave behind.
     world.write(
         "runs/linker/1.json",
         &serde_json::json!({ "prompt": format!("[1] Word\n    {body}") }).to_string(),

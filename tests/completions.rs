@@ -27,7 +27,7 @@ fn offered(world: &World, words: &[&str]) -> Vec<String> {
         .current_dir(world.home())
         .output()
         .unwrap();
-    // `compopt` works only in a shell that completes; the rest must say nothing.
+    // `compopt` works only in a shell that completes; everything else must print nothing.
     let stderr = String::from_utf8(ran.stderr).unwrap();
     assert!(stderr.lines().all(|line| line.contains("compopt")), "{stderr}");
     String::from_utf8(ran.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
@@ -42,7 +42,7 @@ fn bash_completes_commands_options_and_values() {
             assert!(offered.iter().any(|offered| offered == word), "{words:?}: {offered:?}");
         }
     };
-    // Without a memory there are no keys, and asking for them makes none.
+    // Without a memory there are no keys, and asking for them creates no memory.
     assert_eq!(offered(&world, &["poc-memory", "get", "b"]), [""; 0]);
     assert!(!world.home().join("store").exists());
     for key in ["btree", "btree-merge", "journal"] {

@@ -89,7 +89,7 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
 }
 
 #[test]
-fn the_metrics_name_the_cause_why_the_store_takes_no_writes() {
+fn the_metrics_name_the_reason_why_the_store_accepts_no_writes() {
     let mut world = filled(6);
     world.write("config.toml", ON);
     let causes = |world: &World| {
@@ -107,7 +107,7 @@ fn the_metrics_name_the_cause_why_the_store_takes_no_writes() {
 }
 
 #[test]
-fn a_lost_log_beside_a_saved_view_is_no_fresh_store() {
+fn a_lost_log_beside_a_saved_view_is_not_a_new_store() {
     let mut world = filled(3);
     // A daemon saves a checkpoint when it stops.
     world.start_daemon();
@@ -180,7 +180,7 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     let list = world.json(&["doctor", "quarantine", "list"])["parts"].clone();
     let names: Vec<&str> =
         list.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
-    // Of the repair, only the list of its moves is left.
+    // Only the list of moves of the repair is left.
     assert_eq!(names, ["undone-2"], "{list}");
     assert_eq!(list[0]["range"][0].as_u64(), Some(1), "{list}");
     let notes = world.json(&["doctor", "quarantine", "show", "undone-2"])["notes"].clone();
@@ -193,7 +193,7 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
         "{}",
         missing.stderr
     );
-    // And restored, once the store can be written again.
+    // It can also be restored, once the store accepts writes again.
     assert_ne!(world.run(&["doctor", "quarantine", "restore", "undone-2"]).status, 0);
     repair(&world, &["--from", "records", "--yes"]);
     world.start_daemon();
@@ -247,13 +247,13 @@ fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
     let refused = world.run(&["insert", "--title", "New", "--body", "Refused"]);
     assert_ne!(refused.status, 0);
     assert!(refused.stderr.contains("put the files back; or stop the daemon"), "{}", refused.stderr);
-    // With its files back it takes writes again.
+    // When its files are back, it accepts writes again.
     fs::rename(&away, &log).unwrap();
     world.json(&["insert", "--key", "back", "--title", "Back", "--body", "Written after that"]);
     assert_eq!(problem(&world), None);
     let expected = keys(&world);
     assert_eq!(expected.len(), 8);
-    // Otherwise what the log had is in the records.
+    // Otherwise the content of the log is in the records.
     fs::remove_dir_all(&log).unwrap();
     world.stop_daemon();
     assert_eq!(keys(&world), expected);
@@ -306,7 +306,7 @@ fn with_lost_changes() -> World {
 }
 
 #[test]
-fn what_the_quarantine_restores_is_one_change_and_other_versions_are_named() {
+fn a_restore_from_the_quarantine_is_one_change_and_other_versions_are_named() {
     let world = with_lost_changes();
     let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     assert_eq!(restored["restored"].as_array().unwrap().len(), 2, "{restored}");
@@ -335,7 +335,7 @@ fn an_erasure_deletes_no_note_that_only_the_quarantine_has() {
 }
 
 #[test]
-fn a_daemon_saves_neither_view_nor_records_into_a_store_that_has_taken_the_place_of_its_own() {
+fn a_daemon_saves_nothing_into_a_store_that_replaced_its_own() {
     let mut world = filled(6);
     let (store, away) = (world.home().join("store"), world.home().join("away"));
     world.json(&["backup", "backups"]);
@@ -368,7 +368,7 @@ fn a_daemon_saves_neither_view_nor_records_into_a_store_that_has_taken_the_place
 #[test]
 fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     let mut world = World::new();
-    // So much that the records become a table, of which the quarantine can be read.
+    // Enough data that the records are written to a table. Its quarantined file can be read.
     for number in 1..=6 {
         let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
         let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));

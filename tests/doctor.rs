@@ -186,7 +186,7 @@ fn a_deep_check_finds_damage_of_every_kind_of_file() {
     {
         world.start_daemon();
         damaged(&world, file);
-        // The daemon goes on telling until a verification finds nothing.
+        // The daemon continues to report the problem until a verification finds nothing.
         let status = world.json(&["daemon", "status"]);
         assert!(status["problems"].to_string().contains(file), "{status}");
         assert_eq!(

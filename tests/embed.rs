@@ -211,7 +211,7 @@ fn a_daemon_keeps_the_old_vectors_until_it_is_restarted() {
     let embedder = |world: &World| world.json(&["stats"])["cosines"]["embedder"].clone();
     let over = world.json(&["embed", "migrate"]);
     assert_eq!((over["notes"].as_u64(), over["restart"].as_bool()), (Some(3), Some(true)), "{over}");
-    assert_eq!(embedder(&world), over["from"], "what it has in memory serves until it is started anew");
+    assert_eq!(embedder(&world), over["from"], "it uses the vectors in memory until it is restarted");
     assert_eq!(world.json(&["retrieve", "soup"])["results"].as_array().unwrap().len(), 3);
     world.stop_daemon();
     world.start_daemon();

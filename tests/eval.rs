@@ -55,7 +55,7 @@ fn a_test_set_is_evaluated_and_compared_without_side_effects() {
 #[test]
 fn the_parts_of_retrieval_are_measured_beside_it() {
     let world = world();
-    // Of the words of this question, only the first turn of the session has one.
+    // Only the first turn of the session contains a word of this question.
     world.write("own/queries.jsonl", "{\"id\": \"q1\", \"text\": \"moved harbour\", \"type\": \"place\"}\n");
     world.write("own/qrels.tsv", "q1\tt1\t1\nq1\tt2\t1\n");
     let report = world.json(&["eval", "own", "--baselines"]);

@@ -1,4 +1,4 @@
-//! A disk that is full, read-only or limited: writes fail, reads go on, and writing goes on by itself.
+//! A disk that is full, read-only or limited: writes fail, reads continue, and writing resumes automatically.
 
 use crate::support::World;
 use crate::support::http::{Http, ON};
@@ -51,11 +51,11 @@ fn check(world: &World, acknowledged: &BTreeSet<String>) {
 }
 
 #[test]
-fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
+fn a_full_disk_stops_writes_but_not_reads_and_free_space_lets_them_resume() {
     let Some(mut world) = small(52) else { return };
     world.shell(&format!("mkdir -p . && printf '{}' > config.toml", ON.replace('\n', "\\n")));
     world.start_daemon();
-    // Each has space for the reserve, as much besides, and the records that wait.
+    // Each has space for the reserve, the same amount again, and the pending records.
     world.shell("head -c 14000000 /dev/zero > ballast; head -c 10000000 /dev/zero > spare");
     let mut acknowledged = BTreeSet::new();
     fill(&world, "first", &mut acknowledged);
@@ -73,7 +73,7 @@ fn a_full_disk_stops_writes_and_not_reads_and_room_lets_them_go_on() {
     let address = status["rest"].as_str().unwrap().to_owned();
     assert_eq!(health(&address, ""), (200, "read-only".into()));
     assert_eq!(health(&address, "?for=write"), (503, "read-only".into()));
-    // Free space makes writes possible again without a restart and without a write that asks for it.
+    // Free space makes writes possible again without a restart and without another write attempt.
     let pid = world.daemon_pid();
     world.shell("rm ballast");
     world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());
@@ -113,7 +113,7 @@ fn health(address: &str, query: &str) -> (u16, String) {
 /// A way to fill a disk: one step of it, which returns the keys of the notes that were acknowledged.
 type Filler = fn(&World, u64) -> Vec<String>;
 
-/// Stores a note of so many characters. Returns its key if it was acknowledged.
+/// Stores a note with a body of `length` characters. Returns its key if it was acknowledged.
 fn insert(world: &World, key: &str, length: usize) -> Vec<String> {
     let body = incompressible::text(key.bytes().map(u64::from).sum(), length);
     let ran = world.run(&["insert", "--key", key, "--title", key, "--body", &body]);
@@ -194,7 +194,7 @@ fn however_a_disk_fills_every_read_is_answered_and_writing_goes_on() {
     for (way, step) in ways {
         let Some(mut world) = small(56) else { return };
         world.start_daemon();
-        // It has space for the reserve, as much besides, and the records that wait.
+        // It has space for the reserve, the same amount again, and the pending records.
         world.shell("head -c 24000000 /dev/zero > ballast");
         let mut acknowledged: BTreeSet<String> = insert(&world, "first", 2000).into_iter().collect();
         let full = (0..3000).find(|&number| {

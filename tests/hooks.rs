@@ -129,7 +129,7 @@ fn a_prompt_gets_notes_of_its_project_and_of_no_project_once() {
     assert!(again.contains("7444") && !again.contains("[habit]"), "{again}");
     let added = session.start(&world, "compact").unwrap();
     assert!(added.contains("[gateway]"), "{added}");
-    // Nothing of it is a use or a change.
+    // None of this counts as a use or a change.
     assert_eq!(world.json(&["get", "habit"])["accesses"], 0);
     assert_eq!(world.json(&["changes"])["changes"].as_array().unwrap().len(), 4);
 }
@@ -154,7 +154,7 @@ fn the_scope_decides_whose_notes_are_added() {
 }
 
 #[test]
-fn hooks_are_silent_where_nobody_asked_or_nothing_is_known() {
+fn hooks_add_nothing_if_no_person_asked_or_nothing_is_known() {
     let mut world = World::new();
     world.start_daemon();
     insert(&world, "gateway", "Gateway port", "The gateway listens on port 7443.", &[]);
@@ -178,7 +178,7 @@ fn hooks_are_silent_where_nobody_asked_or_nothing_is_known() {
         assert_eq!(session.hook(&world, hook, json!({})), None);
         assert!(logged(&world).ends_with("nothing: the session is captured"), "{}", logged(&world));
     }
-    // One of our own agents asks.
+    // One of the agents of this memory asks.
     let mut command = world.command("poc-memory");
     command.args(["hook", "prompt"]).env("POC_MEMORY_AGENT", "linker");
     let done = command.output().unwrap();
@@ -200,13 +200,13 @@ fn a_hook_never_fails() {
     let _socket = UnixListener::bind(world.home().join("daemon.sock")).unwrap();
     quiet(world.run_with_input(&["hook", "stop"], "{\"session_id\": \"s1\"}"));
     assert!(logged(&world).contains("nothing: "), "{}", logged(&world));
-    // What is no call of a hook is an error as usual.
+    // Arguments that are not a call of a hook are an error as usual.
     assert_eq!(world.run(&["hook", "no-such-hook"]).status, 2);
     assert!(world.run(&["hook", "--help"]).stdout.contains("session-start"));
 }
 
 #[test]
-fn without_a_daemon_a_hook_starts_one() {
+fn a_hook_starts_a_daemon_if_none_is_running() {
     let world = World::new();
     insert(&world, "gateway", "Gateway port", "The gateway listens on port 7443.", &[]);
     let session = AssistantSession::new(&world, "s1", "journal");
@@ -217,7 +217,7 @@ fn without_a_daemon_a_hook_starts_one() {
         assert!(asked.elapsed() < WAIT_LIMIT, "{}", logged(&world));
     }
     let status = world.json(&["daemon", "status"]);
-    assert_eq!(world.json(&["daemon", "start"])["pid"], status["pid"], "it runs already");
+    assert_eq!(world.json(&["daemon", "start"])["pid"], status["pid"], "it is already running");
     let restarted = world.json(&["daemon", "restart"]);
     assert_ne!(restarted["pid"], status["pid"]);
     assert_eq!(restarted["was_running"], false);
@@ -226,7 +226,7 @@ fn without_a_daemon_a_hook_starts_one() {
 }
 
 #[test]
-fn a_session_starts_with_what_matters_in_its_project() {
+fn a_session_starts_with_the_important_notes_of_its_project() {
     let mut world = World::new();
     world.start_daemon();
     let session = AssistantSession::new(&world, "s1", "journal");
@@ -249,7 +249,7 @@ fn a_session_starts_with_what_matters_in_its_project() {
     for other in ["till", "lunch"] {
         assert!(!added.contains(&format!("[{other}]")), "{added}");
     }
-    // A session that goes on has them already.
+    // A session that continues has them already.
     assert_eq!(session.start(&world, "resume"), None);
     assert!(session.start(&world, "clear").is_some());
     for number in 0..60 {
@@ -287,14 +287,14 @@ fn a_session_is_captured_also_when_its_assistant_is_killed() {
     session.turn(2, "Which compression?", "Long records are compressed with LZ4.");
     world.start_daemon();
     captured(&world, 3);
-    // The session itself is not told what it has said, the next one is.
+    // The session does not get its own turns, but the next session does.
     assert_eq!(session.prompt(&world, "which port shall the gateway have?"), None);
     let next = AssistantSession::new(&world, "6f1e2d3c-0002-4000-8000-000000000002", "journal");
     let added = next.start(&world, "startup").unwrap();
     assert!(added.contains("The end of the last session:") && added.contains("LZ4"), "{added}");
     let added = next.prompt(&world, "which port shall the gateway have?").unwrap();
     assert!(added.contains("7443"), "{added}");
-    // In another project nothing is said.
+    // Nothing is added in another project.
     let other = AssistantSession::new(&world, "6f1e2d3c-0003-4000-8000-000000000003", "shop");
     assert_eq!(other.prompt(&world, "which port shall the gateway have?"), None);
 }

@@ -45,7 +45,7 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // Kills after another number of acknowledged writes in each round.
+            // Kills the daemon after a different number of acknowledged writes in each round.
             acknowledged.extend(
                 (0..1 + round % 5).filter_map(|_| receiver.recv_timeout(Duration::from_secs(20)).ok()),
             );

@@ -1,5 +1,5 @@
-//! A hundred made-up sessions of Claude Code, from a seed: imported, followed and asked. What was said in one of them is
-//! added to a prompt that needs it, and instructions that need nothing get nothing.
+//! A hundred made-up sessions of Claude Code, generated from a seed. Some are imported, and the daemon follows the
+//! others. Statements from a session are added to later prompts that need them, and nothing is added to other prompts.
 
 use crate::support::{WAIT_LIMIT, World};
 use serde_json::{Value, json};
@@ -13,8 +13,8 @@ const FOLLOWED: usize = 10;
 /// Questions in each of the two wordings.
 const QUESTIONS: usize = 60;
 
-/// The minimum share that is answered in percent: in the words of what was said, and in other words, of which the gate
-/// of `query` is often not sure enough.
+/// The minimum percentage of questions that are answered: those in the words of the session, and those in other words.
+/// For other words, the gate of `query` is often not sure enough.
 const ANSWERED: [usize; 2] = [90, 45];
 
 const PROJECTS: [&str; 5] = ["journal", "shop", "gateway", "atlas", "ledger"];
@@ -198,7 +198,7 @@ fn added(world: &World, number: usize, project: &str, prompt: &str) -> Option<St
 }
 
 #[test]
-fn what_was_said_is_added_where_it_is_needed_and_nothing_elsewhere() {
+fn earlier_statements_are_added_where_they_are_needed_and_nowhere_else() {
     let mut world = World::new();
     let mut chance = Chance(SEED);
     let (mut facts, mut known) = (Vec::new(), BTreeSet::new());

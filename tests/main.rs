@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on fails; clippy.toml allows it only in functions marked as tests"
+    reason = "a test that cannot continue fails; clippy.toml allows it only in functions marked as tests"
 )]
 
 mod agent_files;

@@ -61,8 +61,8 @@ impl Assistant {
         }
     }
 
-    /// Sends a request, and cancels it once `started` has returned. Returns the answer if there is one: a client is not to
-    /// expect any.
+    /// Sends a request, and cancels it once `started` has returned. Returns the answer if there is one; a client must
+    /// not rely on it.
     pub(crate) fn cancel(&mut self, method: &str, params: Value, started: impl FnOnce()) -> Option<Value> {
         self.last += 1;
         let id = self.last;

@@ -78,7 +78,7 @@ fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
 }
 
 #[test]
-fn the_most_that_a_model_may_have_cost_is_said_and_uses_the_budget_up() {
+fn the_maximum_cost_of_a_model_is_reported_and_uses_up_the_budget() {
     let mut world = World::new();
     let reply = world.write("reply.json", r#"{"notes": "nothing to link", "link-add": []}"#);
     // It reports no usage, so that a call counts with the most that it may have cost: a prompt, and 16,384 tokens to write for $0.082.

@@ -35,7 +35,7 @@ fn a_former_key_works_wherever_a_key_does() {
     assert_eq!(world.json(&["query", "soup"])["id"], id);
     assert_eq!(world.json(&["--tenant", "team=blue", "get", "soup"])["key"], "soup");
 
-    // An import under the former key updates the note; a link to it is one to the note.
+    // An import under the former key updates the note, and a link to the former key is a link to the note.
     let more = soup.replace("lemon", "mint") + "{\"key\": \"menu\", \"body\": \"Tonight: [[soup]]\"}\n";
     world.write("notes.jsonl", &more);
     let imported = world.json(&["import", "notes.jsonl"]);

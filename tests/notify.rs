@@ -11,7 +11,7 @@ fn until(server: &MockModel, satisfied: impl Fn(&RecordedRequest) -> bool) -> Re
 
 /// The first answer is an error, which must not end the notifications.
 #[test]
-fn a_webhook_is_told_of_a_problem_and_of_its_end() {
+fn a_webhook_receives_a_problem_and_its_end() {
     let mut world = World::new();
     let mut answers = 0;
     let server = MockModel::serve(move |_| {

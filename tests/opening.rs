@@ -74,7 +74,7 @@ fn files_are_private_whatever_the_umask() {
     run(&["export", "--vault", "vault"]);
     run(&["backup", "backups"]);
     run(&["agent", "run", "linker"]);
-    // A file that everybody may read gets what it must not show.
+    // Private content is written to files that everybody may read.
     for readable in ["export.jsonl", "daemon.log"] {
         let path = world.write(readable, "");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -92,7 +92,7 @@ fn files_are_private_whatever_the_umask() {
     }
 }
 
-/// As on a disk that is mounted for reading only.
+/// The log file cannot be opened, as on a disk that is mounted read-only.
 #[test]
 fn a_daemon_without_its_log_file_starts_and_serves() {
     let mut world = World::new();

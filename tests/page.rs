@@ -51,12 +51,12 @@ impl<'a> Browser<'a> {
         self.send(&format!("GET {path}"), &[("Sec-Fetch-Site", "none")], b"")
     }
 
-    /// What the script of the page reads.
+    /// A read request as the script of the page sends it.
     fn read(&self, path: &str) -> HttpResponse {
         self.send(&format!("GET {path}"), &[("Sec-Fetch-Site", "same-origin")], b"")
     }
 
-    /// What the script of the page writes.
+    /// A write request as the script of the page sends it.
     fn write(&self, path: &str, body: &Value) -> HttpResponse {
         let headers = [
             ("Sec-Fetch-Site", "same-origin"),
@@ -97,7 +97,7 @@ fn world_with_proposals() -> (World, Http, String) {
 }
 
 #[test]
-fn a_link_signs_one_browser_in_once() {
+fn a_link_signs_in_one_browser_once() {
     let (world, http) = world();
     let address = link(&world, &[]);
     let stranger = Browser::new(&http);
@@ -106,7 +106,7 @@ fn a_link_signs_one_browser_in_once() {
         assert_eq!(refused.status, 401, "{path}: {refused:?}");
         assert!(refused.body.contains("poc-memory page") && !refused.body.contains("data-csrf"), "{path}");
     }
-    // A program that previews links does not use the code up.
+    // A program that previews links does not use up the code.
     let path = address.strip_prefix(&format!("http://{}", http.address)).unwrap();
     assert_eq!(stranger.send(&format!("HEAD {path}"), &[], b"").status, 204);
     let mut browser = Browser::new(&http);
@@ -178,7 +178,7 @@ fn a_write_needs_the_token_of_its_page() {
     assert_eq!(browser.send("POST /v1/insert", &[own], body).status, 415);
     assert_eq!(world.json(&["stats"])["nodes"], 0);
     assert_eq!(browser.send("POST /v1/insert", &[json_type, own], body).status, 201);
-    // Two cookies of the same name: their order means nothing, so neither counts.
+    // If two cookies have the same name, neither counts, because their order is undefined.
     let twice = format!("{}; {}", browser.cookie, other.cookie);
     let doubled = Browser { cookie: twice, ..Browser::new(&http) };
     assert_eq!(doubled.read("/v1/stats").status, 401);
@@ -220,7 +220,7 @@ fn only_a_person_decides() {
         let written = browser.write("/v1/weight", &json!({"node": "a", "value": "+0.1"}));
         assert_eq!(written.status == 200, writes, "{written:?}");
     }
-    // No token decides, whatever it is for.
+    // No token, whatever its role, is sufficient for a decision.
     for line in [format!("POST {apply}"), "POST /v1/undo".into()] {
         let refused = http.call(&line, Some(&json!({})));
         assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("rejected")), "{line}");
@@ -264,7 +264,7 @@ fn a_person_saves_the_files_of_an_agent_that_nobody_else_has_changed() {
     let saved = save(&format!("# mine\n{text}"), version);
     assert_eq!((saved.status, &saved.json()["changed"]), (200, &true.into()), "{saved:?}");
     assert_eq!(saved.json()["files"]["agent"]["previous"], text);
-    // The version that was read is not the one on disk any more.
+    // The version that was read is no longer the one on disk.
     let late = save(&format!("# late\n{text}"), version);
     assert_eq!((late.status, late.json()["code"].as_str()), (409, Some("conflict")), "{late:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("# mine\n{text}"));

@@ -252,7 +252,7 @@ fn edits_behind_symbolic_links_take_effect_within_three_seconds() {
     let mut world = World::new();
     let away = tempfile::tempdir().unwrap();
     let at = |name: &str| away.path().join(name);
-    // The folder of agents is a link; in it, one file is a link to a link. So are the settings.
+    // The folder of agents is a link. One of its files is a link to a link, and so is the settings file.
     fs::create_dir_all(at("agents")).unwrap();
     fs::create_dir_all(at("shared")).unwrap();
     fs::write(at("shared/one.toml"), GOOD).unwrap();
@@ -270,7 +270,7 @@ fn edits_behind_symbolic_links_take_effect_within_three_seconds() {
     shown("two", "new here");
     fs::write(at("shared/one.toml"), GOOD.replace("new here", "behind two links")).unwrap();
     shown("one", "behind two links");
-    // As editors save: another file in its place.
+    // As some editors save: the file is replaced with another one.
     fs::write(at("shared/.one.swp"), GOOD.replace("new here", "in its place")).unwrap();
     fs::rename(at("shared/.one.swp"), at("shared/one.toml")).unwrap();
     shown("one", "in its place");
@@ -311,7 +311,7 @@ fn settings_of_requests_take_effect_and_the_others_are_named() {
 }
 
 #[test]
-fn a_person_is_told_about_problems_and_sees_all_of_them() {
+fn a_person_is_notified_of_problems_and_sees_all_of_them() {
     let mut world = World::new();
     let said = world.home().join("said");
     world.write(

@@ -79,8 +79,8 @@ fn a_killed_run_is_interrupted_and_repeated() {
     interrupted_by(World::kill_daemon);
 }
 
-/// The clock of the machine jumps ahead, as after a suspend: slots go on within a few heartbeats, and the one that was
-/// missed is made up for.
+/// The clock of the machine jumps ahead, as after a suspend: runs continue within a few heartbeats, and the missed run
+/// starts late.
 #[test]
 fn a_daemon_keeps_its_schedule_when_the_clock_jumps() {
     let Some(mut world) = World::with_clock() else { return };

@@ -33,7 +33,7 @@ fn the_daemon_tells_systemd_when_it_is_ready_alive_and_stopping() {
     assert!(daemon.wait().unwrap().success());
 }
 
-/// A program that stands for `systemctl`: it logs its arguments, and starts and stops the daemon as the unit says.
+/// A substitute for `systemctl`: it logs its arguments, and starts and stops the daemon as the unit says.
 fn write_systemctl(world: &World) -> PathBuf {
     let unit = "$HOME/.config/systemd/user/poc-memory.service";
     let script = format!(

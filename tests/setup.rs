@@ -17,7 +17,7 @@ impl User {
     fn new() -> User {
         let world = World::with_configured_embedder();
         let home = world.write("user/placeholder", "").parent().unwrap().to_owned();
-        // A service manager that refuses, whatever this machine has.
+        // A service manager that refuses every call, so that the test does not depend on this machine.
         let systemctl = world.write("bin/systemctl", "#!/bin/sh\nexit 1\n");
         std::fs::set_permissions(&systemctl, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         User { world, home }
@@ -175,7 +175,7 @@ fn remove_keeps_what_others_have_written_since() {
         ".codex/config.toml",
         &format!("{}\n[tui]\ntheme = \"dark\"\n", user.read(".codex/config.toml")),
     );
-    // Another setup in between does not make the changes part of what was there before.
+    // A second `setup` in between must not record the first changes as the original content.
     let elsewhere = user.world.home().join("elsewhere").display().to_string();
     std::fs::create_dir(&elsewhere).unwrap();
     user.ok(&["setup", "claude-code", "--yes", "--no-daemon", "--no-hooks"]);
@@ -202,7 +202,7 @@ fn a_file_that_cannot_be_read_stops_setup_before_anything_is_written() {
     user.write(".claude.json", "{\"mcpServers\": [1]}");
     let failed = user.run(&["setup", "claude-code", "--yes"]);
     assert!(failed.stderr.contains("`mcpServers` is not an object"), "{}", failed.stderr);
-    // Without any assistant, the names of those that could be named are said.
+    // If no assistant is installed, the error lists the names of the supported ones.
     let nobody = User::new();
     let none = nobody.run(&["setup"]);
     assert!(
@@ -254,7 +254,7 @@ fn setup_finds_a_model_measures_it_and_makes_it_the_default() {
         })),
     });
     let address = model.url();
-    // Nothing else runs where the tests run.
+    // No other provider is running on the machine of the tests.
     let nowhere = "http://127.0.0.1:9";
     let settings = format!(
         "# mine\n[providers.ollama]\nkind = \"ollama\"\nbase-url = \"{address}\"\n\
@@ -264,7 +264,7 @@ fn setup_finds_a_model_measures_it_and_makes_it_the_default() {
     user.world.write("config.toml", &settings);
     let shown = user.ok(&["setup", "model", "--dry-run"]);
     assert!(shown.contains("ollama     all-minilm:latest, qwen3:4b"), "{shown}");
-    assert!(shown.contains("+id = \"qwen3:4b\"") && shown.contains("lm-studio  does not run"), "{shown}");
+    assert!(shown.contains("+id = \"qwen3:4b\"") && shown.contains("lm-studio  is not running"), "{shown}");
     let said = user.ok(&["setup", "model", "--yes"]);
     assert!(said.contains("chosen     ollama/qwen3:4b") && said.contains("measured   "), "{said}");
     let text = std::fs::read_to_string(user.world.home().join("config.toml")).unwrap();

@@ -98,14 +98,14 @@ fn daemons_over_one_log_lose_no_acknowledged_write() {
     let (acknowledged, tried) = (acknowledged.into_inner().unwrap(), tried.into_inner().unwrap());
     let found = keys(&export);
     let found_once: BTreeSet<String> = found.iter().cloned().collect();
-    assert_eq!(found.len(), found_once.len(), "a note is there twice");
+    assert_eq!(found.len(), found_once.len(), "a note exists twice");
     assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
     assert!(found_once.is_subset(&tried));
     // At least those of the rounds in which nothing fails.
     assert!(acknowledged.len() >= 36, "only {} writes were acknowledged", acknowledged.len());
     let status = worlds[0].json(&["daemon", "status"]);
     assert!(status["shared_log"]["others"].as_array().unwrap().len() >= 2, "{status:#}");
-    // A change of one daemon is there when another is asked for it.
+    // A change by one daemon is visible when another one is asked for it by number.
     assert_eq!(insert(&worlds[1], "own"), 0);
     let seq = worlds[1].json(&["search", "own"])["as_of"]["seq"].to_string();
     assert_eq!(worlds[2].json(&["--min-seq", &seq, "get", "own"])["key"], "own");
@@ -120,7 +120,7 @@ fn daemons_over_one_log_lose_no_acknowledged_write() {
 }
 
 #[test]
-fn of_two_changes_of_one_version_one_is_made() {
+fn only_one_of_two_changes_of_the_same_version_is_made() {
     let Some(server) = TestServer::start() else { return };
     let worlds = daemons(&server, 2);
     assert_eq!(insert(&worlds[0], "shared"), 0);
@@ -222,7 +222,7 @@ fn a_daemon_that_is_cut_off_reads_and_recovers() {
     server.resume();
     world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
     assert_eq!(insert(world, "mole"), 0);
-    // A command finds out what it needs: nobody has to choose between two memories.
+    // A folder that contains another memory than the database is refused.
     let other = World::new();
     insert(&other, "elsewhere");
     std::fs::copy(world.home().join("config.toml"), other.home().join("config.toml")).unwrap();
@@ -256,7 +256,7 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     shared.json(&["store", "copy", "--from", &server.address(), "--to", back.home().to_str().unwrap()]);
     assert_eq!(back.run(&["export"]).stdout, export);
     assert_eq!(insert(&back, "note-7"), 0);
-    // The files have gone on: the database has something else now.
+    // The files have changed since, so the database differs from them.
     insert(&files, "note-8");
     let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
     assert_eq!(error["error"]["code"], "conflict", "{error:#}");

@@ -50,7 +50,7 @@ fn contents(world: &World) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn notes_follow_the_files_while_a_daemon_runs_and_after_it_did_not() {
+fn notes_follow_the_files_with_and_without_a_running_daemon() {
     let mut world = World::new();
     world.write("notes/journal.md", "# Journal\n\nPages are logged, see [[split]].\n");
     world.write("notes/db/split.md", "# Split\n\nA crash loses keys. #crash\n");
@@ -86,7 +86,7 @@ fn notes_follow_the_files_while_a_daemon_runs_and_after_it_did_not() {
     let import = world.json_with_status(&["import", "notes/db"], 1);
     assert_eq!(import["error"]["code"], "conflict");
 
-    // Killed. What was changed meanwhile follows at the start.
+    // After a kill, the next start applies the changes that were made meanwhile.
     world.kill_daemon();
     rename(&world, "notes/log", "notes/storage");
     world.write("notes/db/split.md", "# Split\n\nNo crash loses keys any more.\n");
@@ -154,7 +154,7 @@ fn change(folder: &Path, numbers: &mut Numbers, step: usize) {
 }
 
 #[test]
-fn after_any_changes_the_memory_is_that_of_a_new_import() {
+fn after_any_changes_the_memory_equals_that_of_a_new_import() {
     let mut world = World::new();
     let folder = world.home().join("notes");
     let mut numbers = Numbers(7);

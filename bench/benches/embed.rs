@@ -129,7 +129,7 @@ fn sentences(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// A process that embeds by onnxruntime.
+/// A process that embeds with onnxruntime.
 struct Peer {
     process: Child,
 }

@@ -30,7 +30,7 @@ const FRAME: usize = 1 << 26;
 /// The numbers of notes before the start, and of notes that are imported meanwhile.
 const NOTES: usize = 5_000;
 const IMPORTED: usize = 20_000;
-/// Of ten requests, the numbers of those that store a note and of those that read one. The others search.
+/// The numbers of requests, out of ten, that store a note and that read one. The others search.
 const INSERTS: u64 = 3;
 const GETS: u64 = 2;
 

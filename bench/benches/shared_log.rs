@@ -1,9 +1,10 @@
 //! Writes to a shared log in PostgreSQL, beside bare inserts of as many bytes into a table of the same server.
 //!
 //! Stores over one log insert small records with 1, 8 and 32 clients in all. The peer commits the same bytes with an
-//! `INSERT` of as many rows as the store's groups have on average, on one connection. Then: from a commit of one store to
-//! the moment another shows it, beside `NOTIFY` and the receipt of the notification; and how fast a new store follows.
-//! Finally, how long a new memory takes to begin with a snapshot, compared with copying the bytes of it into a file.
+//! `INSERT` of as many rows as the store's groups have on average, on one connection. The bench then measures the time
+//! from a commit of one store until another store shows it, compared with `NOTIFY` and the receipt of the notification,
+//! and how fast a new store follows. Finally, it measures how long a new memory takes to begin with a snapshot,
+//! compared with copying the bytes of the snapshot into a file.
 //!
 //! `cargo bench -p poc-bench --bench shared_log [-- WRITES [NOTES]]`, with the notes of the snapshot
 
@@ -192,7 +193,7 @@ fn visibility(report: &mut Report, server: &TestServer) {
     ));
 }
 
-/// Times until a new memory has begun with a snapshot of so many notes and takes a write.
+/// Times until a new memory has begun with a snapshot of `notes` notes and accepts a write.
 fn beginning(report: &mut Report, server: &TestServer, count: u64) {
     let name = "beginning";
     init(&location(server, name)).unwrap();

@@ -119,8 +119,8 @@ fn near(view: &View, embedding: &Embedding, seeds: &[Ix], answers: &PeerResults,
     report.add(line.with_peer("numpy, brute force", peer).note("over the same embedding"));
 }
 
-/// Compares communities with those of igraph's Leiden algorithm, which also computes the modularity of ours: at least
-/// 98 % of that of its own, in at most twice the time.
+/// Compares communities with those of igraph's Leiden algorithm. igraph computes the modularity of both: ours must be
+/// at least 98 % of igraph's, in at most twice the time.
 fn grouped(
     work: &str,
     found: &Communities,
@@ -139,7 +139,7 @@ fn grouped(
     report.add(line.at_most(2.0).note(note));
 }
 
-/// Graphs with known communities, a growing share of whose edges leaves its community.
+/// Graphs with known communities and a growing share of edges between communities.
 fn mixed(report: &mut Report) {
     for mixing in [0.4, 0.5, 0.6] {
         let Some(shape) = peers::mixed_graph(MIXED_NODES, mixing, SEED) else { return };

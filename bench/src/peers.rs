@@ -45,9 +45,9 @@ pub fn ask(input: PeerInput<'_>) -> Option<PeerResults> {
     Some(serde_json::from_slice(&run(columns.path(), &[])?).unwrap())
 }
 
-/// A graph with communities of power-law sizes (Lancichinetti, Fortunato and Radicchi 2008), of whose edges the share
-/// `mixing` leaves its community; all edges have strength 1. Prints a message and returns `None` when Python is not
-/// installed.
+/// A graph with communities of power-law sizes (Lancichinetti, Fortunato and Radicchi 2008), where the share `mixing`
+/// of the edges is between communities; all edges have strength 1. Prints a message and returns `None` when Python is
+/// not installed.
 pub fn mixed_graph(nodes: usize, mixing: f64, seed: u64) -> Option<Shape> {
     let folder = tempfile::tempdir_in(folder()).unwrap();
     run(folder.path(), &["mixed", &nodes.to_string(), &mixing.to_string(), &seed.to_string()])?;

@@ -8,8 +8,7 @@ use poc_store::{Store, WORTH_A_CHECKPOINT};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A checkpoint does not wait until the store is quiet when there are this many times [`WORTH_A_CHECKPOINT`]
-/// changes.
+/// After this many times [`WORTH_A_CHECKPOINT`] changes, a checkpoint no longer waits until the store is quiet.
 const URGENT: usize = 50;
 
 /// Writes due checkpoints until the daemon stops.

@@ -12,8 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 /// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose. If the file
-/// cannot be written, for example on a disk that is mounted for reading only, the log goes to standard error
-/// alone.
+/// cannot be written, for example on a disk that is mounted read-only, the log goes to standard error alone.
 ///
 /// # Errors
 /// `internal` when logging was started before.

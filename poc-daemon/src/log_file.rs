@@ -128,7 +128,7 @@ mod tests {
             let config = DaemonConfig { log_max_bytes: max_bytes, log_files: files, ..config };
             let mut written = String::new();
             for (number, length) in lengths.iter().enumerate() {
-                // Every few messages, the daemon starts again.
+                // The daemon restarts every few messages.
                 let mut log = LogFile::open(&path, &config).unwrap();
                 let message = format!("{number} {}\n", "x".repeat(*length));
                 log.write_all(message.as_bytes()).unwrap();

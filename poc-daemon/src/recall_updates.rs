@@ -5,7 +5,7 @@ use poc_notes::recall;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Period whose recalls are stored in one transaction. They are lost if the daemon is killed before.
+/// The updates of this period are stored in one transaction. They are lost if the daemon is killed before that.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Stores pending updates until the daemon stops. The shutdown stores the last ones.

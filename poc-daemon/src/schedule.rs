@@ -46,8 +46,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     run_until(shared, wait(grace), wait(CANCEL_TIMEOUT)).await;
 }
 
-/// As [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may
-/// take to end after they are cancelled. The wait for a future begins when it is first polled.
+/// Like [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may take to
+/// end after they are cancelled. The wait for a future begins when it is first polled.
 async fn run_until(
     shared: Arc<Shared>,
     grace: impl Future<Output = ()>,

@@ -15,7 +15,7 @@ VARIABLE = "PLANTED"
 # What breaks a law need not be reduced, nor remembered.
 QUICKLY = {"PROPTEST_MAX_SHRINK_ITERS": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "true"}
 
-# With a bug, a test may go on for ever.
+# With a bug, a test may never end.
 LIMIT = 600.0
 
 

@@ -219,7 +219,7 @@ fn bytes_that_are_not_http_end_only_their_connection() {
 #[test]
 fn idle_connections_do_not_lock_anybody_out() {
     let (mut world, http) = world("max-connections = 3\nheader-timeout = \"1m\"\n");
-    // A request whose body is not here yet is in progress.
+    // A request whose body has not arrived yet is in progress.
     let body = json!({"title": "Slowly sent"}).to_string();
     let mut busy = busy_connection(&http, &body);
     // Some have sent nothing, one has an answer.

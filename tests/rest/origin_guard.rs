@@ -155,7 +155,7 @@ fn disabled_routes_do_not_exist() {
     let document = http.call("GET /openapi.json", None).json();
     assert!(document["paths"]["/v1/insert"].is_object(), "{document}");
     assert!(document["paths"]["/v1/stats"].is_null(), "{document}");
-    // No token is enough for what only a person may decide.
+    // No token is sufficient for decisions that only a person may make.
     check("POST /v1/runs/x/undo", Some(&json!({})), 403, "rejected");
     // A person may delete on the page.
     let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");

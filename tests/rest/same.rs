@@ -241,9 +241,10 @@ fn every_route_gives_the_answer_of_the_command_line() {
 }
 
 #[test]
-fn the_session_takes_every_route() {
+fn the_session_calls_every_route() {
     let words: Vec<Vec<&str>> = session().into_iter().map(|(_, _, words)| words).collect();
-    // What only persons may call is not for tokens, and what only a daemon knows has no answer without one.
+    // Ops that only persons may call are refused with a token, and ops that only a daemon can answer have no answer
+    // without one.
     let for_tokens = |op: &&OpDef| op.route.is_some() && op.access != Access::Person && !op.needs_daemon;
     for op in OPS.iter().filter(for_tokens) {
         let name: Vec<&str> = op.name.split(' ').collect();

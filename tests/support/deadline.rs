@@ -18,8 +18,7 @@ impl Deadline {
 
     /// Waits before the next try.
     ///
-    /// # Panics
-    /// When the moment has passed, with what is wrong.
+    /// # Panics If the deadline has passed. The message says what is wrong.
     #[track_caller]
     #[expect(clippy::disallowed_methods, reason = "the process that is waited for sends no signal")]
     pub(crate) fn wait(&self, wrong: impl FnOnce() -> String) {

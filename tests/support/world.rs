@@ -114,7 +114,7 @@ impl World {
         Some(world)
     }
 
-    /// A world whose home is a filesystem of so many MiB; `None` where this is not possible.
+    /// A world whose home is a filesystem of `mebibytes` MiB; `None` where this is not possible.
     pub(crate) fn on_small_disk(mebibytes: u32) -> Option<World> {
         let mut world = World::new();
         world.disk = Some(SmallDisk::mount(world.home(), mebibytes)?);
@@ -128,7 +128,7 @@ impl World {
             Some(disk) => disk.command("sh", self.home()),
             None => Command::new("sh"),
         };
-        // The working directory of the process may be what the small filesystem hides.
+        // The small filesystem may hide the working directory of the process.
         let script = format!("cd '{}' && {script}", self.home().display());
         let output = command.args(["-c", &script]).current_dir(self.home()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()

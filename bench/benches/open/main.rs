@@ -1,5 +1,5 @@
-//! The times to open a store of notes with texts, vectors and edges, to the first answers from it, also after a power cut,
-//! and of answers while an import is running.
+//! Measures the time to open a store of notes with texts, vectors and edges, the time to the first answers (also after
+//! a power cut), and the time of answers while an import is running.
 //!
 //! `cargo bench -p poc-bench --bench open [-- NODES …]`
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 /// The argument that makes the bench open a store and print how long that took.
 pub(super) const CHILD: &str = "--open-in";
 
-/// What is measured, and the pipeline that gives the first answer of its kind.
+/// The name of each measurement, and the pipeline whose first answer it waits for.
 pub(super) const MILESTONES: [(&str, &str); 4] = [
     ("open returns", ""),
     ("first answer of a scan", "all | type:episodic | limit:5"),

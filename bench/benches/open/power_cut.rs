@@ -15,7 +15,7 @@ use std::process::Command;
 /// The argument that makes the bench change a store and abort.
 pub(super) const CHILD: &str = "--load-in";
 
-/// Transactions of one change each: as many as an hour has with more than one in a second.
+/// Number of transactions of one change each: those of an hour with more than one per second.
 const CHANGES: u64 = 5_000;
 
 /// The number of power cuts.

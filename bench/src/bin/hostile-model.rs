@@ -90,7 +90,7 @@ fn unseen(notes: &[PromptNote]) -> Value {
     let chosen: Vec<&PromptNote> = notes.iter().filter(|note| note.is_chosen).collect();
     let mut facts = Vec::new();
     let mut links = Vec::new();
-    // A text that is there, for a note that does not say it.
+    // A text that the prompt contains, cited for a note that does not contain it.
     let others = chosen.iter().cycle().skip(chosen.len() / 2);
     for ((at, note), other) in chosen.iter().enumerate().zip(others) {
         let handle = note.handle.as_str();

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 /// How long a test waits for something that must happen soon.
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// A memory with a clock of the test, and the schedule that runs on it once it is started.
+/// A memory with a clock that the test sets, and a schedule that runs on it after `start`.
 struct World {
     home: tempfile::TempDir,
     clock: Arc<ManualClock>,

@@ -45,8 +45,8 @@ impl IdleConnections {
         IdleConnection { connections: self.clone(), number, closing, is_notified: AtomicBool::new(false) }
     }
 
-    /// Waits for a free slot. If there is none, the connection that has been idle longest is closed, and the
-    /// next one if that one is kept.
+    /// Waits for a free slot. If there is none, closes the connection that has been idle longest. If that one stays
+    /// open, closes the next one.
     pub(super) async fn free_slot(&self, slots: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         if let Ok(slot) = slots.clone().try_acquire_owned() {
             return Some(slot);
@@ -87,14 +87,14 @@ impl IdleConnections {
 }
 
 impl IdleConnection {
-    /// Waits until the connection is to be closed. A caller that goes on with it calls [`IdleConnections::keep`].
+    /// Waits until the connection is to be closed. A caller that continues to use it calls [`IdleConnections::keep`].
     pub(super) async fn closed(&self) {
         self.closing.notified().await;
         self.is_notified.store(true, Ordering::Relaxed);
     }
 }
 
-/// Waits until an idle connection is to be closed; for ever if it is not idle.
+/// Waits until an idle connection is to be closed; forever if it is not idle.
 pub(super) async fn until_closed(idle: Option<&IdleConnection>) {
     match idle {
         Some(idle) => idle.closed().await,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_kept_has_the_next_one_closed_while_a_slot_is_needed() {
+    async fn if_a_connection_is_kept_the_next_one_is_closed() {
         let connections = Arc::new(IdleConnections::default());
         let slots = Arc::new(Semaphore::new(3));
         let mut used = Vec::new();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_used_before_it_knows_that_it_is_to_be_closed_is_kept() {
+    async fn a_connection_that_receives_a_request_before_it_is_closed_is_kept() {
         let connections = Arc::new(IdleConnections::default());
         let slots = Arc::new(Semaphore::new(2));
         let _used = [connections.free_slot(&slots).await, connections.free_slot(&slots).await];

@@ -182,7 +182,7 @@ fn another_protocol_version_is_refused_after_our_hello() {
 }
 
 #[test]
-fn another_first_frame_than_hello_is_refused() {
+fn a_first_frame_other_than_hello_is_refused() {
     let server = TestServer::new();
     let mut stream = server.raw();
     send(&mut stream, &request(1, "daemon status", json!({})));

@@ -94,7 +94,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn changes_in_new_folders_are_events_and_hidden_files_are_none() {
+    fn changes_in_new_folders_cause_events_and_hidden_files_do_not() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let mut watcher = VaultWatcher::new(Arc::default());

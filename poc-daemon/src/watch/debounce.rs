@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_of_events_delays_a_scan_only_so_long() {
+    fn a_storm_of_events_delays_a_scan_for_a_limited_time() {
         let storm: Vec<u64> = (0..60).map(|index| 1000 + index * 100).collect();
         assert_eq!(nothing_pending(&storm, 20_000), [3000, 5100, 7200]);
     }

@@ -21,9 +21,9 @@ use std::path::Path;
 /// A new path that ends in `.tar` is one file: a tar archive of one generation, written whole and replaced by the next
 /// backup to it. Its disk needs free space of twice its size.
 ///
-/// Left out: indexes and all else that is made from the log again, the tokens and sign-in sessions of REST
-/// and the page, keys of providers (they are in the environment), logs, what `setup` wrote, positions in
-/// transcripts, and other profiles.
+/// Left out: indexes and everything else that is rebuilt from the log, the tokens and sign-in sessions of REST and the
+/// page, keys of providers (they are in the environment), logs, what `setup` wrote, positions in transcripts, and other
+/// profiles.
 #[derive(Debug, clap::Args)]
 pub(super) struct Backup {
     #[command(flatten)]

@@ -257,7 +257,7 @@ mod tests {
             while let Some(word) = words.next().filter(|_| words.clone().next().is_some()) {
                 command = command.find_subcommand(word).unwrap();
                 let about = command.get_about();
-                assert!(about.is_some_and(|about| !about.to_string().is_empty()), "`{word}` says nothing");
+                assert!(about.is_some_and(|about| !about.to_string().is_empty()), "`{word}` has no description");
             }
         }
     }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_query_and_eval_are_ops_of_their_own() {
+    fn some_flags_of_query_and_eval_are_ops() {
         let check = |line: &str, expected: &str| {
             let rewritten = rewrite_flags(line.split(' ').map(OsString::from).collect());
             assert_eq!(rewritten.join(" ".as_ref()), *expected);

@@ -120,7 +120,8 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
             .hint("name the section and the key: `retrieve.top-k`; `poc-memory config show` lists all")
             .field("key"));
     }
-    // A change that repairs an invalid file is made. Any other change of such a file is refused for what was wrong before.
+    // A change that repairs an invalid file is made. Any other change of such a file is refused because of the earlier
+    // error.
     let invalid_before = Config::layered(Some((name, before)), std::iter::empty()).err();
     let document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
         // The error of the settings has the line and a hint.

@@ -41,7 +41,7 @@ pub(super) struct Eval {
     /// Folder with docs.jsonl, queries.jsonl and qrels.tsv
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Also show the differences to an earlier run, given as its `--json` answer
+    /// Also show the differences from an earlier run, given as its `--json` answer
     #[arg(long, value_name = "FILE", conflicts_with = "agents")]
     compare: Option<PathBuf>,
     /// Also measure the parts of the search by themselves: words only, vectors only, and both without sessions,

@@ -96,7 +96,7 @@ fn answer(event: HookEvent, profile: Option<String>) {
     let Ok(paths) = Paths::from_environment(profile.as_deref()) else { return };
     let (send, receive) = mpsc::channel();
     let asking = paths.clone();
-    // Runs on a thread, because reading and connecting may block for ever.
+    // Runs on a thread, because reading and connecting may block forever.
     std::thread::spawn(move || {
         let mut session = String::new();
         let outcome = ask(event, &asking, &mut session);

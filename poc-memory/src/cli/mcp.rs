@@ -52,7 +52,7 @@ impl LocalCommand for McpServe {
         let ended = runtime.block_on(async {
             match Server::new(Arc::new(caller)).serve(stdio()).await {
                 Ok(service) => service.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
-                // The client left before it said anything.
+                // The client disconnected before it sent anything.
                 Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
                 Err(error) => Err(error.to_string()),
             }

@@ -119,7 +119,7 @@ impl LocalCommand for RepairStore {
     fn run(self, context: &CommandContext) -> Result<RepairOutput> {
         let directory = context.paths.store();
         if self.undo {
-            // Without a repair, undoing one says what is wrong.
+            // If nothing was repaired, `undo_repair` reports that.
             if !self.yes && !repair_folders(&directory).is_empty() {
                 return Err(Error::invalid("the last repair was not undone")
                     .hint("repeat the command with `--yes`: changes since the repair are put into `quarantine/`")

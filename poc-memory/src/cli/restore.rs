@@ -85,7 +85,8 @@ impl LocalCommand for Restore {
             None => context.paths.clone(),
         };
         let config = Config::load(&target.config_file()).ok();
-        // The lock of the store does not tell: the folder may have been moved away under the daemon.
+        // The daemon is asked, because the lock may be missing: the folder may have been moved away while the daemon
+        // runs.
         if let Ok(Some((_, status))) = daemon_client::ask(&target, config.as_ref()) {
             return Err(Error::conflict(format!(
                 "the daemon of this memory is running (process {})",

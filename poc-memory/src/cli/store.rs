@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Make the tables of a shared log in a database, and add this memory to it
+/// Create the tables of a shared log in a database, and add this memory to it
 ///
-/// The database and the role must exist. The tables are made, or brought to the version of this release; what
-/// is there is kept. One database can hold many memories: `name` in `[store]` names this one.
+/// The database and the role must exist. The tables are created, or upgraded to the version of this release; their
+/// contents stay. One database can hold many memories: `name` in `[store]` names this one.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreInit {
     /// The database to use instead of `log` in `[store]`: `postgres://USER@HOST:PORT/DATABASE`

@@ -105,7 +105,7 @@ pub fn init_log(settings: &StoreConfig) -> Result<LogInit> {
     Ok(LogInit { address: location.to_string(), versions, is_new: done.is_new, head: done.head })
 }
 
-/// As above, in a build without support for databases.
+/// Refuses to create tables, in a build without support for databases.
 ///
 /// # Errors
 /// Always `invalid_config`.

@@ -225,7 +225,7 @@ fn an_invalid_argument_returns_the_expected_schema() {
         (&answer["expected"]["type"], &answer["expected"]["maximum"]),
         (&json!("integer"), &json!(256))
     );
-    // A field that does not exist: all of them.
+    // For a field that does not exist, all fields are returned.
     let answer = told(Error::invalid("unknown field").field("colour"));
     assert!(answer["expected"]["properties"]["text"].is_object());
 }

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 /// Number of notes that the text lists for one change, and of titles in the answer.
 const SHOWN: usize = 3;
 
-/// List the latest changes of notes, newest first, with the numbers that `undo` takes. Questions are not
-/// listed, although they count uses.
+/// List the latest changes of notes, newest first, with the numbers that `undo` takes. Uses of notes by questions are
+/// not listed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Changes {

@@ -11,10 +11,10 @@ use poc_store::CompactionCallbacks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite
-/// the records without unused space. Notes, links, visits and runs stay. What is dropped can no longer be
-/// shown, as a past state or in a history, nor undone; backups that have it keep it. The daemon does the same
-/// automatically when the records, or a log that `keep` bounds, are three times as large as necessary.
+/// Shrink the files of this memory while it is in use: drop history older than `[history] keep`, and rewrite the
+/// records without unused space. Notes, links, visits and runs stay. What is dropped can no longer be shown, as a past
+/// state or in a history, nor undone; backups that contain it keep it. The daemon does the same automatically when the
+/// records, or a log that `keep` bounds, are three times as large as necessary.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Compact {

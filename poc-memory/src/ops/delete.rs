@@ -39,7 +39,7 @@ pub(crate) struct DeleteOutput {
     key: String,
     /// The number of the change, which `undo` takes.
     seq: u64,
-    /// The minimum time for which the deletion can be undone: `all` for ever, otherwise a duration. Absent
+    /// The minimum time for which the deletion can be undone: `all` if there is no limit, otherwise a duration. Absent
     /// after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,

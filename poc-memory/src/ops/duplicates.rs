@@ -22,7 +22,7 @@ pub(crate) struct Duplicates {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
-    /// Minimum share of words that both notes have, of those that either has, 0 to 1 [default: 0.5]
+    /// Minimum share of common words among all words of both notes, 0 to 1 [default: 0.5]
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]

@@ -34,10 +34,8 @@ pub(crate) struct Export {
 /// The result of an export.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ExportOutput {
-    /// Notes that were written.
     /// Number of exported notes.
     nodes: u64,
-    /// Edges that were written, each with the note where it begins.
     /// Number of exported edges.
     edges: u64,
     /// Notes that were left out because their texts are lost in a damaged store. The exit code is 1 then.

@@ -54,7 +54,7 @@ pub(crate) struct ForgetOutput {
     /// The numbers of the changes, which `undo` takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
-    /// The minimum time for which the changes can be undone: `all` for ever, otherwise a duration. Absent
+    /// The minimum time for which the changes can be undone: `all` if there is no limit, otherwise a duration. Absent
     /// after an erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,

@@ -31,7 +31,7 @@ pub(crate) struct QuarantineRestoreOutput {
     links: u64,
     /// Number of notes that the memory already has, in any version. They are not changed.
     present: u64,
-    /// The keys of those among them that have another key, title or text in the quarantine.
+    /// The keys of the notes that the memory already has, but that have another key, title or text in the quarantine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     different: Vec<String>,
     /// Number of notes that were deleted before they were quarantined. They are not restored.

@@ -50,11 +50,11 @@ impl SharedLogOutput {
         })
     }
 
-    /// As [`of`](Self::of), with the snapshot and the peers, which are read from the database. They are left
-    /// out if the database does not answer.
+    /// Like [`of`](Self::of), with the snapshot and the peers, which are read from the database. They are left out if
+    /// the database does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
-        // A database that does not answer is waited for once.
+        // A database that does not answer is not asked again.
         let Ok(peers) = store.peers() else { return Some(output) };
         output.others = peers
             .into_iter()

@@ -61,7 +61,7 @@ fn terms(question: &str) -> BTreeSet<String> {
     words.filter(|word| word.chars().count() > 2).collect()
 }
 
-/// The end of the longest window of whole words that begins at `start`, with room for two marks of a cut.
+/// The end of the longest window of whole words that begins at `start`, with room for an ellipsis at both ends.
 fn end_of(words: &[WordMatch<'_>], start: usize) -> usize {
     let mut left = MAX_CHARS - 2;
     let mut end = start;

@@ -37,7 +37,7 @@ pub(crate) struct SupersedeOutput {
     links: usize,
     /// The number of the change, which `undo` takes.
     seq: u64,
-    /// The minimum time for which it can be undone: `all` for ever, otherwise a duration.
+    /// The minimum time for which it can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
 }
 

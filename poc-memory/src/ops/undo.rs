@@ -53,7 +53,7 @@ pub(crate) struct UndoOutput {
     /// Numbers of the changes that this undo made; `undo` with one of them reverts the undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
-    /// The minimum time for which these changes can be undone: `all` for ever, otherwise a duration.
+    /// The minimum time for which these changes can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
 }
 

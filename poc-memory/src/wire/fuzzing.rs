@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken law is a panic, which the fuzzer reports"
+    reason = "a violated property is a panic, which the fuzzer reports"
 )]
 
 use super::{Frame, decode, encode, read};
@@ -18,7 +18,8 @@ const LIMIT: usize = 1 << 20;
 
 static TENANTS: LazyLock<TenantSchema> = LazyLock::new(|| Config::defaults().unwrap().tenant_schema);
 
-/// Decodes frames: all bytes as one, and as a stream. A frame is encoded as bytes that are decoded as the same frame.
+/// Decodes frames: all bytes as one, and as a stream. Encoding a decoded frame and decoding it again must give the same
+/// frame.
 pub fn frame(bytes: &[u8]) {
     if let Ok(frame) = decode(bytes) {
         check(frame);
@@ -43,7 +44,7 @@ fn check(frame: Frame) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_corpus_obeys_the_laws() {
+    fn the_properties_hold_for_the_corpus() {
         poc_graph::testing::corpus("frame").iter().for_each(|bytes| super::frame(bytes));
     }
 }

@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken law is a panic, which the fuzzer reports"
+    reason = "a violated property is a panic, which the fuzzer reports"
 )]
 
 use super::note_path;

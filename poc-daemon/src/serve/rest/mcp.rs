@@ -222,7 +222,7 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>, mcp: &Arc<Mcp>) -> Ro
     )
 }
 
-/// A request with a body that was read before.
+/// A request whose body was already read.
 fn with_body(head: &Parts, body: Vec<u8>) -> Request {
     let mut request = Request::new(Body::from(body));
     *request.method_mut() = head.method.clone();
@@ -244,7 +244,7 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     let fail = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
     let id_of =
         |value: &Value| value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-    // The SDK would use the last of two equal fields.
+    // If a field occurs twice, the SDK would use the last one.
     if let Err(error) = serde_json::from_slice::<UniqueFields>(bytes)
         && let Some(name) = json::repeated_field(&error)
     {

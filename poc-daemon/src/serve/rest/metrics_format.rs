@@ -72,7 +72,7 @@ mod tests {
     use axum::http::header::ACCEPT;
 
     #[test]
-    fn open_metrics_is_written_for_those_who_ask_for_it() {
+    fn open_metrics_is_written_only_on_request() {
         let check = |accept: &[&'static str], expected: MetricsFormat| {
             let mut headers = HeaderMap::new();
             accept.iter().for_each(|value| {

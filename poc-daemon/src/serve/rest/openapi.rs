@@ -29,7 +29,7 @@ const ERRORS: &[(u16, &str)] = &[
 const ABOUT: &str = "A memory for AI agents: stores, searches and maintains notes. Every field and every answer \
 is the same as on the command line with `--json`.";
 
-/// The document of the ops that are served.
+/// The OpenAPI document of the served ops.
 pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Value {
     let mut schemas = Schemas::default();
     schemas.add("Error", error_schema());

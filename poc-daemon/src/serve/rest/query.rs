@@ -47,7 +47,7 @@ impl Fields {
         )
     }
 
-    /// Adds the former name of the text, under which requests may still give it.
+    /// Adds the former name of the field with the text, which requests may still use.
     pub(super) fn with_former_text(mut self, former: Option<FormerText>) -> Fields {
         if let Some(FormerText { name, repeats }) = former {
             self.0.insert(name.to_owned(), Field { kind: FieldKind::Text, repeats });

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_text_replaces_the_one_that_was_read_and_keeps_it() {
+    fn a_valid_text_replaces_the_text_that_was_read_and_keeps_a_copy() {
         let world = world();
         let files = read(&world.memory, "mine").unwrap();
         assert_eq!((files.agent.text.as_str(), files.agent.previous.as_deref()), (MINE, None));
@@ -409,16 +409,16 @@ mod tests {
         assert!(save(&world.memory, "mine", &edit(Some(&new), None), &versions(&files)).unwrap());
         let saved = read(&world.memory, "mine").unwrap();
         assert_eq!((saved.agent.text.as_str(), saved.agent.previous.as_deref()), (new.as_str(), Some(MINE)));
-        // The same text again changes nothing, and the version before stays at hand.
+        // Saving the same text again changes nothing, and the previous version stays available.
         assert!(!save(&world.memory, "mine", &edit(Some(&new), None), &versions(&saved)).unwrap());
         assert_eq!(read(&world.memory, "mine").unwrap(), saved);
-        // Saving the previous text is what restores it.
+        // Saving the previous text restores it.
         assert!(save(&world.memory, "mine", &edit(Some(MINE), None), &versions(&saved)).unwrap());
         assert_eq!(read(&world.memory, "mine").unwrap().agent.previous.as_deref(), Some(new.as_str()));
     }
 
     #[test]
-    fn a_change_by_somebody_else_is_never_overwritten() {
+    fn a_change_by_another_program_is_never_overwritten() {
         let world = world();
         let files = read(&world.memory, "mine").unwrap();
         let (theirs, ours) = (format!("# theirs\n{MINE}"), format!("# ours\n{MINE}"));
@@ -426,16 +426,16 @@ mod tests {
         let error = save(&world.memory, "mine", &edit(Some(&ours), None), &versions(&files)).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
         assert_eq!(on_disk(&world, "agents/mine.toml").as_deref(), Some(theirs.as_str()));
-        // A change in the moment between the comparison and the replacement is put back.
+        // A change between the comparison and the replacement is restored.
         let slot = FileSlot::agent(&world.memory.paths, "mine");
         let error = slot.exchange(&slot.path(), versions(&files).agent.as_deref(), &ours).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
         assert_eq!(on_disk(&world, "agents/mine.toml").as_deref(), Some(theirs.as_str()));
-        // A new file does not replace one that came into being meanwhile.
+        // A new file does not replace one that was created meanwhile.
         let error =
             save(&world.memory, "mine", &edit(Some(&ours), None), &ExpectedVersions::default()).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
-        // Nor does a file that was deleted come back.
+        // A file that was deleted meanwhile is not created again.
         let read = versions(&read(&world.memory, "mine").unwrap());
         std::fs::remove_file(world.home.path().join("agents/mine.toml")).unwrap();
         let error = save(&world.memory, "mine", &edit(Some(&ours), None), &read).unwrap_err();

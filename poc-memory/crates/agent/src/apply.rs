@@ -133,8 +133,8 @@ fn plan(
     Ok((planned, cut_off))
 }
 
-/// The proposals of an agent for the notes of this tenant that a person rejected, by their summary: the run, and when
-/// it ended.
+/// The rejected proposals of an agent for this tenant: their summaries, each with its run and the time at which the run
+/// ended.
 fn rejected_proposals(memory: &Memory, agent: &str) -> Result<HashMap<String, (RunId, Timestamp)>> {
     let mut rejected = HashMap::new();
     // The newest run first.

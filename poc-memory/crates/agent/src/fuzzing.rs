@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken law is a panic, which the fuzzer reports"
+    reason = "a violated property is a panic, which the fuzzer reports"
 )]
 
 use super::action::schema;
@@ -102,7 +102,7 @@ mod tests {
     type Target = fn(&str);
 
     #[test]
-    fn the_corpora_obey_the_laws() {
+    fn the_properties_hold_for_the_corpora() {
         let targets: [(&str, Target); 3] = [
             ("agent_file", super::agent_file),
             ("prompt_template", super::prompt_template),

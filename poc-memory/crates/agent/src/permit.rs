@@ -204,7 +204,7 @@ impl<'a> Permit<'a> {
                 let why = format!("its source {} is not {}", handle.name, self.targets_in_words());
                 return Err(RefusalReason::OutOfScope.because(why));
             }
-            // A note cannot be derived from a note of which the prompt shows only the key.
+            // A note cannot be derived from a note if the prompt shows only its key.
             if handle.shown == PromptExtent::Named {
                 let why = format!("the prompt does not show the text of its source {}", handle.name);
                 return Err(RefusalReason::OutOfScope.because(why));

@@ -84,9 +84,9 @@ fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(CHARS_PER_TOKEN)
 }
 
-/// The estimated tokens that a context leaves for the prompt: a quarter is reserved for the reply, and the
-/// schema is subtracted. The estimate allows for a third more tokens than estimated, because texts with many
-/// names and numbers have more.
+/// The estimated tokens that a context leaves for the prompt: a quarter is reserved for the reply, and the schema is
+/// subtracted. A quarter of the rest is kept as a margin, because texts with many names and numbers have more tokens
+/// than estimated.
 fn prompt_tokens_left(context: usize, definition: &Definition) -> usize {
     let schema = tokens(&action::schema(&definition.execution.actions).to_string());
     (context - context / 4).saturating_sub(schema) / 4 * 3

@@ -28,9 +28,9 @@ pub struct ParsedReply {
     pub unread: usize,
 }
 
-/// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The
-/// error lists the problems to correct. A secret of the provider is removed from what is stored of the reply: from the
-/// model's notes, and a generated one from its actions as well.
+/// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The error
+/// lists the problems to correct. Before the reply is stored, the key of the provider is removed from the model's
+/// notes, and a generated key also from its actions.
 pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
     let redacted = |problems: Vec<String>| problems.iter().map(|problem| reply.redacted(problem)).collect();
     let mut value = find(reply).map_err(|problem| redacted(vec![problem]))?;
@@ -188,7 +188,7 @@ mod tests {
         {
             assert!(read(&text(&said), &permitted).is_err(), "{said}");
         }
-        // Of two equal fields, one would be lost.
+        // If a field occurs twice, one of the values would be lost.
         let twice = r#"{"notes": "n", "link-add": [], "link-add": []}"#;
         for said in [twice.to_owned(), format!("```json\n{twice}\n```")] {
             let problems = read(&text(&said), &permitted).unwrap_err();

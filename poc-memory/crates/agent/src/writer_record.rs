@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_record_costs_nothing_and_a_poor_one_nearly_everything() {
+    fn a_good_record_keeps_link_strengths_and_a_poor_one_nearly_removes_them() {
         assert_eq!([factor((0, 0), (0, 0)), factor((0, 3), (0, 0)), factor((20, 20), (500, 0))], [1.0; 3]);
         assert!(factor((4, 36), (0, 0)) < 0.11);
         assert!(factor((0, 1000), (0, 0)) < 0.0001);

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_text_is_refused_in_plain_words() {
+    fn a_file_that_is_not_text_is_refused_in_plain_words() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("latin.txt");
         std::fs::write(&file, b"caf\xe9").unwrap();

@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken law is a panic, which the fuzzer reports"
+    reason = "a violated property is a panic, which the fuzzer reports"
 )]
 
 use crate::Config;
@@ -50,7 +50,7 @@ mod tests {
     use poc_graph::testing::corpus;
 
     #[test]
-    fn the_corpora_obey_the_laws() {
+    fn the_properties_hold_for_the_corpora() {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok();
         corpus("config_file").into_iter().filter_map(text).for_each(|text| super::config_file(&text));
         corpus("schedule").into_iter().filter_map(text).for_each(|text| super::schedule(&text));

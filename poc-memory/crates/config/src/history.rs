@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_or_a_duration() {
+    fn all_and_durations_are_read() {
         assert_eq!(HistoryRetention::parse("all").unwrap(), HistoryRetention::All);
         assert_eq!(HistoryRetention::parse("90d").unwrap(), HistoryRetention::For(Span(90 * Span::DAY.0)));
         assert_eq!(HistoryRetention::parse("90d").unwrap().to_string(), "90d");

@@ -7,7 +7,7 @@ use toml::Value;
 
 impl Config {
     /// These settings, updated with those of `new` that can change while a daemon runs because they are read for each
-    /// request. The daemon has already opened, started or cached something that depends on all others.
+    /// request. For each other setting, the daemon has already opened, started or cached something that depends on it.
     #[must_use]
     pub fn reloaded(&self, new: &Config) -> Config {
         let new = new.clone();
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_for_each_request_is_reloaded_and_the_rest_is_named() {
+    fn settings_read_for_each_request_are_reloaded_and_the_others_are_named() {
         let before = config("");
         let after = config(
             "recall.k = 12\nmcp.forget = true\nmcp.http = true\nrest.enabled = true\nsearch.limit = 3\n\

@@ -4,7 +4,6 @@
 //! and the end of the gap if the clock is set forward. A cron rule for every hour, or for every few hours, counts hours
 //! instead, like `hourly`: it fires in both passes of a repeated hour, and not for a skipped one. Slots are strictly
 //! increasing, so no slot occurs twice.
-//! twice, and slots are strictly increasing.
 
 mod hours;
 mod parse;

@@ -28,7 +28,7 @@ named!(
         /// Associative. Recall reached a hit over this edge. Weight 0.05–100, decaying.
         CoTraversal = "co_traversal",
         /// The source, a fact or a digest, was created from the target. The strength is 1.
-        #[serde(alias = "derived_from")] // As release 0.1 wrote it.
+        #[serde(alias = "derived_from")] // The spelling of release 0.1.
         DerivedFrom = "derived-from",
     }
 );

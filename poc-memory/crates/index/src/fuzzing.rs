@@ -1,7 +1,7 @@
 //! Parsers for the fuzz targets, with the properties that must hold for any input; see `fuzz/` at the root of the
 //! repository.
 
-#![allow(clippy::unwrap_used, reason = "a broken law is a panic, which the fuzzer reports")]
+#![allow(clippy::unwrap_used, reason = "a violated property is a panic, which the fuzzer reports")]
 
 use super::{mentions, text, vectors};
 
@@ -21,7 +21,7 @@ pub fn index_snapshot(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_corpus_obeys_the_laws() {
+    fn the_properties_hold_for_the_corpus() {
         poc_graph::testing::corpus("index_snapshot").iter().for_each(|bytes| super::index_snapshot(bytes));
     }
 }

@@ -89,7 +89,7 @@ impl Http {
                 format!("`providers.{name}.base-url` is not an address such as `http://127.0.0.1:11434/v1`")
             }
             EndpointError::Credentials => format!(
-                "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
+                "take user and password out of `providers.{name}.base-url`; a key belongs in the variable named by `key-env`"
             ),
         })?;
         let wait =

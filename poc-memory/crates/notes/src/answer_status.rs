@@ -58,7 +58,7 @@ pub fn read_only(memory: &Memory) -> Option<String> {
     Some(format!("{prefix}{}", cause.message()))
 }
 
-/// A hint for a person how to remove a reason of [`read_only`]; `None` for other reasons.
+/// A hint that tells a person how to remove a reason of [`read_only`]; `None` for other reasons.
 pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     if reason.starts_with(READ_ONLY_FOR_NOW) {
         return Some(ReadOnlyReason::Disk(String::new()).hint());

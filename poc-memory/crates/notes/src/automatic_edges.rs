@@ -77,9 +77,9 @@ pub(super) fn find(
 /// Number of new notes whose cosines are computed in one pass over the vector index.
 const GROUP: usize = 8;
 
-/// Maximum number of notes with a keyword that a new note is compared with when the vector index uses HNSW.
-/// Of a more frequent keyword, only the notes that got it last and the candidates of similar meaning are
-/// compared: a keyword on every note would otherwise make an insert as slow as a scan of all vectors.
+/// Maximum number of notes with a keyword that a new note is compared with when the vector index uses HNSW. If more
+/// notes have the keyword, only those that got it last and the candidates of similar meaning are compared. A keyword on
+/// every note would otherwise make an insert as slow as a scan of all vectors.
 const KEYWORD_NOTES: usize = 1024;
 
 /// The notes of a batch, prepared for comparisons with each other.
@@ -218,8 +218,7 @@ impl Candidates<'_> {
         Ok(edges)
     }
 
-    /// Offers the indexed notes with a keyword. Of a keyword on many notes, only those are offered that are
-    /// likely to be nearest.
+    /// Offers the indexed notes with a keyword. If many notes have it, offers only those that are likely to be nearest.
     fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut Top<Ranked<()>>) {
         let has_keyword = |ix| self.view.is_live(ix) && self.view.keywords(ix).contains(&keyword);
         let shares = |id| self.is_indexed(id) && self.view.find(id).is_some_and(has_keyword);

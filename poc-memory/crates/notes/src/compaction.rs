@@ -33,8 +33,8 @@ pub fn compact(
     memory.store.compact(horizon(keep, memory.now()), callbacks)
 }
 
-/// Whether the files have grown so much that a compaction is worth its cost: the log, if history is bounded, or the
-/// records are three times what the records contain. Reads all records if the files are not small.
+/// Whether a compaction is worth its cost: the log (if history is bounded) or the files of the records are three times
+/// as large as the live records. Reads all records unless the files are small.
 pub fn is_due(memory: &Memory) -> Result<bool> {
     let StoreSizes { log, records } = memory.store.sizes()?;
     let log = if memory.config.history.keep == HistoryRetention::All { 0 } else { log };

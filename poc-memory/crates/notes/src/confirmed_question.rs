@@ -147,8 +147,8 @@ pub fn all(memory: &Memory, max: usize) -> Result<Vec<ConfirmedQuestion>> {
     Ok(all)
 }
 
-/// The reciprocal rank of the first note that answered each confirmed question, among the first ten hits for the
-/// question when the question itself is left out; 0 if none is. At most `max` questions, the newest first.
+/// For each confirmed question, the reciprocal rank of the first of the ten best hits that answered it; 0 if there is
+/// none. The question itself is left out of its search. At most `max` questions, the newest first.
 ///
 /// # Errors
 /// Those of the indexes and the store.

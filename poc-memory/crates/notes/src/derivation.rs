@@ -68,8 +68,7 @@ pub(super) fn source_changed(tx: &mut Transaction<'_>, source: NodeId, now: Time
     Ok(())
 }
 
-/// The live notes that end with their sources and have no live source left, when the notes `leaving`
-/// are no longer live either.
+/// The live notes that end with their sources and have no live source left, apart from the notes `leaving`.
 pub(super) fn ended_notes(view: &View, mut leaving: HashSet<NodeId>) -> Vec<NodeId> {
     let derived = (0..view.slots()).filter(|&ix| {
         view.is_live(ix)
@@ -93,8 +92,8 @@ pub(super) fn ended_notes(view: &View, mut leaving: HashSet<NodeId>) -> Vec<Node
     }
 }
 
-/// Deletes the notes that end with a note: they were derived from it and no other live one, and marks the other derived
-/// notes as stale. Call it before the note is deleted. Returns the deleted notes.
+/// Deletes the notes that end with a note, because they were derived from it and from no other live note. Marks the
+/// other derived notes as stale. Call it before the note is deleted. Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
     let mut ended_notes = Vec::new();
     for note in derived_notes(tx, source)? {

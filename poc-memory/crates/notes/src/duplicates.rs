@@ -21,7 +21,7 @@ pub struct NearDuplicatePair {
     pub older: NodeId,
     /// The other note.
     pub newer: NodeId,
-    /// The share of words that both have, of those that either has (Jaccard), 0 to 1.
+    /// The share of common words among all words of both notes (Jaccard), 0 to 1.
     pub words: f64,
     /// Whether both notes have titles of their own (not derived from the body) that are equal, ignoring case.
     pub same_title: bool,

@@ -202,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// A changed byte is found, unless it is outside of what the file says.
+        /// A changed byte makes the file invalid or does not change its content.
         #[test]
         fn a_damaged_file_is_rejected(at: prop::sample::Index, flip in 1u8..) {
             let folder = tempfile::tempdir().unwrap();

@@ -162,7 +162,7 @@ pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     require_no_only_copies(memory, &quarantine_with(&store, texts)?, texts)
 }
 
-/// As [`check_quarantine`], for the parts of the quarantine that have the texts.
+/// Like [`check_quarantine`], for the parts of the quarantine that have the texts.
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
     let known = memory.store.tenants()?;
     for name in parts {
@@ -192,9 +192,9 @@ fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts
     Ok(())
 }
 
-/// The parts of the quarantine of a store that must be deleted for the texts. Pieces of a log and folders of records are
-/// compressed and cannot be searched for a part of a text, so they count as having it. Data that a repair replaced is
-/// decoded as far as possible.
+/// The parts of the quarantine of a store that must be deleted for the texts. Pieces of a log and folders of records
+/// are compressed and cannot be searched for a part of a text, so they count as containing it. Data that a repair
+/// replaced is decoded as far as possible.
 fn quarantine_with(store: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
     let folder = &store.join("quarantine");
     let repairs = repair_folders(store);

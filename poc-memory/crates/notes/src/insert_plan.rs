@@ -203,7 +203,7 @@ pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>
     vectors(&memory.config.vectors, memory.embedder.as_ref(), nodes)
 }
 
-/// As [`embed`], with the given embedder.
+/// Like [`embed`], with the given embedder.
 pub(super) fn vectors(
     config: &poc_config::VectorsConfig,
     embedder: &dyn Embedder,

@@ -126,7 +126,7 @@ pub struct Memory {
     /// Identifies this process in the rows of its runs; each opening of the store gets a new value. With a
     /// shared log it is the id of the writer, so that other processes can tell whether this one is alive.
     pub boot: String,
-    /// The runs of agents that this process works on.
+    /// The agent runs in progress in this process.
     pub active_runs: Arc<Mutex<BTreeSet<RunId>>>,
     id_generator: Arc<IdGenerator>,
     /// The past state that was requested last, by any tenant.
@@ -161,7 +161,7 @@ impl Memory {
         Memory::open_with(paths, config, clock, rng, None)
     }
 
-    /// As [`open`](Self::open), with a shared log. The folder of the profile has a local copy of that log.
+    /// Like [`open`](Self::open), with a shared log. The folder of the profile has a local copy of that log.
     pub fn open_shared(
         paths: Paths,
         config: Config,

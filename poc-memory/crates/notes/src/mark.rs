@@ -45,7 +45,7 @@ fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Re
     let gain = strength * config.reinforce.delta;
     if !(strength.is_finite() && strength > 0.0 && gain.is_finite()) {
         return Err(Error::invalid(format!("a strength of {strength} is out of range"))
-            .hint("give a number above 0; 1 is a use")
+            .hint("give a number above 0; 1 counts as one use")
             .field("strength"));
     }
     if since >= now {

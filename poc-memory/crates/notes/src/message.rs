@@ -44,7 +44,7 @@ pub fn origin<R: Records + ?Sized>(
     }))
 }
 
-/// As [`origin`], with the text of the message.
+/// Like [`origin`], with the text of the message.
 pub fn origin_with_text<R: Records + ?Sized>(
     records: &R,
     id: NodeId,

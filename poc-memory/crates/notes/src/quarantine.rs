@@ -21,7 +21,7 @@ pub struct QuarantineReport {
     pub edges: u64,
     /// Number of notes that the memory already has, in any version. They are not changed.
     pub present: u64,
-    /// The keys of those among them that have another key, title or text in the quarantine.
+    /// The keys of the notes that the memory already has, but that have another key, title or text in the quarantine.
     pub different: Vec<String>,
     /// Number of notes that were deleted before they were quarantined. They are not restored.
     pub deleted: u64,

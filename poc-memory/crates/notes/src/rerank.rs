@@ -42,8 +42,8 @@ fn passage_of(memory: &Memory, hit: &RetrievalHit) -> Result<String> {
     Ok(passage(memory, &node, hit.near.map(|near| near.part)))
 }
 
-/// A passage of a note as it was embedded: the given part, or the first one for the title or `None`. The title if
-/// the note has no passage.
+/// The text of a passage as it was embedded. Returns the first passage if `part` is the title (0) or `None`, and the
+/// title if the note has no passage.
 pub(super) fn passage(memory: &Memory, node: &Node, part: Option<u16>) -> String {
     let part = part.unwrap_or(1).max(1);
     let passage = parts::embedding_text(node, part, &memory.config.vectors);

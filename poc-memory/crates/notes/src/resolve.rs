@@ -59,7 +59,7 @@ fn with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
     all.filter(|&ix| view.id(ix).is_some_and(|id| id.to_string().starts_with(&text))).collect()
 }
 
-/// As [`find`] in a transaction, for the value of a request's field.
+/// Like [`find`] in a transaction, for the value of a request's field.
 ///
 /// # Errors
 /// Those of [`find`], with the field.

@@ -127,7 +127,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_not_a_folder_has_no_size() {
+    fn a_path_that_is_not_a_folder_has_size_0() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("index");
         assert_eq!(size(&file).unwrap(), 0);

@@ -61,7 +61,7 @@ impl TestMemory {
         TestMemory { memory, clock, folder }
     }
 
-    /// A memory whose store has so many notes and an additional index follower.
+    /// A memory whose store has `notes` notes and an additional index follower.
     pub fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> TestMemory {
         let mut scratch = TestMemory::new();
         let directory = scratch.folder.path().join("followed");

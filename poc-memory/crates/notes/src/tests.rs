@@ -194,7 +194,7 @@ fn a_note_gets_edges_to_notes_with_the_same_keyword_or_meaning() {
         .insert(with("new", "A crash of the machine loses no key of a B-tree", &["storage", "tree"]))
         .unwrap();
     let keyword = edges(&memory, new.id, EdgeKind::Keyword);
-    assert_eq!(keyword.len(), 1, "one edge, though two keywords are shared, and none to what is unlike");
+    assert_eq!(keyword.len(), 1, "one edge although two keywords are shared, and none to a dissimilar note");
     assert_eq!((keyword[0].src, keyword[0].dst, keyword[0].reason.as_str()), (new.id, near, "storage, tree"));
     assert!(keyword[0].strength >= 0.5 && keyword[0].strength <= 1.0);
     assert_eq!((new.keyword_edges, new.semantic_edges), (1, 1));
@@ -351,7 +351,7 @@ fn a_weight_change_survives_a_round_trip() {
 }
 
 #[test]
-fn a_deleted_note_only_leaves_its_history() {
+fn a_deleted_note_leaves_only_its_history() {
     let memory = TestMemory::new();
     let (a, b) = (memory.note("a", JOURNAL), memory.note("b", "two"));
     linked(&memory, a, b).unwrap();

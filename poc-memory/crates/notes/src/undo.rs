@@ -395,7 +395,7 @@ mod tests {
     use poc_graph::error::Code;
 
     #[test]
-    fn what_a_repair_wrote_stays() {
+    fn changes_that_a_repair_wrote_are_not_undone() {
         let memory = TestMemory::new();
         memory.note("kept", "The gate opens at noon.");
         let node = memory.find("kept").unwrap();

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_read_back_and_damage_of_it_is_no_result() {
+    fn a_result_is_read_back_and_a_damaged_result_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verification.json");
         assert!(last(&path).is_none() && problems(&path).is_empty());

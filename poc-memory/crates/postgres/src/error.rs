@@ -37,7 +37,7 @@ pub(crate) fn failure(location: &impl Display, error: &postgres::Error) -> Error
         SqlState::UNDEFINED_DATABASE => Error::new(Code::InvalidConfig, message)
             .hint("create the database, then run `poc-memory store init`"),
         SqlState::UNDEFINED_TABLE => {
-            Error::new(Code::InvalidConfig, message).hint("make the tables with `poc-memory store init`")
+            Error::new(Code::InvalidConfig, message).hint("create the tables with `poc-memory store init`")
         }
         SqlState::INSUFFICIENT_PRIVILEGE => {
             Error::new(Code::InvalidConfig, message).hint("the role needs SELECT, INSERT, UPDATE and DELETE")

@@ -36,8 +36,8 @@ use store_connection::StoreConnection;
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
 
-/// How often a call is run that the database rolls back because of concurrent transactions. Databases whose transactions
-/// are always serializable do that also to single statements.
+/// Maximum number of times that a call is run if the database rolls it back because of concurrent transactions. A
+/// database whose transactions are always serializable rolls back even single statements.
 const ATTEMPTS: u32 = 20;
 
 /// The log of one store in a database, as seen by one writer. It opens two connections on demand: one reads and

@@ -26,7 +26,7 @@ impl Listener {
         let of = |error: postgres::Error| failure(location, &error);
         let store = store_row::get(&mut client, location)?;
         if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {
-            tracing::debug!("the database has no notifications and is asked instead: {error}");
+            tracing::debug!("the database does not support notifications and is polled instead: {error}");
         }
         // Rows of writers that have not been seen for a day are removed.
         client

@@ -79,10 +79,10 @@ pub fn init(location: &LogLocation) -> Result<InitReport> {
 pub(crate) fn check(client: &mut Client, location: &LogLocation) -> Result<()> {
     match version(client, location)? {
         0 => Err(Error::config(format!("the database `{location}` has no memory yet"))
-            .hint("make one with `poc-memory store init`")),
+            .hint("create one with `poc-memory store init`")),
         version if version < MIGRATIONS.len() as i64 => {
-            Err(Error::config(format!("the database `{location}` is of an earlier release"))
-                .hint("bring it to this one with `poc-memory store init`"))
+            Err(Error::config(format!("the database `{location}` has the tables of an earlier release"))
+                .hint("upgrade them with `poc-memory store init`"))
         }
         _ => Ok(()),
     }

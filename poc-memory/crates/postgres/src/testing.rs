@@ -20,7 +20,8 @@ const NOBODY: &str = "65534";
 pub struct TestServer {
     programs: PathBuf,
     folder: TempDir,
-    /// Whether the server syncs its files. Data survives a crash of the server even without, but not of the machine.
+    /// Whether the server syncs its files. Without syncing, data survives a crash of the server, but not of the
+    /// machine.
     syncs: bool,
 }
 

@@ -111,7 +111,7 @@ fn a_lease_lets_one_writer_append() {
 }
 
 #[test]
-fn who_waits_is_woken_and_seen() {
+fn a_waiting_writer_is_woken_and_seen_by_others() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     let settings = LogSettings { poll: Duration::from_secs(3600), ..settings(&server, "a") };
@@ -206,7 +206,7 @@ fn the_newest_two_snapshots_stay_and_an_incomplete_one_does_not_count() {
     assert!(log.write_part(12, 0, b"one", minute).unwrap());
     assert_eq!(log.newest().unwrap().unwrap().seq, 9);
     assert!(log.claim(minute).unwrap());
-    assert_eq!(part(12, 0), None, "what an interrupted attempt has left is deleted");
+    assert_eq!(part(12, 0), None, "leftovers of an interrupted attempt are deleted");
     let other = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
     assert_eq!(other.newest().unwrap(), None, "another store of the database");
     assert_eq!(other.read_part(9, 0).unwrap(), None);
@@ -243,7 +243,7 @@ fn one_writer_writes_a_snapshot_at_a_time() {
 }
 
 #[test]
-fn tables_of_the_first_version_are_brought_to_the_second() {
+fn tables_of_the_first_version_are_upgraded_to_the_second() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     append(&log(&server, 1), 1, 0);

@@ -175,7 +175,7 @@ mod tests {
 
     /// 0 —1.0— 1 —0.5— 2, and 3 with an edge of 0.015 to 0.
     #[test]
-    fn by_hand_on_four_nodes() {
+    fn four_nodes_match_values_computed_by_hand() {
         let edges = [(0, 1, 1.0), (1, 2, 0.5), (0, 3, 0.015)];
         let found = activations(4, &edges, &[(0, 1.0)], OPTIONS);
         // Hop 1: 0 sends 0.5 to 1, and 0.0075 to 3, which is below the minimum.
@@ -201,7 +201,7 @@ mod tests {
         /// The result equals a direct implementation of the definition, both when few nodes are summed in an array and
         /// when they are summed in a list. Rejected nodes are not reached.
         #[test]
-        fn it_is_its_definition(
+        fn scores_equal_their_definition(
             edges in proptest::collection::btree_map((0u64..8, 0u64..8), 0.0f64..1.0, 1..20),
             sources in proptest::collection::btree_map(0u32..8, 0.1f64..3.0, 1..4),
             unused in 0u64..8, nodes in proptest::sample::select(vec![8u64, 2000]),

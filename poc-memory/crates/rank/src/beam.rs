@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         // 0.8 + ln 0.5 + 0.5 · ln 0.8 − 2 · 0.1625 − 0.7 · 0.3
         let score = step(0.8, 0.5, 0.6, 2, 0.3, &shipped()).unwrap();
         assert!(

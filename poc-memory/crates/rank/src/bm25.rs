@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_example() {
+    fn scores_match_values_computed_by_hand() {
         // One occurrence in a document of average length has a saturation of 1.
         assert_eq!(saturation(1.0, 5.0, 5.0, 0.9, 0.4), 1.0);
         assert!((idf(3, 1) - (1.0f64 + 2.5 / 1.5).ln()).abs() < 1e-12);

@@ -64,7 +64,7 @@ mod tests {
 
     /// 0 —1.0— 1 —0.5— 2 with sources at both ends, two hops.
     #[test]
-    fn by_hand_on_a_path() {
+    fn a_path_matches_values_computed_by_hand() {
         let view = view(4, &[(0, 1, 1.0), (1, 2, 0.5), (2, 3, 0.1)]);
         let options = SpreadOptions { max_hops: 2, ..OPTIONS };
         // From 0: 1 gets 0.5, which comes back as 0.25 and continues as 0.125 to 2.

@@ -12,7 +12,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn worked_values() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(dampened(1.0, 0.0, 100.0), 1.0);
         assert_eq!(dampened(1.0, 25.0, 100.0), 0.75);
         assert_eq!(dampened(2.0, 50.0, 100.0), 1.0);

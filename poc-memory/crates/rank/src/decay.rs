@@ -53,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn worked_values() {
+    fn results_match_values_computed_by_hand() {
         let config = poc_config::Config::defaults().unwrap();
         let halves = |lambda: f64| decayed(3.0, lambda, std::f64::consts::LN_2 / lambda);
         let kinds = [EdgeKind::Structural, EdgeKind::CoRetrieval, EdgeKind::CoTraversal];

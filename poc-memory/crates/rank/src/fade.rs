@@ -12,7 +12,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn worked_values() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(fade(0.0, 3600.0), 1.0);
         assert_eq!(fade(900.0, 3600.0), 0.75);
         assert_eq!(fade(3600.0, 3600.0), 0.0);

@@ -50,7 +50,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(fused(3.0, 2.0, 0.5), 5.0);
         assert_eq!(fused(3.0, -2.0, 0.5), 1.0);
         assert_eq!((clarity(9.0, 4.0), clarity(9.0, -1.0), clarity(0.0, 0.0)), (6.0, 0.0, 0.0));

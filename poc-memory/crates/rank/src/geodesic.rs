@@ -111,7 +111,7 @@ mod tests {
     /// 0 — 1 — 2 — 3, with 4 attached to 1. In a tree, every edge is at right angles to all others: seen from 1, the
     /// direction of 3 has a component along the edge to 2 (cosine √½) and none along the edge to 4.
     #[test]
-    fn by_hand_on_a_branching_path() {
+    fn walks_on_a_branching_path_match_those_found_by_hand() {
         let view = view(6, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (1, 4, 1.0)]);
         let embedding = Embedding::compute(&view, 16);
         let at = |ix| embedding.coordinates(ix);
@@ -152,9 +152,9 @@ mod tests {
             }
         }
 
-        /// Of two nodes with the same edges, a walk takes the one with the smaller id first.
+        /// Between two nodes with the same edges, a walk takes the one with the smaller id first.
         #[test]
-        fn of_twins_the_smaller_id_comes_first(links in connected(), twin in 0u64..10, from in 0u32..10, to in 0u32..10) {
+        fn twins_are_visited_by_ascending_id(links in connected(), twin in 0u64..10, from in 0u32..10, to in 0u32..10) {
             prop_assume!(from != to && u64::from(to) != twin && u64::from(from) != twin);
             let other = |node: u64| if node == twin { 10 } else { node };
             let copies = links.iter().filter(|(a, b, _)| *a == twin || *b == twin);

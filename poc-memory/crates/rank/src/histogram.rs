@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn worked_values() {
+    fn results_match_values_computed_by_hand() {
         let tenths = of(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
         let near = |share: f64, expected: f64| {
             let found = tenths.quantile(share).unwrap();

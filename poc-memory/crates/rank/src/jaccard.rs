@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         // "  ab  " has {"  a", " ab", "ab ", "b  "}, and "  ac  " has {"  a", " ac", "ac ", "c  "}.
         assert_eq!(trigrams("ab", "ac"), 1.0 / 7.0);
         assert_eq!(trigrams("B-tree", "b-TREE"), 1.0);

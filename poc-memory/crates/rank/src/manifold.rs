@@ -146,7 +146,7 @@ mod tests {
     /// the volume). The axis through 2 and 1, towards 2, is the edge between them. Seen from its middle, 3 is √6 · ½
     /// along the axis and √6 away from it; 0 is as far behind and as far away.
     #[test]
-    fn by_hand_on_a_path() {
+    fn a_path_matches_values_computed_by_hand() {
         let view = view(4, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]);
         let root = 6f64.sqrt();
         let expected = [(0, -1.5), (1, -0.5), (2, 0.5), (3, -0.5)];
@@ -204,8 +204,8 @@ mod tests {
     }
 
     proptest! {
-        /// Relabelling the nodes does not change the scores. Of two nodes, the first is further along the axis than the
-        /// second.
+        /// Relabelling the nodes does not change the scores. For two nodes, the first is further along the axis than
+        /// the second.
         #[test]
         fn relabelling_changes_nothing(
             links in connected(), nodes in nodes(), names in Just((0u64..10).collect::<Vec<_>>()).prop_shuffle(),

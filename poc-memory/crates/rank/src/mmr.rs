@@ -2,10 +2,10 @@
 
 use poc_graph::cancellation;
 
-/// Selects candidates one by one. The next is always the one with the highest value of `λ · relevance − (1 − λ) · max
-/// similarity to those already selected`, where the similarity term is 0 for the first. Of equal values, the first
-/// wins. `similarity` takes positions in `relevance`. It is called at most once per pair, and only for as many
-/// candidates as are taken from the iterator.
+/// Selects candidates one by one. The next is always the one with the highest value of
+/// `λ · relevance − (1 − λ) · max similarity to those already selected`, where the similarity term is 0 for the first.
+/// If several values are equal, the first one wins. `similarity` takes positions in `relevance`. It is called at most
+/// once per pair, and only for as many candidates as are taken from the iterator.
 pub fn mmr(
     relevance: &[f64],
     lambda: f64,

@@ -21,7 +21,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         // The second of two relevant documents is ranked first, and the other third.
         let expected = (1.0 + 0.5) / (1.0 + 1.0 / 3f64.log2());
         assert!((ndcg(&[1.0, 0.0, 1.0], &[1.0, 1.0], 10) - expected).abs() < 1e-12);

@@ -66,11 +66,12 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(priority(1.0, 0, None, 0.0, Timestamp(0)), 3.0);
         assert_eq!(priority(0.75, 7, None, 5.0, Timestamp(0)), 0.75 * 3.0 * 1.5);
         assert_eq!(priority(3.0, 7, None, 10.0, Timestamp(0)), 18.0);
-        // Two days at an interval of 1; half of 30; an interval of 0 counts as one day; at most five.
+        // Two days at an interval of 1, half of an interval of 30, an interval of 0 (counts as one day), and the
+        // maximum of five.
         assert_eq!((after(2, 1), after(15, 30), after(2, 0), after(99, 7)), (2.0, 0.5, 2.0, 5.0));
         // A replay in the future, after the clock was set back, is not overdue at all.
         assert_eq!(after(-3, 1), 0.0);
@@ -78,7 +79,7 @@ mod tests {
 
     /// The outlier score takes precedence; three times the median distance is a displacement of 1.
     #[test]
-    fn displacement_by_hand() {
+    fn displacement_matches_values_computed_by_hand() {
         assert_eq!(displacement(None, || 0.25), 0.75);
         assert_eq!((displacement(Some(1.5), || 0.25), displacement(Some(3.0), || 0.9)), (0.5, 1.0));
         assert_eq!((displacement(Some(0.0), || 0.0), displacement(Some(40.0), || 0.0)), (0.0, 3.0));

@@ -220,7 +220,7 @@ mod tests {
     };
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let mut propagated = PropagatedScore::default();
         assert_eq!(propagated.leading_source(WEIGHTS), None);
         propagated.add_mentioned_by(10.0, 3);

@@ -30,7 +30,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let mut values = [4.0, 1.0, 3.0, 2.0];
         assert_eq!(quantile(&mut values, 0.5), Some(2.0));
         assert_eq!(quantile(&mut values, 0.51), Some(3.0));

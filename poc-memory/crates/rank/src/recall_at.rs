@@ -13,7 +13,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(recall_at(&[0.0, 1.0, 0.0, 2.0], 4, 3), 0.25);
         assert_eq!(recall_at(&[0.0, 1.0, 0.0, 2.0], 4, 10), 0.5);
         assert_eq!(recall_at(&[], 4, 10), 0.0);

@@ -33,7 +33,7 @@ mod tests {
     const USUAL: RecallExponents = RecallExponents { similarity: 1.0, weight: 0.5 };
 
     #[test]
-    fn worked_values() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(
             [similarity(1.0), similarity(0.6), similarity(0.0), similarity(-1.0)],
             [1.0, 0.8, 0.5, 0.0]

@@ -14,7 +14,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         assert_eq!(reciprocal_rank(&[0.0, 0.0, 1.0, 1.0], 10), 1.0 / 3.0);
         assert_eq!(reciprocal_rank(&[0.0, 0.0, 1.0], 2), 0.0);
         assert_eq!(reciprocal_rank(&[], 10), 0.0);

@@ -28,7 +28,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let fused = rrf(&[(1.0, &["a", "b"]), (1.0, &["c", "b"]), (0.5, &["d"]), (0.0, &["e"])]);
         let expected = [("b", 2.0 / 62.0), ("a", 1.0 / 61.0), ("c", 1.0 / 61.0), ("d", 0.5 / 61.0)];
         assert_eq!(fused, expected);
@@ -45,7 +45,7 @@ mod tests {
     proptest! {
         /// The score equals its definition and is at most that of an item that is first in every list.
         #[test]
-        fn it_is_its_definition_and_at_most_three_sixty_firsts(lists in lists()) {
+        fn a_score_equals_its_definition_and_is_bounded(lists in lists()) {
             let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());
             prop_assert!(fused.iter().all(|(_, worth)| *worth > 0.0 && *worth <= 3.0 / 61.0));
             prop_assert!(fused.windows(2).all(|pair| pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0)));

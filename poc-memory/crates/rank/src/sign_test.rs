@@ -20,7 +20,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         assert!((p_of_fall(5, 0) - 1.0 / 32.0).abs() < 1e-12);
         assert!((p_of_fall(4, 1) - 6.0 / 32.0).abs() < 1e-12);
         assert_eq!(p_of_fall(0, 7), 1.0);

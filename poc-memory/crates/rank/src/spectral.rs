@@ -114,7 +114,7 @@ pub(super) mod tests {
     /// 0 —1— 1 —½— 2. The volume is 3. The resistance is 1 between 0 and 1, 2 between 1 and 2, and 3 between 0 and 2. A
     /// distance is the root of volume × resistance.
     #[test]
-    fn by_hand_on_a_path() {
+    fn a_path_matches_values_computed_by_hand() {
         let view = view(3, &[(0, 1, 1.0), (1, 2, 0.5)]);
         let (one, two, three) = (3f64.sqrt(), 6f64.sqrt(), 9f64.sqrt());
         close(&all(&view, &[(0, 0.2)], 9), &[(1, one), (2, three)]);
@@ -162,7 +162,7 @@ pub(super) mod tests {
     proptest! {
         /// It equals the brute-force definition for any `k`.
         #[test]
-        fn it_is_its_definition(links in connected(), seeds in seeds(), k in 1usize..11) {
+        fn neighbors_equal_their_definition(links in connected(), seeds in seeds(), k in 1usize..11) {
             let view = view(10, &links);
             let embedding = Embedding::compute(&view, 16);
             let heaviest = seeds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let known = scale(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!(known, Scale { mean: 5.0, deviation: 2.0 });
         assert!((known.standard(9.0) - 2.0).abs() < 1e-8);

@@ -49,7 +49,7 @@ mod tests {
 
     /// 0 —0.5— 1 —0.5— 2, a weak direct edge of 0.125 from 0 to 2, and 3 attached to 2.
     #[test]
-    fn by_hand_on_four_nodes() {
+    fn four_nodes_match_values_computed_by_hand() {
         let view = view(4, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.125), (2, 3, 1.0)]);
         assert_eq!(found(&view, 0, 1), BTreeMap::from([(1, 0.5), (2, 0.125)]));
         // The path over 1 is stronger; 3 is within two edges only over the weak one.

@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken law is a panic, which the fuzzer reports"
+    reason = "a violated property is a panic, which the fuzzer reports"
 )]
 
 use crate::query::{Names, Pipeline, complete};
@@ -46,7 +46,7 @@ fn check(parsed: poc_graph::error::Result<Pipeline>) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_corpus_obeys_the_laws() {
+    fn the_properties_hold_for_the_corpus() {
         for bytes in poc_graph::testing::corpus("pipeline") {
             std::str::from_utf8(&bytes).iter().for_each(|text| super::pipeline(text));
         }

@@ -160,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_file_is_read_back() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep").join("file");
         let fingerprint = Fingerprint::of("a");

@@ -411,8 +411,8 @@ impl Committer {
         refuse(&self.commits, &self.writer, self.saved(reason, None), batch);
     }
 
-    /// If the log has lost data that was written to it, saves the records, unless that was already the reason before, or
-    /// another store is in the place of this one.
+    /// If the log has lost data that was written to it, saves the records. Does nothing if `before` is the same reason,
+    /// or if another store has replaced this one.
     fn saved(&self, reason: ReadOnlyReason, before: Option<&ReadOnlyReason>) -> ReadOnlyReason {
         let (ReadOnlyReason::ChangedLog(message), false) =
             (&reason, matches!(before, Some(ReadOnlyReason::ChangedLog(_))))

@@ -142,7 +142,7 @@ impl CompactionJob<'_> {
             let base = LogBase { seq, at, origin };
             let state = BaseState::new(&engine, base);
             if let Some(checksum) = self.replace_log(&state, base)? {
-                // Not earlier: until the log is replaced, it has the transactions of these entries, and the next
+                // The log must be replaced first: until then, it has the transactions of these entries, and the next
                 // compaction uses this engine if this one is interrupted.
                 state.prune(Mark { seq, checksum })?;
                 dropped = seq - old_base;

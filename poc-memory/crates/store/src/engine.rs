@@ -114,7 +114,7 @@ fn put_length((key, value): &Put) -> usize {
     key.len() + value.as_ref().map_or(0, Vec::len)
 }
 
-/// The changes sorted by key. Of several changes to the same key, only the last one is kept.
+/// The changes sorted by key. If several changes have the same key, only the last one is kept.
 fn sorted(changes: &[Put]) -> Cow<'_, [Put]> {
     match changes.is_sorted_by(|(a, _), (b, _)| a < b) {
         true => changes.into(),
@@ -143,7 +143,7 @@ pub(super) trait Engine: Send + Sync {
     /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
-    /// Applies changes and then the mark. Of several changes to the same key, the last one wins. A crash in between
+    /// Applies changes and then the mark. If several changes have the same key, the last one wins. A crash in between
     /// leaves the old mark, an arbitrary part of the changes, and the new mark as [`Engine::unfinished`].
     fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()>;
 

@@ -15,7 +15,6 @@ const PART_BYTES: usize = 8 << 20;
 /// # Errors
 /// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
 /// damaged or a compaction has dropped its beginning.
-/// its beginning was dropped by a compaction.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
     let mut copied = to.head()?;

@@ -269,7 +269,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_packed_is_read_back(value: Vec<u8>, often in 100usize..400) {
+        fn packed_transactions_are_read_back(value: Vec<u8>, often in 100usize..400) {
             let write = |key: usize| Write {
                 table: Table::Activity, key: key.to_be_bytes().to_vec(), before: None, after: Some(value.clone()),
             };

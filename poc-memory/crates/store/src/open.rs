@@ -149,7 +149,7 @@ pub(super) fn open(
     let engine = opener.engine();
     // The thread catches its own panics.
     let saved = saved.join().ok().flatten();
-    // The sender is dropped there, so before the opener, which waits for its thread.
+    // `load_views` drops the sender, so it is dropped before the opener, which waits for its thread.
     let LoadedViews { mut views, unsaved, saved_seq } = load_views(saved, &log, &engine, needs_views)?;
     views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
     let seq = log.last();

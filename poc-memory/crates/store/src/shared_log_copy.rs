@@ -52,8 +52,8 @@ pub(super) struct SharedLogCopy {
     // The highest known head.
     head: AtomicU64,
     conflicts: AtomicU64,
-    // Whether the local log was verified to be a copy of the shared one since that was last unreachable. A database
-    // that replaces another one may have lost records.
+    // Whether the local log was verified to be a copy of the shared one since the shared one was last unreachable. A
+    // database that replaces another one may have lost records.
     is_checked: AtomicBool,
     last_failure: Mutex<Option<Instant>>,
 }

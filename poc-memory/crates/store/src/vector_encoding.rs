@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_vector_is_an_error() {
+    fn invalid_vectors_are_errors() {
         assert!(encode(&[f32::NAN]).is_err() && encode(&[f32::INFINITY, 1.0]).is_err());
         assert!(decode(&[]).is_err() && decode(&[1, 0]).is_err() && decode(&[2, 0, 0]).is_err());
         assert_eq!(&*decode(&encode(&[0.0, 0.0]).unwrap()).unwrap(), &[0.0, 0.0]);

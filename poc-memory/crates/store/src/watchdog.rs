@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_of_life_buy_time() {
+    fn heartbeats_extend_the_time_limit() {
         let clock = TestClock::default();
         let works = clock.clone();
         let result = run_watched_with_clock(Duration::from_millis(200), &clock, move |heartbeat| {

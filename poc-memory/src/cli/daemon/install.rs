@@ -132,7 +132,7 @@ pub(in crate::cli) fn install(context: &CommandContext) -> Result<DaemonInstallO
     Ok(DaemonInstallOutput { file, text, written, pid: Some(pid) })
 }
 
-/// Enables the daemon. If the file did not change, only if the daemon does not run.
+/// Enables the daemon. If the file did not change, enables it only if the daemon is not running.
 fn enable(manager: ServiceManager, context: &CommandContext, written: bool) -> Result<()> {
     if !written && start::is_running(context) {
         return Ok(());

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_notifies_and_quotes_what_has_a_meaning_for_systemd() {
+    fn a_unit_notifies_and_escapes_special_characters() {
         insta::assert_snapshot!(ServiceManager::Systemd.text(&service()), @r#"
         # Written by `poc-memory daemon install`.
         [Unit]

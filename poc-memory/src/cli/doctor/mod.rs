@@ -100,7 +100,7 @@ mod tests {
     use poc_graph::error::Error;
 
     #[test]
-    fn the_report_reads_well() {
+    fn the_report_is_shown_as_text() {
         let findings = vec![
             CheckResult::new("folders", CheckState::Ok, "`/m` is private"),
             CheckResult::new("models", CheckState::Note, "`opus` has no key").hint("set `ANTHROPIC_API_KEY`"),

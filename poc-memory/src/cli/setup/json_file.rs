@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_of_others_stay_and_the_own_one_is_replaced() {
+    fn hooks_of_other_programs_stay_and_our_own_hook_is_replaced() {
         let other = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}, "model": "x"});
         let text = format!("{other:#}\n");
         let first = set(&text, &hook("/old/poc-memory")).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_in_the_place_is_an_error_and_not_replaced() {
+    fn a_value_of_another_type_is_an_error_and_not_replaced() {
         assert_eq!(set("[]", &member()).unwrap_err(), "it is not a JSON object");
         assert_eq!(set("{\"servers\": []}", &member()).unwrap_err(), "`servers` is not an object");
         assert!(set("{\"servers\": ", &member()).is_err());

@@ -195,7 +195,7 @@ fn find_provider(config: &Config, provider: &str, id: Option<&str>) -> ProviderO
     match model.list(config.calls.connect_timeout) {
         Ok(models) if models.is_empty() => found.problem = Some("runs, but has no model".into()),
         Ok(models) => found.models = models,
-        Err(CallError::Down(_)) => found.problem = Some("does not run".into()),
+        Err(CallError::Down(_)) => found.problem = Some("is not running".into()),
         Err(error) => found.problem = Some(format!("cannot be asked for its models: {error}")),
     }
     found

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_in_the_place_is_an_error() {
+    fn a_value_of_another_type_is_an_error() {
         assert_eq!(set("mcp_servers = 1", &server()).unwrap_err(), "`mcp_servers` is not a table");
         assert!(set("x = ", &server()).is_err());
         let null = Edit::Member { path: vec!["x".into()], value: json!({ "y": null }) };

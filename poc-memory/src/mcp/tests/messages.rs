@@ -106,7 +106,7 @@ fn the_check_of_hints_recognises_options() {
 }
 
 #[test]
-fn no_hint_tells_a_model_an_option_or_a_shell_command() {
+fn no_hint_for_a_model_contains_an_option_or_a_shell_command() {
     let hints: Vec<String> = all_sources().iter().flat_map(|source| hints_of(source)).collect();
     let commands = hints.iter().filter(|hint| hint.contains("`poc-memory ")).count();
     assert!(hints.len() > 100 && commands > 20, "{} hints, {commands} commands", hints.len());

@@ -44,10 +44,10 @@ struct NoteChange {
     at: String,
     /// The note.
     key: String,
-    /// Its title, if no note was asked for.
+    /// Its title, if no note was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// `created`, `changed` or `deleted`, if a note was asked for; so are the following fields.
+    /// `created`, `changed` or `deleted`. This field and the following ones are present only if a note was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     did: Option<String>,
     /// Who: `manual` is the user, `mcp` an assistant, `agent:NAME` an agent of the memory.

@@ -188,7 +188,7 @@ impl Op for AgentExplain {
         };
         explained.pause_after = definition.failure.pause_after;
         if !definition.enabled {
-            explained.block(StatusReason::Disabled, "`enabled = false`: its schedule does not count");
+            explained.block(StatusReason::Disabled, "`enabled = false`: its schedule is ignored");
         }
         if let Some(paused) = entry.paused(&state, now) {
             explained.block(StatusReason::Paused, paused.line(name));

@@ -118,7 +118,7 @@ impl Op for AgentReview {
     fn show(output: &AgentReviewOutput) -> String {
         if output.proposals.is_empty() {
             let none =
-                if output.rejected { "no proposal is rejected" } else { "nothing waits for a decision" };
+                if output.rejected { "there are no rejected proposals" } else { "nothing waits for a decision" };
             return format!("{none}\n");
         }
         let mut text = String::new();

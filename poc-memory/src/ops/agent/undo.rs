@@ -38,7 +38,7 @@ pub(crate) struct AgentUndoOutput {
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
-    /// The minimum time for which the undo can be undone: `all` for ever, otherwise a duration.
+    /// The minimum time for which the undo can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
 }
 

@@ -81,7 +81,7 @@ mod tests {
     use poc_graph::time::Timestamp;
 
     #[test]
-    fn the_status_reads_well() {
+    fn the_status_is_shown_as_text() {
         let at = |text| Timestamp::parse(text).unwrap();
         let status = DaemonStatus {
             pid: 7,

@@ -38,7 +38,7 @@ impl FromArgMatches for BodyArgument {
         if !words.is_empty() {
             return Ok(BodyArgument(Some(words.join(" "))));
         }
-        // A command without arguments in a pipe gets its text from there; any argument says what the note is.
+        // A command without arguments reads its text from a pipe. With arguments, standard input is not read.
         let is_given = |id: &clap::Id| {
             !BodyArgument::GLOBAL.contains(&id.as_str())
                 && matches.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)

@@ -62,7 +62,7 @@ fn a_chunk_is_one_transaction() {
     assert_eq!((memory.store.view().seq - before, memory.store.view().node_count()), (3, 2 * chunk + 1));
     let again = insert(&memory, many(2 * chunk + 1)).unwrap();
     assert!(again["notes"].as_array().unwrap().iter().all(|note| note["duplicate"] == json!(true)));
-    assert_eq!(memory.store.view().seq - before, 3, "what is there is not written again");
+    assert_eq!(memory.store.view().seq - before, 3, "existing notes are not written again");
     assert_eq!(insert(&memory, json!({"notes": []})).unwrap(), json!({"notes": []}));
 }
 

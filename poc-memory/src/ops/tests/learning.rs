@@ -75,7 +75,7 @@ fn a_hit_has_the_factors_of_its_score() {
 }
 
 #[test]
-fn recall_as_text() {
+fn recall_is_shown_as_text() {
     let memory = filled();
     let lines = [
         "reinforce btree",
@@ -134,7 +134,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
     invalid_argument at hops: `hops`: 9 is out of range; give a number from 0 to 8
     invalid_argument at k: `k`: 257 is out of range; give a number from 1 to 256
     invalid_argument at oversample: `oversample`: 0 is out of range; give a number from 1 to 1000
-    invalid_argument at strength: `strength`: a strength of 0 is out of range; give a number above 0; 1 is a use
+    invalid_argument at strength: `strength`: a strength of 0 is out of range; give a number above 0; 1 counts as one use
     invalid_argument at since: `since`: missing field `since`
     invalid_argument at node: `node`: missing field `node`
     ");
@@ -142,7 +142,7 @@ fn requests_without_text_or_out_of_bounds_are_refused() {
 }
 
 #[test]
-fn a_confirmed_question_can_be_taken_back() {
+fn a_confirmed_question_can_be_withdrawn() {
     let memory = filled();
     let question = "What happens when a page is full?";
     let key = json(&memory, &format!("reinforce btree --for '{question}'"))["question"].clone();
@@ -157,7 +157,7 @@ fn a_confirmed_question_can_be_taken_back() {
     assert_eq!((&taken["weight"], &taken["question"]), (&weight, &value!(null)));
     assert_eq!(asked(), value!(null));
     assert!(say(&memory, &format!("get {}", key.as_str().unwrap())).starts_with("not_found: "));
-    // That is a change like any other. The key of the question is as good as its text.
+    // The withdrawal is a change that can be undone. The key of the question may be given instead of its text.
     json(&memory, &format!("undo {}", taken["seq"]));
     assert_eq!(asked()[0]["key"], key);
     json(&memory, &format!("reinforce btree --for {} --remove", key.as_str().unwrap()));

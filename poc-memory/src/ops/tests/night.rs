@@ -40,7 +40,7 @@ fn after_a_run() -> TestMemory {
 }
 
 #[test]
-fn a_night_says_what_was_changed_and_can_be_taken_back() {
+fn a_night_lists_its_changes_and_can_be_undone() {
     let memory = after_a_run();
     let export = || json(&memory, "export")["lines"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(say(&memory, "night"), @r"

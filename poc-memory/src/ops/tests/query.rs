@@ -62,7 +62,7 @@ fn query_matches_an_exact_key() {
         (&asked["key"], asked["signals"]["coverage"].as_f64().unwrap() > 0.99),
         (&"people/lin".into(), true)
     );
-    // Names match as people spell them, and of several notes the one that fits best is returned.
+    // Names match as people spell them. If several notes match, the best match is returned.
     json(&memory, "insert --key people/marta -b 'Leads the network team.'");
     for asked in ["Handbook?", "People/Lin", "notes/people/lin.md", "what are people/lin and people/marta's"]
     {

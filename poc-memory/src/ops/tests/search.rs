@@ -15,7 +15,7 @@ fn search_lists_its_results() {
     1.500  journal  episodic  The journal
            2026-11-21  Page splits are written to the journal.
     ");
-    // With a number, that many are shown.
+    // With a number, that many hits are shown.
     assert_eq!(json(&memory, "search written journal -n 2")["results"].as_array().unwrap().len(), 2);
     let found = json(&memory, "search journal --explain");
     assert_eq!(found["explain"]["stages"][0]["stage"], "hybrid:journal");

@@ -218,7 +218,7 @@ fn changes_say_which_of_them_are_undone() {
     5  2026-11-21 09:00:00Z  manual  undo    btree
     4  2026-11-21 09:00:00Z  manual  insert  btree (undone)
     ");
-    // The undo is undone, so that the change is there again.
+    // The undo is undone, so the change is in effect again.
     json(&memory, "undo");
     assert_eq!(undone("changes --limit 3"), [false, true, false]);
     assert_eq!(undone("history btree"), [false, false, true, false]);
@@ -234,7 +234,7 @@ fn an_undone_import_in_parts_is_undone_as_a_whole() {
         (&changes[1]["op"], &changes[1]["undone"], &changes[0]["undone"]),
         (&json!("import"), &json!(true), &json!(false))
     );
-    // Its notes are gone, so that they have no titles.
+    // Its notes were deleted, so they have no titles.
     assert_eq!(changes[1]["titles"], json!({}));
 }
 

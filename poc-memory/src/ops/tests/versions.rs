@@ -31,7 +31,7 @@ fn an_update_depends_on_the_version() {
     let updated = asked(&memory, "insert", update(1, "Second text")).unwrap();
     assert_eq!((&updated["updated"], &updated["version"]), (&json!(true), &json!(2)));
     conflict(&memory, "insert", update(1, "Third text"), 2);
-    // The same text is no change.
+    // The same text is not a change.
     let same = asked(&memory, "insert", update(2, "Second text")).unwrap();
     assert_eq!((&same["duplicate"], &same["version"]), (&json!(true), &json!(2)));
     // One note must not exist yet, and another one must exist.
@@ -39,7 +39,7 @@ fn an_update_depends_on_the_version() {
     conflict(&memory, "insert", absent(3), 0);
     assert_eq!(asked(&memory, "insert", absent(0)).unwrap()["version"], 1);
     conflict(&memory, "insert", absent(0), 1);
-    // In a batch, each note by itself.
+    // In a batch, the version of each note is checked separately.
     let answer = asked(
         &memory,
         "insert",

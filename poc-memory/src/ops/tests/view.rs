@@ -39,7 +39,7 @@ fn view_returns_positions_and_edges() {
 }
 
 #[test]
-fn around_a_note_are_all_notes_that_it_has_an_edge_to() {
+fn a_view_around_a_note_has_all_notes_that_it_has_an_edge_to() {
     let memory = filled();
     json(&memory, "insert --key fact -t 'Zebras gallop'");
     json(&memory, "insert --key far -t 'Lentil soup' -b 'For lunch.'");

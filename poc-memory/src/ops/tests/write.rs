@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn text_answers_of_ops_that_write() {
+fn ops_that_write_have_text_answers() {
     let memory = filled();
     let mut told = String::new();
     for line in [

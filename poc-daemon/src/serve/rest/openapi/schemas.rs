@@ -140,7 +140,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn types_with_the_same_name_get_different_names_with_all_that_refer_to_them() {
+    fn different_types_with_the_same_name_get_different_names() {
         let mut schemas = Schemas::default();
         let one = |inner: &str| {
             json!({

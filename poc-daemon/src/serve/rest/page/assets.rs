@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_names_another_server_or_makes_markup_of_text() {
+    fn no_file_names_another_server_or_parses_text_as_markup() {
         for asset in ASSETS.iter() {
             let text = std::str::from_utf8(asset.plain).unwrap();
             // The namespace of SVG is a name, not an address.

@@ -1,4 +1,4 @@
-//! The screens of which the daemon renders only the frame. Their scripts get everything else from the ops.
+//! Screens for which the daemon renders only the frame. Their scripts load everything else from the ops.
 
 use super::super::{RestContext, caller};
 use super::shell::{self, Screen};

@@ -77,8 +77,8 @@ impl CatalogScan {
         changes
     }
 
-    /// Stores the records that changed, except those of agents that `shown` publishes in another state than
-    /// this scan found. Writes only when something changed.
+    /// Stores the records that changed, except those of agents whose state in `shown` differs from the state that this
+    /// scan found. Writes only when something changed.
     ///
     /// # Errors
     /// The store's.

@@ -6,8 +6,8 @@
 pub enum Targets {
     /// The results of the pipeline.
     Results,
-    /// Also the nodes that the prompt shows one step around the results: linked nodes, link candidates and
-    /// the other nodes of pairs.
+    /// Also the nodes that the prompt shows beside a result: linked nodes, link candidates and the other node of a
+    /// pair.
     Neighborhood,
     /// Every node with a handle in the prompt.
     Any,

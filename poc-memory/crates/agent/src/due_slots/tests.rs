@@ -106,7 +106,7 @@ fn slots_before_the_agent_existed_are_not_due() {
 }
 
 #[test]
-fn of_missed_slots_the_latest_runs_and_the_others_share_a_row() {
+fn the_latest_missed_slot_runs_and_the_others_share_a_row() {
     let mut world = world("every 6h");
     world.row("2026-11-15T00:00:00Z", Status::Ok, "2026-11-15T00:01:00Z");
     insta::assert_snapshot!(world.decisions_at("2026-11-21T13:00:00Z"), @"missed 22 slots from 2026-11-15T06:00:00.000Z to 2026-11-20T12:00:00.000Z: outside-window; missed 3 slots from 2026-11-20T18:00:00.000Z to 2026-11-21T06:00:00.000Z: caught-up; run 2026-11-21T12:00:00.000Z late");
@@ -120,7 +120,7 @@ fn of_missed_slots_the_latest_runs_and_the_others_share_a_row() {
 }
 
 #[test]
-fn slots_before_a_pause_have_reasons_of_their_own() {
+fn slots_before_a_pause_have_their_own_reasons() {
     let mut world = world("every 6h");
     world.row("2026-11-15T00:00:00Z", Status::Ok, "2026-11-15T00:01:00Z");
     let since = at("2026-11-19T03:00:00Z");

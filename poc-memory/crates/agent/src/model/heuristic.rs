@@ -141,7 +141,7 @@ fn notes(counts: &[(usize, &str)]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| match (*count, what.split_once(' ')) {
             (1, _) => format!("1 {what}"),
-            // "notes to split", but "new keys".
+            // The plural of "note to split" is "notes to split", and that of "new key" is "new keys".
             (count, Some((noun, rest))) if noun == "note" => format!("{count} {noun}s {rest}"),
             (count, _) => format!("{count} {what}s"),
         })

@@ -8,7 +8,7 @@ pub(super) const OPEN: &str = "<<<data";
 /// Starts the last line of a fence.
 pub(super) const CLOSE: &str = ">>>data";
 
-/// Characters of a fence's word.
+/// Length of the random word of a fence, in characters.
 const WORD: usize = 16;
 
 /// Tokens of chat templates that do not have the form `<|…|>`: those of Llama 2, Mistral, Gemma, Qwen and

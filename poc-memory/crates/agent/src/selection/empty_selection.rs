@@ -29,8 +29,8 @@ impl EmptySelection<'_> {
         )
     }
 
-    /// How many results there would be without visits, and when they count again. `fresh` is their number, and
-    /// `window` how long a visit counts.
+    /// A message that the agent has visited all results, and when it reads them again. `fresh` is the number of visited
+    /// results, and `window` is the time for which a visit counts.
     pub(super) fn not_stale(&self, fresh: usize, window: Option<String>) -> String {
         let notes = plural(fresh, "note");
         let agent = self.agent;

@@ -218,7 +218,7 @@ impl Recording {
         names.filter_map(Value::as_str).map(number).collect()
     }
 
-    /// The reply with the handles that its notes have on the sandbox; `None` when one is not there.
+    /// The reply with the handles that its notes have in the sandbox; `None` when the sandbox lacks one of them.
     fn reply(&self, handles: &[String]) -> Option<String> {
         let Ok(mut reply) = serde_json::from_str::<Value>(&self.reply) else {
             // Handles in prose or in a fence cannot be rewritten.

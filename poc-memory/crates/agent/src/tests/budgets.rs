@@ -302,7 +302,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
         assert!(!child.wait().unwrap().success());
         let days = days_around(world.memory.now());
         let spending = ledger::day_spending(&world.memory, &Run::claimed(&world.memory, "x", None), &days);
-        assert_eq!(spending.unwrap().all_agents, 0.0, "it had promised nothing");
+        assert_eq!(spending.unwrap().all_agents, 0.0, "it had reserved nothing");
     }
 }
 
@@ -310,7 +310,7 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
 fn the_cost_of_a_discarded_reply_is_booked() {
     let world = world();
     let definition = agent("\"link-add\"", "");
-    /// A model during whose call the run is ended by another process.
+    /// A model. During its call, another process ends the run.
     struct Late<'a>(&'a World);
     impl Model for Late<'_> {
         fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {

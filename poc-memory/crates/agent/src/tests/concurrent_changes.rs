@@ -144,7 +144,7 @@ fn in_turn(world: &World, agents: [(&Definition, &dyn Model); 2], max: usize) ->
             break;
         }
     }
-    assert_eq!(rests, 2, "they go on and on: {} runs", runs.len());
+    assert_eq!(rests, 2, "they do not stop: {} runs", runs.len());
     runs
 }
 

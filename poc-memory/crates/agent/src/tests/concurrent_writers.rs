@@ -33,7 +33,7 @@ fn write(world: &World, topic: usize, word: &str) {
                 return tx.put_node(&node);
             }
         }
-        panic!("nothing stands for topic {topic}");
+        panic!("topic {topic} has no live note");
     };
     world.memory.store.transact(cause, append).unwrap();
 }

@@ -184,7 +184,7 @@ fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize
         refused = undo(&world.memory, &row(), &[]).unwrap().items;
         refused.retain(|item| item.refused.is_some());
     }
-    assert_eq!(left(&row()).len(), refused.len(), "{at:?}: what stayed is told");
+    assert_eq!(left(&row()).len(), refused.len(), "{at:?}: kept actions are reported");
     match edited {
         None => {
             assert!(refused.is_empty(), "{at:?}: {refused:?}");
@@ -271,7 +271,7 @@ fn the_invariant_check_detects_planted_violations() {
         let link = Link { src: one, dst: other, kind: EdgeKind::Link, strength: 0.5, reason, provenance };
         link::add(tx, &link, now).unwrap();
     });
-    assert!(found.as_ref().is_err_and(|why| why.contains("an end was not shown")), "{found:?}");
+    assert!(found.as_ref().is_err_and(|why| why.contains("one end was not shown")), "{found:?}");
     let found = planted(&|tx, one, _| {
         let activity = tx.activity(one).unwrap().unwrap();
         tx.put_activity(one, &poc_graph::Activity { weight: 3.0, ..activity }).unwrap();
@@ -290,7 +290,7 @@ fn the_invariant_check_detects_planted_violations() {
         let node = tx.node(one).unwrap().unwrap();
         tx.put_node(&Node { trust: Trust::Pinned, ..node }).unwrap();
     });
-    assert!(found.as_ref().is_err_and(|why| why.contains("was written over")), "{found:?}");
+    assert!(found.as_ref().is_err_and(|why| why.contains("was overwritten")), "{found:?}");
     let found = planted(&|tx, one, other| {
         let config = &world.memory.config;
         poc_notes::supersede::apply(tx, one, other, "agent:tester", "", config, now).unwrap();

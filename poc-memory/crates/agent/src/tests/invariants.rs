@@ -206,7 +206,7 @@ impl Rules<'_> {
                     format!("`{}` was renamed", was.key),
                 )?;
                 let is_name = now.key.len() <= 512 && !now.key.contains(char::is_whitespace);
-                refuse(is_name, format!("`{}` is no name", now.key))?;
+                refuse(is_name, format!("`{}` is not a valid key", now.key))?;
                 renamed += 1;
                 continue;
             }
@@ -216,12 +216,12 @@ impl Rules<'_> {
                 then.edges.keys().any(|(src, kind, _)| (*src, *kind) == (*id, EdgeKind::DerivedFrom));
             let retired_stale_node = Node { version: was.version + 2, ..retired_node.clone() };
             let is_retired = *now == retired_node || is_derived && *now == retired_stale_node;
-            refuse(is_retired && was.state.is_live(), format!("`{}` was written over", was.key))?;
+            refuse(is_retired && was.state.is_live(), format!("`{}` was overwritten", was.key))?;
             refuse(now.key.starts_with(&was.key), format!("`{}` was called `{}`", was.key, now.key))?;
             refuse(self.may(ActionKind::Supersede), format!("`{}` was superseded", was.key))?;
             refuse(
                 free(*id) && whole(was),
-                format!("`{}` was superseded, which was not free to be", was.key),
+                format!("`{}` was superseded, which was not allowed", was.key),
             )?;
             retired.push(*id);
         }
@@ -262,7 +262,7 @@ impl Rules<'_> {
             then.activity.iter().filter(|(id, _)| after.activity.get(id) != then.activity.get(id))
         {
             let now =
-                after.activity.get(id).ok_or_else(|| format!("the weight of `{}` is gone", name(id)))?;
+                after.activity.get(id).ok_or_else(|| format!("the weight of `{}` is missing", name(id)))?;
             let replayed = |now: Activity| match self.definition.execution.replay {
                 true => Activity { replay_interval: was.replay_interval, replayed: was.replayed, ..now },
                 false => now,
@@ -282,11 +282,11 @@ impl Rules<'_> {
             refuse(only, format!("more than the weight of `{}` was changed", name(id)))?;
             refuse(self.may(ActionKind::Weight) && reached(*id), format!("`{}` was weighed", name(id)))?;
             let delta = (now.weight - was.weight).abs();
-            refuse(delta <= limits.weight_max_delta + DECAYED, format!("`{}` moved by {delta}", name(id)))?;
+            refuse(delta <= limits.weight_max_delta + DECAYED, format!("`{}` changed by {delta}", name(id)))?;
             weighed += 1;
         }
         refuse(weighed <= limits.weight_max, format!("{weighed} were weighed"))?;
-        refuse(weighed <= applied(ActionKind::Weight), "a weight moved that no row tells of".into())?;
+        refuse(weighed <= applied(ActionKind::Weight), "a weight changed, but no row records it".into())?;
 
         // New nodes.
         let min = read.nodes.values().filter(|node| shown(&node.id)).map(|node| node.trust).min();
@@ -296,14 +296,14 @@ impl Rules<'_> {
         let made_by = applied(ActionKind::Insert) + retired.len();
         refuse(
             made.len() <= inserted + retired.len() && made.len() <= made_by,
-            format!("{} were made", made.len()),
+            format!("{} notes were created", made.len()),
         )?;
         for node in &made {
             refuse(node.provenance == "agent:tester", format!("`{}` is of `{}`", node.key, node.provenance))?;
             let trusted = node.trust <= Trust::Agent.min(min.unwrap_or(Trust::Agent));
             refuse(
                 trusted,
-                format!("`{}` is trusted as {}, what was read as {min:?}", node.key, node.trust),
+                format!("`{}` has the trust {}, the notes that were read {min:?}", node.key, node.trust),
             )?;
             let kept = retired.iter().any(|id| then.nodes[id].body == node.body);
             let fits = kept || node.body.chars().count() <= limits.insert_max_chars;
@@ -316,7 +316,8 @@ impl Rules<'_> {
             refuse(after.edges.get(edge) == Some(was), format!("an edge of `{}` changed", name(&edge.0)))?;
         }
         let is_new = |id: &NodeId| made.iter().any(|node| node.id == *id);
-        // A part of a note that was split has its sources, and the notes derived from it have the part as a source.
+        // A part of a split note has the sources of that note, and the notes derived from that note have the part as a
+        // source.
         let of_part = |(src, dst): (NodeId, NodeId), provenance: &str| {
             let had = |src, dst| {
                 then.edges
@@ -344,7 +345,7 @@ impl Rules<'_> {
                     let known = |id: &NodeId| is_new(id) || (shown(id) && unchanged(*id));
                     refuse(
                         known(&src) && known(&dst) && src != dst,
-                        format!("{said}: an end was not shown"),
+                        format!("{said}: one end was not shown"),
                     )?;
                     refuse(
                         edge.strength > 0.0 && edge.strength <= 1.0,
@@ -361,13 +362,13 @@ impl Rules<'_> {
                 EdgeKind::Structural if self.closes_gap(then, &retired, (src, dst)) => {}
                 _ if successors.contains_key(&src) || successors.contains_key(&dst) => {
                     let is_due = is_new(&src) || is_new(&dst) || after.carried(kind, (src, dst));
-                    refuse(is_due, format!("{said}: nobody had it"))?;
+                    refuse(is_due, format!("{said}: no replaced note had it"))?;
                 }
-                _ => refuse(is_new(&src) || is_new(&dst), format!("{said}: nobody may make it"))?,
+                _ => refuse(is_new(&src) || is_new(&dst), format!("{said}: no agent may make it"))?,
             }
         }
         refuse(links <= limits.link_add_max, format!("{links} links"))?;
-        refuse(links <= applied(ActionKind::LinkAdd), "a link that no row tells of".into())?;
+        refuse(links <= applied(ActionKind::LinkAdd), "a link was made, but no row records it".into())?;
         let all = run
             .actions
             .iter()
@@ -403,7 +404,7 @@ impl Rules<'_> {
                 .map(|(_, visit)| *visit)
         };
         let selected: BTreeSet<NodeId> = run.selected.iter().map(|(id, _)| *id).collect();
-        refuse(selected.is_subset(&results), "what the pipeline does not choose was selected".into())?;
+        refuse(selected.is_subset(&results), "a note that the pipeline does not return was selected".into())?;
         let answered = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
         // A node whose actions were cut off by a limit may stay stale.
         let is_cut = |action: &crate::ledger::ActionRecord| action.rejected.as_deref() == Some("over-limit");
@@ -423,10 +424,10 @@ impl Rules<'_> {
             let is_successor = successors.contains_key(id);
             refuse(
                 is_successor || others(after) == others(then),
-                format!("`{}`: somebody else's visit", node.key),
+                format!("`{}`: a visit of another agent changed", node.key),
             )?;
         }
         let nothing = retired.is_empty() && weighed == 0 && made.is_empty() && links == 0;
-        refuse(answered || nothing, format!("{:?} and yet something was done", run.status))
+        refuse(answered || nothing, format!("the status is {:?}, but something was done", run.status))
     }
 }

@@ -123,7 +123,7 @@ impl Sample {
 }
 
 #[test]
-fn nine_of_ten_links_of_the_heuristic_model_are_not_wrong() {
+fn at_most_one_in_ten_links_of_the_heuristic_model_is_wrong() {
     let sample = Sample::new();
     sample.run("linker");
     let links = sample.links();
@@ -132,7 +132,7 @@ fn nine_of_ten_links_of_the_heuristic_model_are_not_wrong() {
 }
 
 #[test]
-fn notes_that_summarize_sessions_join_what_belongs_together() {
+fn notes_that_summarize_sessions_cover_only_one_thread() {
     let sample = Sample::new();
     sample.run("transfer");
     let digests = sample.digests();

@@ -126,7 +126,7 @@ impl Story {
             .map(|probe| probe.mark.as_str())
             .filter(|mark| !after.iter().any(|(_, text)| text.contains(*mark)))
             .collect();
-        assert!(lost.is_empty(), "no note says any more: {lost:?}");
+        assert!(lost.is_empty(), "these facts are no longer in any note: {lost:?}");
         let bounds = &self.world.memory.config.weight;
         for (id, text) in &after {
             let weight = self.world.weight(*id);
@@ -140,7 +140,7 @@ impl Story {
             if !to_the_end && backlog(&self.world.memory, agent).unwrap() > 0 {
                 continue;
             }
-            assert!(rests || run.actions.iter().all(weighs), "{name} has not come to rest: {run:#?}");
+            assert!(rests || run.actions.iter().all(weighs), "{name} still changes more than weights: {run:#?}");
         }
     }
 }
@@ -164,7 +164,7 @@ fn a_month_of_all_agents_does_not_degrade_the_memory() {
         assert!(done.contains(agent), "{agent} among {done:?}");
     }
     let view = story.world.memory.store.view();
-    assert!((0..view.slots()).any(|ix| view.aliases(ix).next().is_some()), "no note has another key");
+    assert!((0..view.slots()).any(|ix| view.aliases(ix).next().is_some()), "no note was renamed");
 }
 
 #[test]

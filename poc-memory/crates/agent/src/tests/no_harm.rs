@@ -189,7 +189,7 @@ const HOSTILE: [(&str, HostileReply); 3] = [
 ];
 
 #[test]
-fn hostile_models_change_no_measure_by_half_a_point_and_a_night_can_be_taken_back() {
+fn hostile_models_change_no_measure_by_half_a_point_and_a_night_can_be_undone() {
     for shape in &SHAPES {
         for (name, reply) in HOSTILE {
             let probed = Probed::new(shape);

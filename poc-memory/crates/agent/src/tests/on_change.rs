@@ -13,7 +13,7 @@ const SECONDS: Span = Span(10 * Span::SECOND.0);
 fn fleet(more: &str) -> Fleet {
     let mut fleet = Fleet::new(&[("linker", &format!("schedule = \"on-change\"\n{more}"))], |_| nothing());
     seconds(&mut fleet, 600);
-    assert_eq!(fleet.rows(), [], "nothing has changed since it is there");
+    assert_eq!(fleet.rows(), [], "nothing has changed since it was added");
     fleet
 }
 

@@ -170,9 +170,9 @@ fn fenced(prompt: &str) -> (Vec<String>, String) {
             (_, None) => outside.push_str(line),
         }
     }
-    assert!(open.is_none(), "a fence stays open: {prompt}");
+    assert!(open.is_none(), "a fence is not closed: {prompt}");
     let said = inside.iter().chain([&outside]).any(|text| text.contains(&opened));
-    assert!(!said, "a text holds the word of the fences: {prompt}");
+    assert!(!said, "a text contains the word of the fences: {prompt}");
     (inside, outside)
 }
 
@@ -259,7 +259,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
             let note = &asked.read.nodes[id];
             let first = note.body.lines().next().unwrap();
             assert!(inside.iter().any(|text| text.contains(first)), "{file}: {first}");
-            assert!(!outside.contains(first), "{file}: {first} stands outside");
+            assert!(!outside.contains(first), "{file}: {first} is outside the fences");
             read.insert(*id);
         }
         rows += run.actions.len();
@@ -342,6 +342,6 @@ fn note_text_appears_verbatim_in_the_prompt() {
         }
         assert!(!prompt.contains("hidden") && !prompt.contains("pwned49"), "{prompt}");
     }
-    println!("{seen} notes stood as they are");
+    println!("{seen} notes appeared unchanged");
     assert!(seen >= 1_000, "{seen}");
 }

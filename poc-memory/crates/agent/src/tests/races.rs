@@ -47,7 +47,7 @@ fn only_one_of_many_claims_gets_a_slot_or_its_rerun() {
         let slot = Trigger::Slot(slot);
         let row = winner(race(&world, || claim(slot), slot));
         let failed = end(&world, row, Status::Failed);
-        // Neither during the run nor after it.
+        // Neither a slot that is running nor one that has ended can be claimed again.
         let late = ledger::claim_for(&world.memory, claim(slot), slot);
         assert_eq!(late.unwrap_err().code, Code::Conflict);
         let again = Trigger::Rerun { run: failed.id, due: world.memory.now() };

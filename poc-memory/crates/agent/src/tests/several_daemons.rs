@@ -64,7 +64,7 @@ fn a_slot_is_run_once_and_completed_by_another_daemon_when_its_own_dies() {
 }
 
 #[test]
-fn a_claim_ends_what_a_dead_daemon_left() {
+fn a_claim_ends_the_runs_of_a_dead_daemon() {
     let log = Arc::new(MemoryLog::default());
     let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
     let slot = first.memory.now();
@@ -98,7 +98,7 @@ fn a_row_that_could_not_be_ended_is_ended_later() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log, 1);
     let run = daemon.claim(daemon.memory.now()).unwrap();
-    assert!(ledger::interrupt_orphaned(&daemon.memory).unwrap().is_empty(), "it is worked on");
+    assert!(ledger::interrupt_orphaned(&daemon.memory).unwrap().is_empty(), "the run is in progress");
     ledger::end_run(&daemon.memory, run.id);
     let again = daemon.claim(daemon.memory.now().plus(Span::HOUR)).unwrap();
     assert_eq!(again.status, Status::Running);

@@ -72,7 +72,7 @@ fn the_batches_of_a_slot_count_as_one_run_of_the_day() {
 }
 
 #[test]
-fn no_minutes_mean_one_batch() {
+fn zero_minutes_mean_one_batch() {
     let mut night = Night::new("max-minutes = 0\n");
     assert_eq!(counts(&night.runs("2026-11-22T03:30:00Z")), [(TriggerKind::Slot, 20)]);
     assert_eq!(counts(&night.runs("2026-11-23T03:30:00Z")), [(TriggerKind::Slot, 20)]);
@@ -98,7 +98,7 @@ fn notes_written_during_the_night_wait_for_the_next() {
 }
 
 #[test]
-fn a_paused_agent_continues_with_no_batch() {
+fn a_paused_agent_runs_no_further_batch() {
     let night = Night::new("");
     night.world.clock.set(Timestamp::parse("2026-11-22T03:30:00Z").unwrap());
     let memory = &night.world.memory;
@@ -118,7 +118,7 @@ fn a_paused_agent_continues_with_no_batch() {
 }
 
 #[test]
-fn what_a_limit_cuts_off_is_done_in_the_next_batch() {
+fn actions_beyond_a_limit_are_done_in_the_next_batch() {
     let world = World::new();
     let notes: Vec<_> = (0..6).map(|number| world.note(&format!("note-{number}"), "A remark.")).collect();
     let definition = agent("\"weight\"", "[limits.weight]\nmax = 4\n");

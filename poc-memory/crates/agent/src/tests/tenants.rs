@@ -69,7 +69,7 @@ const ALL_READ: [(&str, usize); 6] =
     [("default", 20), ("user=ann", 5), ("user=bob", 20), ("default", 20), ("user=bob", 5), ("default", 5)];
 
 #[test]
-fn a_slot_goes_round_over_the_tenants_until_all_notes_are_read() {
+fn a_slot_visits_the_tenants_in_turn_until_all_notes_are_read() {
     let mut fleet = Fleet::over(world(), &[("nightly", &nightly(""))], |_| nothing());
     nights(&mut fleet, 1);
     assert_eq!(turns(&fleet.rows()), expected(&ALL_READ));
@@ -107,7 +107,7 @@ fn all_tenants_share_the_time_and_the_budget_of_the_agent() {
 }
 
 #[test]
-fn a_tenant_for_which_the_pipeline_fails_keeps_no_other_waiting() {
+fn a_tenant_for_which_the_pipeline_fails_does_not_delay_others() {
     let world = World::new();
     let [_, ann, bob] = memories(&world);
     note(&ann, "other", "Ann has no note of that key.");
@@ -124,7 +124,7 @@ fn a_tenant_for_which_the_pipeline_fails_keeps_no_other_waiting() {
 }
 
 #[test]
-fn tenants_that_nobody_may_name_are_left_alone() {
+fn agents_skip_tenants_that_the_settings_do_not_allow() {
     let mut world = world();
     let schema = "[tenant-schema.keys]\nuser = { required = true, enum = [\"bob\"] }\n";
     let config = poc_config::Config::layered(Some(("config.toml", schema)), std::iter::empty()).unwrap();
@@ -151,7 +151,7 @@ fn an_on_change_agent_sees_the_changes_of_every_tenant() {
 }
 
 #[test]
-fn rejecting_a_proposal_of_one_tenant_says_nothing_about_another() {
+fn rejecting_a_proposal_of_one_tenant_does_not_affect_another() {
     let world = world();
     let [_, ann, bob] = memories(&world);
     let definition = Definition { mode: crate::definition::Mode::Propose, ..agent("\"link-add\"", "") };

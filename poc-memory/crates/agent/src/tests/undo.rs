@@ -104,7 +104,7 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
 }
 
 #[test]
-fn a_link_to_a_note_that_is_gone_is_not_applied_again_until_the_note_is_back() {
+fn a_link_to_a_deleted_note_is_not_applied_again_until_the_note_is_restored() {
     let (world, mut definition) = world(2);
     definition.execution.replay = false;
     let insert = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],

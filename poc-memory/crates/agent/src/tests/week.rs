@@ -84,7 +84,7 @@ impl Kind {
         )
     }
 
-    /// Its slots after one instant and up to another, except those that follow from its name.
+    /// Its slots after one instant and up to another; `None` if their times are derived from its name.
     fn slots(&self, from: Timestamp, until: Timestamp) -> Option<BTreeSet<Timestamp>> {
         let (times, weekdays) = match self.times {
             Times::Every(minutes) => {
@@ -261,7 +261,7 @@ fn check(lived: &Lived, seed: u64) {
         }
         if let Some(all) = kind.slots(lived.since, lived.fleet.world.memory.now()) {
             let strays = scheduled().filter(|row| row.scheduled_at.is_none_or(|slot| !all.contains(&slot)));
-            assert_eq!(strays.count(), 0, "{}", told("rows of no slot"));
+            assert_eq!(strays.count(), 0, "{}", told("rows without a slot"));
         }
         // Each failed run is repeated only once, and the row of the rerun names it.
         let repeats: Vec<_> = own.iter().filter_map(|row| row.rerun_of).collect();

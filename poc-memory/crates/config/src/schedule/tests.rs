@@ -234,7 +234,7 @@ proptest! {
             prop_assert_eq!(schedule.next_after(before, zone), Some(next));
             now = next;
         }
-        // No slot lies between the instant and the first that follows it.
+        // There is no slot between the instant and the first slot after it.
         let last = schedule.latest(from, zone).unwrap();
         prop_assert!(last <= from);
         prop_assert_eq!(schedule.next_after(last, zone), schedule.next_after(from, zone));

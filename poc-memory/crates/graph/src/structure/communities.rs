@@ -203,7 +203,7 @@ mod tests {
             edges in proptest::collection::vec((0u64..14, 0u64..14, 0.0f64..1.0), 0..50),
             order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),
         ) {
-            // Of the same edge with different strengths the last one counts.
+            // If the same edge occurs with different strengths, the last one counts.
             let edges: BTreeMap<(u64, u64), f64> =
                 edges.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)).collect();
             let edges: Vec<(u64, u64, f64)> = edges.into_iter().map(|((a, b), s)| (a, b, s)).collect();

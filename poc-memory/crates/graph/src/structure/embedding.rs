@@ -160,7 +160,7 @@ pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
 }
 
 /// Appends the coordinates of the nodes of one component, node by node. Every node must have an edge. Returns the space
-/// of the component. `random` returns a pseudo-random number for every node, for a given turn.
+/// of the component. `random` returns one pseudo-random number per node; different arguments give different numbers.
 pub(super) fn write_coordinates(
     links: Adjacency,
     random: &dyn Fn(u64) -> Vec<f64>,

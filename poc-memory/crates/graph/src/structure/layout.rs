@@ -266,9 +266,10 @@ mod tests {
         }
     }
 
-    /// More nodes than repel one node at once push each other apart evenly: none gather at the borders of the grid.
+    /// Nodes are spread evenly even if a node has more close nodes than repel it at once. No nodes gather at the
+    /// borders of the grid.
     #[test]
-    fn a_crowd_is_spread_evenly() {
+    fn crowded_nodes_are_spread_evenly() {
         let count = 900u64;
         let edges: Vec<(u64, u64, f64)> = (0..count)
             .flat_map(|a| (1..12).map(move |step| (a, (a * 7 + step * step * 31) % count, 0.9)))
@@ -279,7 +280,7 @@ mod tests {
             let mut places: Vec<f64> = layout.plane.iter().map(|place| place[axis]).collect();
             places.sort_by(f64::total_cmp);
             let range = places[places.len() - 1] - places[0];
-            // A hundredth of the axis has few of the nodes, wherever it lies.
+            // Every hundredth of the axis contains few of the nodes.
             let max = places
                 .iter()
                 .enumerate()

@@ -90,20 +90,20 @@ mod tests {
     }
 
     #[test]
-    fn by_hand_on_a_path() {
+    fn scores_of_a_path_match_values_computed_by_hand() {
         let (communities, _, outliers) = computed(&view(5, &[(0, 1, 1.0), (1, 2, 1.0), (3, 4, 1.0)]));
         assert_eq!(communities.members(0), [0, 1, 2]);
         for (ix, expected) in [(0, 1.0), (1, (8f64 / 20.0).sqrt()), (2, 1.0)] {
             let score = outliers.of(ix).unwrap();
             assert!((score - expected).abs() < 1e-5, "node {ix}: {score}");
         }
-        assert_eq!((outliers.of(3), outliers.of(4)), (None, None), "a pair has no usual distance");
+        assert_eq!((outliers.of(3), outliers.of(4)), (None, None), "a pair has no scores");
     }
 
     proptest! {
         /// The scores equal a direct implementation of the definition.
         #[test]
-        fn it_is_its_definition(links in proptest::collection::vec((0u64..14, 0u64..14, 0.3f64..1.0), 0..40)) {
+        fn scores_equal_their_definition(links in proptest::collection::vec((0u64..14, 0u64..14, 0.3f64..1.0), 0..40)) {
             let links: Vec<_> = links.into_iter().filter(|(a, b, _)| a != b).collect();
             let view = view(14, &links);
             let (communities, embedding, outliers) = computed(&view);

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         check(10, 20, None, RefreshDecision::Compute);
         check(10, 20, Some(0), RefreshDecision::Fresh);
         check(10, 20, Some(1), RefreshDecision::Compute);

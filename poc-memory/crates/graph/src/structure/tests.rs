@@ -133,7 +133,7 @@ fn reopened(edges: &[(u64, u64)]) -> View {
 
 fn saved() -> SavedStructure {
     let view = ring();
-    assert!(SavedStructure::of(&view, &LARGE).is_none(), "nothing is there yet");
+    assert!(SavedStructure::of(&view, &LARGE).is_none(), "nothing was computed yet");
     view.refresh(&LARGE);
     SavedStructure::of(&view, &LARGE).unwrap()
 }
@@ -172,7 +172,7 @@ fn restored(edges: &[(u64, u64)]) -> StructureSource {
 }
 
 #[test]
-fn restored_structure_is_as_old_as_the_changes_since() {
+fn the_age_of_restored_structure_is_the_number_of_changes_since() {
     let ring = around();
     assert_eq!(restored(&ring), StructureSource::Fresh);
     assert_eq!(restored(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), StructureSource::Reused(2));
@@ -213,8 +213,8 @@ fn structure_saved_for_another_store_is_not_reused() {
 #[test]
 fn saved_structure_is_loaded_once_and_only_for_large_graphs() {
     let view = reopened(&around());
-    view.set_structure_loader(|| panic!("nobody wants it"));
-    assert!(computed(view.embedding(&EXACT).1), "a small graph does not ask");
+    view.set_structure_loader(|| panic!("the structure of a small graph is not loaded"));
+    assert!(computed(view.embedding(&EXACT).1), "a small graph loads nothing");
     let view = reopened(&around());
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();

@@ -18,7 +18,6 @@
 //!
 //! Two kinds of names are ignored: a name whose words are each in more than 2,048 bodies, and a name that more than 64
 //! notes have.
-//! that more than 64 notes have.
 
 mod digest;
 mod name_trie;
@@ -71,10 +70,10 @@ impl MentionIndex {
     /// For each of the given notes, in order: the other notes that share a name with it, each once, with the number of
     /// bodies that contain the rarest of the shared names.
     ///
-    /// A name is a word with at least three letters or digits, except stop words, days and months. At least three times
-    /// as many bodies must contain it with a capital or as an identifier as contain it only without. Capitals in
-    /// headings and at the start of a sentence do not count, and neither do parts of identifiers. Names that occur in
-    /// more than `max` bodies, in any spelling, or in `text` are ignored.
+    /// A name is a word with at least three letters or digits, except stop words, days and months. The number of bodies
+    /// that contain it with a capital or as an identifier must be at least three times the number of bodies that
+    /// contain it only without. Capitals in headings and at the start of a sentence do not count, and neither do parts
+    /// of identifiers. Names that occur in more than `max` bodies, in any spelling, or in `text` are ignored.
     pub fn sharing_names(&self, ids: &[NodeId], max: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let postings = self.0.read();
         let excluded = postings.word_numbers(&FoldedWords::of(text));

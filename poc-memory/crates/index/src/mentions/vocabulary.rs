@@ -92,8 +92,8 @@ impl Vocabulary {
         self.bodies.get(number as usize).is_some_and(|of| of.names > 0 && of.names >= 3 * of.plain)
     }
 
-    /// The slots of the bodies that contain all of the words, ascending. Words whose slots are not stored are
-    /// ignored; the result is empty if that is all of them.
+    /// The slots of the bodies that contain all of the words, ascending. Words whose slots are not stored are ignored;
+    /// the result is empty if the slots of no word are stored.
     pub(super) fn bodies(&self, numbers: &[u32]) -> Vec<u32> {
         let bodies = numbers.iter().filter_map(|number| self.bodies.get(*number as usize));
         let mut lists: Vec<&[u32]> =

@@ -15,8 +15,8 @@ const MAX_WORDS: usize = 16;
 pub(super) struct Spelling {
     /// Whether a name can begin with the word: it has a capital, or is an identifier.
     pub(super) begins_name: bool,
-    /// Whether the spelling is evidence for or against a name. A capital is none where every word has one (in a
-    /// heading, and at the start of a sentence, a line, a value or a quotation) or in words of capitals only,
+    /// Whether the spelling is evidence for or against a name. A capital is not evidence where every word has one (in a
+    /// heading, and at the start of a sentence, a line, a value or a quotation) or in words that consist of capitals,
     /// such as `API` and `TODO`. The spelling of a part of an identifier (`INC-301`) is not evidence either.
     pub(super) is_evidence: bool,
 }

@@ -37,7 +37,7 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
 }
 
 #[test]
-fn a_word_sketch_is_that_of_the_current_text_also_after_an_open() {
+fn a_word_sketch_matches_the_current_text_also_after_an_open() {
     let folder = tempfile::tempdir().unwrap();
     let sketch = |note: &Node| Some(WordProfile::of(&note.text()).sketch());
     let (first, second) =

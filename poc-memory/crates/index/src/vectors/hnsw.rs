@@ -16,8 +16,8 @@ use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 /// The number of rows added in one step, which takes a few milliseconds.
 const STEP: usize = 16;
 
-/// After a change, twice as many rows are added as it affected, plus `MORE`, where at most `MAX_AFFECTED` affected rows
-/// count. The graph then catches up without delaying the writer for long.
+/// After a change that affected `n` rows, `2 · min(n, MAX_AFFECTED) + MORE` rows are added. The graph then catches up
+/// without delaying the writer for long.
 const MORE: usize = 64;
 const MAX_AFFECTED: usize = 512;
 

@@ -385,7 +385,7 @@ fn files_of_another_embedder_are_not_used() {
     assert_eq!(other.applied(), 0);
     assert_eq!(open(directory.path(), 1000, 3).applied(), 0);
     index.reset().unwrap();
-    assert_eq!(open(directory.path(), 1000, 2).applied(), 0, "what was reset stays away");
+    assert_eq!(open(directory.path(), 1000, 2).applied(), 0, "a reset index stays empty");
 }
 
 #[test]

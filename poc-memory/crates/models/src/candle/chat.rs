@@ -85,7 +85,7 @@ mod tests {
 
         </think>
         ");
-        // A template without system prompt, as Mistral's and Gemma's.
+        // A template without a system prompt, like those of Mistral and Gemma.
         let strict = "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}\
             {% if message['role'] == 'user' %}[INST] {{ message['content'] | trim }} [/INST]{% else %}{{ message['content'] }}{{ eos_token }}{% endif %}{% endfor %}";
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Reads a backup in one file: a tar archive of one generation, in a folder of its name. `tar -xf` makes a backup folder
-//! of it.
+//! Reads a backup in one file: a tar archive of one generation, in a folder with its name. `tar -xf` turns it into a
+//! backup folder.
 //!
 //! The manifest is first in the archive. An archive may come from anybody. It is accepted only if it has nothing but
 //! regular files, all of one generation and all listed in its manifest.

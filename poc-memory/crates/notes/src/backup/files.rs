@@ -146,7 +146,7 @@ impl Digest {
         (self.bytes, &self.blake3) == (file.bytes, &file.blake3)
     }
 
-    /// The difference to the content of a file of a generation, as the end of a sentence about that file.
+    /// How a file differs from the same file of a generation, as the end of a sentence about that file.
     pub(super) fn difference(&self, file: &BackupFile) -> Option<String> {
         let is_changed = self.blake3 != file.blake3;
         wrong_length(self.bytes, file)

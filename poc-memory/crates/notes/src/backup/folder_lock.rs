@@ -21,7 +21,7 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) if is_current() => Ok(file),
         Ok(()) | Err(TryLockError::WouldBlock) => {
-            let message = format!("another backup writes to `{}`", folder.display());
+            let message = format!("another backup is writing to `{}`", folder.display());
             Err(Error::new(Code::Locked, message).hint("wait for it to end"))
         }
         Err(TryLockError::Error(error)) => Err(unusable(&path, "locked", &error)),

@@ -252,7 +252,8 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
     Error::not_found(message).hint(hint).field("to")
 }
 
-/// The newest intact generation, with `true`; without one the newest with an intact log, whose other files are damaged.
+/// The newest intact generation, with `true`. If there is none, the newest generation with an intact log but other
+/// damaged files, with `false`.
 fn other_generation<'a>(
     all: &'a [BackupGeneration],
     callbacks: &BackupCallbacks<'_>,

@@ -71,7 +71,7 @@ impl Profile {
         restore_from(&self.folder(), point)
     }
 
-    /// Restores what is not damaged of the newest generation, also from an archive.
+    /// Restores the undamaged files of the newest generation, also from an archive.
     fn restore_rest(&self, place: &Path) -> Result<(RestoreReport, Paths, TempDir)> {
         restore_with(place, RestoreOptions { point: RestorePoint::Newest, skip_damaged_files: true })
     }
@@ -124,7 +124,7 @@ fn quiet() -> BackupCallbacks<'static> {
     BackupCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) }
 }
 
-/// A check that ends the operation after so many calls.
+/// A check that ends the operation after `calls` calls.
 fn stops_after(calls: i64) -> impl Fn() -> Result<()> {
     let left = std::cell::Cell::new(calls);
     move || match left.get() {
@@ -180,7 +180,7 @@ fn a_second_backup_links_what_the_first_has_and_copies_the_rest() {
     // Nothing has changed since: there is no third generation.
     let third = profile.back_up(102, 9).unwrap();
     assert!(third.unchanged && third.name == second.name && third.copied.files == 0);
-    // A setting alone makes one.
+    // A changed setting alone makes a new generation.
     fs::write(profile.paths().config_file(), "[list]\nlimit = 6\n").unwrap();
     let fourth = profile.back_up(103, 9).unwrap();
     assert_eq!((fourth.unchanged, fourth.copied.files), (false, 1));
@@ -208,7 +208,7 @@ fn the_oldest_generations_are_deleted() {
 }
 
 #[test]
-fn the_newest_generation_is_the_one_that_was_written_last_whatever_the_clock_said() {
+fn the_newest_generation_is_the_one_written_last_regardless_of_the_clock() {
     let mut profile = Profile::new();
     profile.put(1..5);
     // The clock is years ahead for some hours.
@@ -240,7 +240,7 @@ fn an_interrupted_backup_leaves_no_generation() {
     profile.put(1..30);
     profile.back_up(100, 9).unwrap();
     profile.put(30..60);
-    // It ends after another number of pieces each time.
+    // It ends after a different number of pieces each time.
     for allowed in 0..12 {
         let check_cancelled = stops_after(allowed);
         let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
@@ -321,7 +321,7 @@ fn damaged_generations_do_not_count_as_kept() {
     let intact = profile.check().into_iter().filter(|check| check.problems.is_empty());
     let intact: Vec<String> = intact.map(|check| check.name).collect();
     assert_eq!(intact, [last.name, made[1].name.clone()]);
-    // A smaller number applies to an unchanged memory, too.
+    // A smaller number of generations takes effect even if the memory has not changed.
     let same = profile.back_up(111, 1).unwrap();
     assert!(same.unchanged);
     assert_eq!(same.removed.len(), 3);
@@ -370,7 +370,7 @@ fn a_new_file_of_a_compressed_format_is_refused() {
 }
 
 #[test]
-fn the_folder_of_a_generation_is_a_place_to_restore_from_only() {
+fn a_single_generation_is_accepted_only_by_a_restoration() {
     let profile = Profile::new();
     profile.put(1..3);
     let made = profile.back_up(100, 9).unwrap();
@@ -493,7 +493,7 @@ fn a_time_selects_the_last_transaction_before_it() {
 }
 
 #[test]
-fn an_occupied_place_is_left_as_it_is() {
+fn an_existing_destination_is_left_unchanged() {
     let profile = Profile::new();
     profile.put(1..5);
     profile.back_up(9, 9).unwrap();
@@ -542,7 +542,7 @@ fn without_an_intact_newest_generation_an_older_one_is_recommended() {
     // The damaged part is not needed for an earlier state.
     let (report, ..) = profile.restore(RestorePoint::Seq(29)).unwrap();
     assert_eq!((report.seq, report.generation, report.skipped.len()), (29, newest.name, 0));
-    // As of a time the whole generation is read, and the older one takes over.
+    // To find the state at a time, the whole generation is read, so the older one is used.
     let (report, ..) = profile.restore(RestorePoint::At(Timestamp(29 * HOUR))).unwrap();
     assert_eq!((report.seq, report.skipped.len()), (29, 1));
 }

@@ -117,7 +117,7 @@ fn a_note_keeps_the_latest_questions() {
 }
 
 #[test]
-fn none_is_kept_if_none_is_allowed_or_a_note_has_the_same_text() {
+fn no_question_is_kept_if_none_is_allowed_or_a_note_has_the_same_text() {
     let mut config = Config::defaults().unwrap();
     config.reinforce.questions = 0;
     let memory = TestMemory::with(config);

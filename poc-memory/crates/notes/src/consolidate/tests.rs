@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(has.iter().collect::<Vec<_>>(), expected);
         prop_assert_eq!(report.removed_edges as usize, had.len() - has.len());
         let ends = |table: Table| after.keys().filter(|(other, _)| *other == table).count();
-        prop_assert_eq!(ends(Table::EdgesIn), has.len(), "each edge has its mirror, and no other is there");
+        prop_assert_eq!(ends(Table::EdgesIn), has.len(), "each edge has its mirror, and there are no other mirrors");
         let live = || new.values().filter(|node| node.state.is_live());
         prop_assert_eq!(ends(Table::Keywords), live().map(|node| node.keywords.len()).sum::<usize>());
 
@@ -164,7 +164,7 @@ proptest! {
         let left = Cell::new(after);
         let stop = |_: ConsolidationPhase, _: u64, _: u64| {
             left.set(left.get().saturating_sub(1));
-            assert!(left.get() > 0, "it is broken off here");
+            assert!(left.get() > 0, "the run is interrupted here");
         };
         let cause = broken.cause("manual", "consolidate");
         // The run may have finished before.

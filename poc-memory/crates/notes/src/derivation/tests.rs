@@ -61,13 +61,13 @@ fn a_search_that_filters_may_list_derived_notes() {
         set.items.iter().filter_map(|item| view.id(item.ix)).collect::<Vec<_>>()
     };
     let title = memory.store.node(id(3)).unwrap().unwrap().title;
-    // Otherwise its sources stand for it.
+    // Otherwise its sources represent it.
     assert_eq!(found(&format!("hybrid:\"{title}\" | provenance:agent:facts")), []);
     assert_eq!(found(&format!("hybrid:\"{title}\",derived=1 | provenance:agent:facts")), [id(3)]);
 }
 
 #[test]
-fn an_edited_source_makes_its_derived_notes_stale_until_their_maker_confirms_them() {
+fn an_edited_source_makes_its_derived_notes_stale_until_their_agent_confirms_them() {
     let memory = with_fact("agent:facts");
     let edit = |body: Option<&str>, weight| Draft {
         key: Some("one".into()),

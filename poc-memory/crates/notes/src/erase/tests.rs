@@ -78,7 +78,7 @@ fn an_interrupted_erasure_is_completed_by_a_compaction() {
 
 /// A replaced store may be the only copy of other notes.
 #[test]
-fn what_a_repair_has_replaced_stays_unless_it_has_the_text() {
+fn files_that_a_repair_replaced_stay_unless_they_contain_the_text() {
     let memory = TestMemory::new();
     let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
     let repair = |number: u8, text: &str| {
@@ -165,7 +165,7 @@ fn the_backups_with_an_erased_text_are_named() {
     fs::create_dir(&folder).unwrap();
     let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
     assert_eq!(report.unread_backups, [folder, gone.clone()]);
-    // A search that is cancelled is no error.
+    // A search that is cancelled is not an error.
     let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
     let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
     assert_eq!(backup::search(&memory.paths, &|_| true, &callbacks).unread.len(), 3);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// The differences to an earlier evaluation.
+/// The differences from an earlier evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The name of that evaluation's folder.
@@ -68,7 +68,7 @@ pub fn read(file: &Path) -> Result<EvalReport> {
     })
 }
 
-/// The differences of `now` to `then`.
+/// The differences of `now` from `then`.
 pub fn compare(then: &EvalReport, now: &EvalReport) -> Comparison {
     let earlier: HashMap<&str, Vec<&QuestionResult>> = by_kind(&then.questions).into_iter().collect();
     let rows = by_kind(&now.questions).into_iter().filter_map(|(kind, later)| {

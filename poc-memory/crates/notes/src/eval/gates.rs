@@ -37,7 +37,7 @@ pub struct GateRates {
 type Verdicts = Vec<(Verdict, bool)>;
 
 impl Evaluation {
-    /// Asks the questions of the set with every gate. `foreign` is a set about something else.
+    /// Asks the questions of the set, and judges each answer with every gate. `foreign` is a set about something else.
     ///
     /// # Errors
     /// `invalid_config` if there are no thresholds for the embedder; those of the embedder and the store.

@@ -28,7 +28,7 @@ pub(super) const FIELDS: &[Field] = &[
         names: &["key"],
         about: "The key of the note; without it, `id`, the path of the file, or a key made from the title",
     },
-    Field { names: &["id"], about: "The key if there is no `key`; links may use it in any case" },
+    Field { names: &["id"], about: "The key if there is no `key`; links may use it even if there is a `key`" },
     Field { names: &["title"], about: "One line; without it, the first line of the text" },
     Field {
         names: &["body", "text", "content"],
@@ -47,7 +47,7 @@ pub(super) const FIELDS: &[Field] = &[
     Field { names: &["aliases"], about: "More names that links may use" },
     Field {
         names: &["created", "created_at", "date", "timestamp"],
-        about: "When it was written: a date, a date and time, also as in `1:10 pm on 27 March, 2023`, or seconds since 1970",
+        about: "When it was written: a date, a date and time (also `1:10 pm on 27 March, 2023`), or seconds since 1970",
     },
     Field { names: &["modified", "updated", "updated_at"], about: "When it was last changed" },
     Field { names: &["expires"], about: "When it expires: after that, no search finds it" },

@@ -5,7 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken law is a panic, which the fuzzer reports"
+    reason = "a violated property is a panic, which the fuzzer reports"
 )]
 
 use super::format::FORMATS;
@@ -91,7 +91,7 @@ mod tests {
     use poc_graph::testing::corpus;
 
     #[test]
-    fn the_corpora_obey_the_laws() {
+    fn the_properties_hold_for_the_corpora() {
         let fuzzed = Fuzzed::default();
         let inputs = corpus("import");
         inputs.iter().for_each(|bytes| fuzzed.import(bytes));

@@ -141,7 +141,7 @@ pub(crate) fn is_attachment(target: &str) -> bool {
 }
 
 /// The tags of a text, as editors of vaults read them: `#` at the beginning or after a space, then letters, digits,
-/// `-`, `_` and `/`, at least one of them no digit.
+/// `-`, `_` and `/`, of which at least one is not a digit.
 fn tags(text: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut before = None;

@@ -19,7 +19,7 @@ pub(super) struct Restore {
     parts: Option<Vec<Vec<f32>>>,
 }
 
-/// Validates notes, and embeds those whose text is not stored in one call.
+/// Validates notes. Embeds those whose text is not stored yet, all in one call.
 pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Result<Restore>>> {
     let mut restores: Vec<Result<Restore>> = Vec::with_capacity(notes.len());
     let mut fresh = Vec::with_capacity(notes.len());
@@ -69,7 +69,7 @@ pub(super) fn apply(tx: &mut Transaction<'_>, restore: &Restore, now: Timestamp)
             tx.put_activity(node.id, &note.activity())?;
             StoreOutcome::Inserted
         }
-        Some(stored) if same_but_for_learning(&stored, &keep_names(node, &stored)) => StoreOutcome::Duplicate,
+        Some(stored) if equals_except_version(&stored, &keep_names(node, &stored)) => StoreOutcome::Duplicate,
         Some(stored) if node.version > stored.version => {
             let node = keep_names(node, &stored);
             check_key(tx, &node)?;
@@ -109,12 +109,12 @@ pub(super) fn apply(tx: &mut Transaction<'_>, restore: &Restore, now: Timestamp)
     Ok(StoredNote { id: node.id, key: node.key.clone(), outcome, edge_counts: EdgeCounts::default() })
 }
 
-fn same_but_for_learning(stored: &Node, node: &Node) -> bool {
+fn equals_except_version(stored: &Node, node: &Node) -> bool {
     Node { version: stored.version, modified: stored.modified, ..node.clone() } == *stored
 }
 
-/// The imported node with all names that the stored node has: a note that was renamed since its export keeps
-/// its new key, but a key that was edited in the export becomes the key.
+/// The imported node with all names of the stored node. A note that was renamed since its export keeps its new key. A
+/// key that was edited in the export replaces the stored key.
 fn keep_names(node: &Node, stored: &Node) -> Node {
     let mut node = node.clone();
     if stored.aliases.contains(&node.key) {

@@ -100,7 +100,7 @@ fn a_folder_of_markdown_becomes_linked_notes() {
     put(&vault, "db/pages.md", "Pages are merged, see [[journal]].\n");
     assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 1, 2, 1]);
     assert_eq!(find(&memory, "db/pages").version, 2);
-    assert_eq!(links(&memory, "db/pages"), ["journal"], "a link that is no longer named goes");
+    assert_eq!(links(&memory, "db/pages"), ["journal"], "a link that is no longer named is removed");
 }
 
 #[test]

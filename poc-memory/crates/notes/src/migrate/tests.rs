@@ -9,7 +9,7 @@ use poc_graph::time::{ManualClock, Timestamp};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Opens the memory in a folder with the hash embedder of so many dimensions.
+/// Opens the memory in a folder with a hash embedder of `dimensions` dimensions.
 fn open(folder: &tempfile::TempDir, dimensions: usize) -> Memory {
     let mut config = Config::defaults().unwrap();
     (config.embedder.kind, config.embedder.dimensions) = ("hash".into(), dimensions);
@@ -32,7 +32,7 @@ fn run(memory: &Memory) -> Option<MigrationReport> {
         .unwrap()
 }
 
-/// Runs a migration that is stopped after so many transactions.
+/// Runs a migration that is stopped after a number of transactions.
 fn stopped_after(memory: &Memory, transactions: usize) {
     let left = Cell::new(transactions);
     let check_cancelled = || match left.replace(left.get().wrapping_sub(1)) {
@@ -60,7 +60,7 @@ fn old_vectors_are_used_until_the_migration_is_complete() {
 
     let memory = open(&folder, 128);
     assert_eq!((memory.embedder.name(), nearest(&memory, "tree7 lake7")), ("hash-64-1", vec![ids[7]]));
-    // Stopped in between.
+    // The migration is stopped before its end.
     stopped_after(&memory, 2);
     drop(memory);
 

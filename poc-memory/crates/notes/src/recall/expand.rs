@@ -91,7 +91,7 @@ impl<'a> Expansion<'a> {
         expansion
     }
 
-    /// Follows edges for so many hops, to nodes for which `may` returns true.
+    /// Follows edges for `hops` hops, to nodes for which `may` returns true.
     pub(super) fn walk(&mut self, hops: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
         for hop in 1..=hops {
             let mut frontier = std::mem::take(&mut self.frontier);
@@ -139,8 +139,8 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// The strongest edge from one node to another, decayed to now, unless it is below the floor. Of equal
-    /// edges the first kind wins.
+    /// The strongest edge from one node to another, decayed to now, unless it is below the floor. If several edges are
+    /// equally strong, the first kind wins.
     fn strongest(
         &self,
         from: Ix,

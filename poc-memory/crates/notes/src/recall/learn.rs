@@ -84,8 +84,8 @@ impl RecallUpdates {
 /// - Each used node gains `[reinforce] delta` for each use.
 /// - The strongest pairs, one for each recall, get `co_retrieval` edges in both directions, which grow by the
 ///   gain of the pair.
-/// - Each edge followed to a hit has a `co_traversal` edge that gains `co_retrieval_base` times
-///   `co_traversal_multiplier` for each time.
+/// - For each edge followed to a hit, the `co_traversal` edge between the same notes gains `co_retrieval_base` times
+///   `co_traversal_multiplier` each time.
 ///
 /// A gain is added to the weight decayed to `now`, up to the cap. The refractory period and dampening do not
 /// apply. Deleted nodes are skipped. A note has at most 32 edges of each of these kinds to others; beyond

@@ -1,4 +1,5 @@
-//! Recall: notes similar to a text and of high weight, the notes linked to those, and what is learned from it.
+//! Recall: finds notes that are similar to a text and have a high weight, finds the notes linked to them, and learns
+//! from the result.
 //!
 //! [`recall`] reads and ranks without changing the store. [`record`] keeps its updates in memory, and [`flush`] stores
 //! those of several recalls in one transaction.

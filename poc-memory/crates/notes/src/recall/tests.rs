@@ -90,7 +90,7 @@ fn recall_matches_hand_computed_values() {
         // The index computes cosines in single precision.
         hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.graph, hit.path.len())).collect()
     };
-    // `k` is also the number of starts, and the starts are never fewer than `k`.
+    // `k` is the number of hits and also the number of starts.
     let only = ask(&memory, &[1, 0], 1, 2, 1);
     assert_eq!(reported(&only), [(id(1), 2.0, 1.0, 0)]);
     assert_eq!(only.learning, Learning { used: vec![id(1)], pairs: Vec::new(), followed: Vec::new() });
@@ -107,7 +107,7 @@ fn recall_matches_hand_computed_values() {
         three.hits[2].path.iter().map(|step| (step.from, step.to, step.kind, step.strength)).collect();
     assert_eq!(path, [(id(1), id(2), EdgeKind::Structural, 1.0), (id(2), id(3), EdgeKind::CoRetrieval, 2.0)]);
     assert_eq!(three.learning.followed, [(id(1), id(2)), (id(2), id(3))]);
-    assert_eq!(reported(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "no hops, no ways");
+    assert_eq!(reported(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "without hops, nothing else is reached");
     assert_eq!(reported(&ask(&memory, &[1, 0], 9, 3, 300)).len(), 4);
 
     write_down(&memory, &three);
@@ -116,7 +116,7 @@ fn recall_matches_hand_computed_values() {
     assert_eq!(strength(&memory, 1, EdgeKind::CoTraversal, 2), Some(0.75));
     assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 3), Some(0.75));
     assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 1), None, "one way");
-    assert_eq!(strength(&memory, 1, EdgeKind::Structural, 2), Some(1.0), "what was walked stays as it is");
+    assert_eq!(strength(&memory, 1, EdgeKind::Structural, 2), Some(1.0), "a followed edge keeps its strength");
     // It decays by its own λ before it gains again.
     let lambda = memory.config.edges.decay.co_traversal;
     memory.clock.advance(Span((std::f64::consts::LN_2 / lambda * 1000.0) as i64));
@@ -125,15 +125,14 @@ fn recall_matches_hand_computed_values() {
 }
 
 #[test]
-fn notes_retrieved_together_gain_by_the_smaller_likeness() {
+fn the_gain_of_an_edge_follows_from_the_smaller_similarity() {
     let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
     put_node(&memory, &testing::node(3), &[-1, 0], 1.0, 0);
     let recalled = ask(&memory, &[1, 0], 8, 2, 300);
     write_down(&memory, &recalled);
-    // The similarities are 1, 0.5 and 0. The gain is half of the smaller one, and there is no edge if that is
-    // below the floor.
+    // The similarities are 1, 0.5 and 0. The gain is half of the smaller one; below the floor, no edge is created.
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(0.25));
     assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.25));
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
@@ -217,7 +216,7 @@ fn reinforcement_has_a_refractory_period_and_is_dampened() {
     let second = bump(1.0);
     assert!(second.skipped_refractory && second.accesses == 2 && second.after == second.before);
     memory.clock.advance(Span(59_999));
-    assert!(bump(-1.0).skipped_refractory, "what was skipped was a judgement, too");
+    assert!(bump(-1.0).skipped_refractory, "a skipped judgement counts as a judgement");
     memory.clock.advance(Span::MINUTE);
     let third = bump(-1.0);
     assert!(!third.skipped_refractory && (third.before - third.after - 1.0).abs() < 1e-12, "not dampened");
@@ -229,7 +228,7 @@ fn reinforcement_has_a_refractory_period_and_is_dampened() {
     write_down(&memory, &ask(&memory, &[1], 1, 0, 1));
     put(&memory, |tx| weight::touch(tx, id(1), &memory.config.weight, memory.now()));
     let after_recall = bump(-1.0);
-    assert!(!after_recall.skipped_refractory, "what was just remembered can be judged");
+    assert!(!after_recall.skipped_refractory, "a note that was just recalled can be judged");
     assert_eq!(after_recall.accesses, 9);
 }
 
@@ -283,8 +282,8 @@ fn a_mark_fades_linearly_with_age() {
             .line()
     };
     insta::assert_snapshot!([refused(now, 0.0), refused(now, f64::NAN), refused(memory.now(), 1.0)].join("\n"), @r"
-    `strength`: a strength of 0 is out of range; give a number above 0; 1 is a use
-    `strength`: a strength of NaN is out of range; give a number above 0; 1 is a use
+    `strength`: a strength of 0 is out of range; give a number above 0; 1 counts as one use
+    `strength`: a strength of NaN is out of range; give a number above 0; 1 counts as one use
     `since`: 2026-11-21T09:00:00.000Z is not in the past; give an earlier time, or how long ago: `30m`
     ");
     assert!(refused(hours(2.0), f64::MAX).starts_with("`strength`: a strength of 17976931348623157"));
@@ -297,7 +296,7 @@ fn many() -> TestMemory {
     let part = || (rng.next_u64() % 255) as i8;
     put(&memory, |tx| {
         (1..=1000).try_for_each(|number| {
-            // Ids as a store creates them: with similar timestamps and different random bits.
+            // Ids like those of a store, with similar timestamps and different random bits.
             let node = Node { id: memory.new_node_id(), ..testing::node(number) };
             tx.put_node(&node)?;
             let parts: Vec<i8> = (0..12).map(|_| part()).collect();
@@ -307,7 +306,7 @@ fn many() -> TestMemory {
     memory
 }
 
-/// As many recalls as a busy minute has, each about something else.
+/// The recalls of a busy minute, each about a different subject.
 #[test]
 fn recalls_of_a_minute_are_one_short_log_record() {
     let memory = many();
@@ -331,7 +330,7 @@ fn recalls_of_a_minute_are_one_short_log_record() {
 }
 
 #[test]
-fn the_weakest_edges_of_use_are_dropped() {
+fn the_weakest_learned_edges_are_dropped() {
     let memory = TestMemory::new();
     for number in 0..=40 {
         put_node(&memory, &testing::node(number), &[1], 1.0, 0);

@@ -84,7 +84,7 @@ fn a_name_belongs_to_one_note() {
     conflict: `key`: `soup` is a former key of `lentil soup`
     give `update` to store it as a new version, `supersedes` with `soup` to retire the old note, or another key to keep both; `poc-memory rename 'lentil soup' --forget soup` frees the key
     ");
-    // A derived key gets a number, as beside a key in use.
+    // A derived key gets a number, as if the name were a key in use.
     let derived = memory.insert(Draft { title: Some("Soup".into()), ..draft("A third soup.") }).unwrap();
     assert_eq!(derived.key, "soup-2");
     insta::assert_snapshot!(describe(&forget(&memory, "soup", "bread").unwrap_err()), @"
@@ -209,7 +209,7 @@ fn exports_keep_former_keys_and_older_exports_do_not_bring_them_back() {
     assert_eq!((node.key.as_str(), node.aliases.as_slice()), ("lentils", ["soup".to_owned()].as_slice()));
     assert!(node.body.contains("mint"));
 
-    // In another memory the note has all its names, except those that notes there have.
+    // In another memory the note has all its names, except those that other notes there have.
     let other = TestMemory::apart(9, poc_config::Config::defaults().unwrap());
     import(&other, &after);
     assert_eq!(other.find("soup").unwrap().id, id);

@@ -88,7 +88,7 @@ fn secret() -> impl Strategy<Value = String> {
         "[A-Za-z0-9_]{40}[A-Za-z]".prop_map(|rest| format!("sk-ant-{rest}")),
         "[a-z]{3,8}:[A-Za-z0-9!]{8,20}".prop_map(|user| format!("ftp://{user}@example.org")),
     ]
-    .prop_filter("a placeholder is no secret", |secret| entropy(secret) > 3.0)
+    .prop_filter("a placeholder is not a secret", |secret| entropy(secret) > 3.0)
 }
 
 proptest! {

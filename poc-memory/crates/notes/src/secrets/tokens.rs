@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_token_stays() {
+    fn text_that_only_looks_like_a_token_stays() {
         for text in [
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx is a placeholder",
             "task-force-of-the-day and sk-learn, risk-management",

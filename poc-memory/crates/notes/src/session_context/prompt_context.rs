@@ -103,8 +103,8 @@ fn is_named(memory: &Memory, prompt: &str, note: &Node) -> bool {
         && memory.text.query_terms(prompt).nodes_with_names().any(|id| id == note.id)
 }
 
-/// Whether a note is an earlier turn that began with the same words and these are not a question. A person
-/// who repeats an instruction wants it carried out again and does not need the earlier result.
+/// Whether a note is an earlier turn with the same prompt, and the prompt is not a question. A person who
+/// repeats an instruction wants it carried out again and does not need the earlier result.
 fn repeats(note: &Node, prompt: &str) -> bool {
     const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
     note.node_type.0 == NodeType::EPISODIC

@@ -108,7 +108,7 @@ fn an_identifier_leads_to_its_note_where_the_gate_is_not_sure() {
 }
 
 #[test]
-fn an_instruction_that_was_given_before_gets_no_notes_but_a_question_does() {
+fn a_repeated_instruction_gets_no_notes_but_a_question_does() {
     let memory = memory(HookScope::Person);
     for (key, title, answer) in [("0", "run the tests", "All pass."), ("1", "which port is free?", "7443.")] {
         note(&memory, key, &format!("User: {title}\n\nClaude: {answer}"), &[OWN], |draft| {
@@ -127,7 +127,7 @@ fn an_instruction_that_was_given_before_gets_no_notes_but_a_question_does() {
 }
 
 #[test]
-fn of_a_long_note_the_passage_that_was_found_is_shown() {
+fn the_found_passage_of_a_long_note_is_shown() {
     let memory = memory(HookScope::Person);
     let filler = "Nothing of interest happens in this sentence. ".repeat(120);
     let body = format!("{filler}The gateway listens on port 7443. {filler}");
@@ -137,7 +137,7 @@ fn of_a_long_note_the_passage_that_was_found_is_shown() {
     assert!(text.starts_with("… ") && text.contains("7443") && text.chars().count() <= 1600, "{text}");
 }
 
-/// Notes with a word, whose place is random.
+/// Random notes: the index of a project label, and whether the note belongs to the session, is quarantined and is open.
 fn notes() -> impl Strategy<Value = Vec<(usize, bool, bool, bool)>> {
     proptest::collection::vec((0usize..4, any::<bool>(), any::<bool>(), any::<bool>()), 1..12)
 }
@@ -145,7 +145,7 @@ fn notes() -> impl Strategy<Value = Vec<(usize, bool, bool, bool)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn no_session_gets_what_its_scope_leaves_out(notes in notes(), scope in 0usize..3) {
+    fn no_session_gets_notes_outside_its_scope(notes in notes(), scope in 0usize..3) {
         let scope = [HookScope::Project, HookScope::Person, HookScope::All][scope];
         let memory = memory(scope);
         let mut allowed = Vec::new();

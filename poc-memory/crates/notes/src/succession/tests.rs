@@ -181,7 +181,7 @@ fn keyword_edges_follow_the_keywords_of_the_successor() {
 }
 
 #[test]
-fn a_new_text_takes_over_weight_and_replay_state_unless_it_brings_a_weight() {
+fn a_new_text_takes_over_weight_and_replay_state_unless_it_has_its_own_weight() {
     let memory = TestMemory::new();
     let put = |key: &str, weight| {
         let old = memory.note(key, &format!("What {key} said."));
@@ -199,7 +199,7 @@ fn a_new_text_takes_over_weight_and_replay_state_unless_it_brings_a_weight() {
 }
 
 #[test]
-fn parts_take_over_sources_and_the_nearest_of_them_the_derived_notes() {
+fn parts_take_over_the_sources_and_the_nearest_part_takes_over_the_derived_notes() {
     let memory = TestMemory::new();
     let source = memory.note("source", "Minutes of the meeting.");
     let whole = memory.note("whole", "The journal is cut at a checkpoint. Compaction merges old segments.");

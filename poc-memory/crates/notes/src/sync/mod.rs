@@ -89,7 +89,7 @@ pub fn run(memory: &Memory, dry_run: bool, callbacks: &SyncCallbacks<'_>) -> Res
     between(memory, &remote, &binding, dry_run, callbacks)
 }
 
-/// As [`run`], with an open remote.
+/// Like [`run`], with an open remote.
 fn between(
     memory: &Memory,
     remote: &Memory,
@@ -168,7 +168,7 @@ impl Sync<'_> {
         Ok(())
     }
 
-    /// As [`Sync::write_local`], in the remote store and without a position.
+    /// Like [`Sync::write_local`], in the remote store and without a position.
     fn write_remote<T>(
         &self,
         items: &[T],

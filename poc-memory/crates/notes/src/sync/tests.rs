@@ -45,7 +45,7 @@ impl Both {
         self.watched(true, &|| Ok(())).unwrap()
     }
 
-    /// Runs a sync that ends after so many transactions; returns whether it finished before.
+    /// Runs a sync that ends after a number of transactions; returns whether it finished before.
     pub(super) fn killed_after(&self, transactions: usize) -> bool {
         let left = Cell::new(transactions);
         let check_cancelled = || match left.get() {

@@ -1,4 +1,4 @@
-//! Creates edges for the links of the files, and removes edges whose links no file has any more.
+//! Creates edges for the links of the files, and removes edges whose links are no longer in any file.
 //!
 //! Only edges with the provenance of the vault are removed: those of people and agents stay.
 

@@ -152,7 +152,7 @@ impl VaultScan {
     }
 }
 
-/// The folders of a vault that may contain notes, and the vault itself; none if it is not there.
+/// The folders of a vault that may contain notes, and the vault itself; none if the vault does not exist.
 pub fn folders(root: &Path) -> Vec<PathBuf> {
     VaultScan::of(root).map(|scan| scan.folders).unwrap_or_default()
 }

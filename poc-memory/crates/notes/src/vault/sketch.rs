@@ -1,8 +1,8 @@
 //! A sketch of a text, which serves to recognise a file that was both moved and edited.
 //!
-//! The sketch is the set of the smallest hashes of all pairs of consecutive words. Of two texts, the fraction
-//! of common hashes among the smallest of both estimates the Jaccard similarity of their pairs (A. Broder,
-//! "On the resemblance and containment of documents", 1997). For a short text, it is exact.
+//! The sketch is the set of the smallest hashes of all pairs of consecutive words. For two texts, the fraction of
+//! common hashes among the smallest of both estimates the Jaccard similarity of their pairs (A. Broder, "On the
+//! resemblance and containment of documents", 1997). For a short text, it is exact.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};

@@ -21,7 +21,7 @@ struct ReadyGroup {
     read: Vec<(String, ReadFile)>,
     /// The digest of the file that determined the properties at the last sync.
     before: Option<FileDigest>,
-    /// `None` if the note was there before the files and stays as it is.
+    /// `None` if the note existed before the files and stays as it is.
     prepared: Option<PreparedNote>,
 }
 

@@ -211,7 +211,7 @@ fn identical_texts_are_names_of_one_note() {
     assert_eq!((world.note("a/soup").id, world.note("a/soup").aliases), (soup.id, Vec::<String>::new()));
     assert_eq!(world.links("menu"), ["a/soup", "b/copy"]);
 
-    // And the same text again: one note, in which the other was merged.
+    // With the same text again, there is one note, into which the other was merged.
     world.put("b/copy.md", "Lentils with lemon.\n");
     assert_eq!(counts(&world.sync()), [0, 0, 0, 0, 0, 1]);
     assert_eq!(world.note("b/copy").id, soup.id);
@@ -449,7 +449,7 @@ fn a_folder_that_is_gone_changes_nothing() {
 }
 
 #[test]
-fn what_others_add_to_a_note_stays() {
+fn additions_of_others_to_a_note_stay() {
     let world = World::new(&[("a.md", "---\nauthor: Ann\ntags: [one]\ntype: episodic\n---\nThe first.\n")]);
     world.sync();
     let words = ["one".to_owned(), "agent-word".to_owned()];
@@ -543,7 +543,7 @@ fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
     assert_eq!(
         fs::read_to_string(world.folder.join("journal.md")).unwrap(),
         "---\ntitle: Log # of pages\nmemory-links: [\"[[soup]]\"]\n---\n\nSee [[split]].\n",
-        "what the file says itself is not repeated"
+        "links that the file contains are not repeated"
     );
     assert_eq!(
         fs::read_to_string(world.folder.join("db/split.md")).unwrap(),

@@ -1,7 +1,7 @@
 //! Writes links of agents and people, and replacements, into the files of a vault.
 //!
-//! Only lines of the front matter that write-back added are ever changed. A file is replaced atomically, only as it was
-//! when the sync read it, and a copy of it as it was before is kept.
+//! Only lines of the front matter that write-back added are ever changed. A file is replaced atomically, and only if it
+//! has not changed since the sync read it. A copy of the replaced file is kept.
 
 use super::binding::{VaultFile, WriteBackState, put_file};
 use super::digest;

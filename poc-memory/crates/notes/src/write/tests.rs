@@ -130,7 +130,7 @@ fn the_first_chunk_gets_edges_to_notes_written_just_before() {
     expected.push((new.nodes[1], 1.0));
     assert_eq!(outgoing(&memory, new.nodes[0]), expected);
     assert!(!outgoing(&memory, new.nodes[0]).iter().any(|(id, _)| *id == note));
-    assert_eq!(outgoing(&memory, old.nodes[0]), [(old.nodes[1], 1.0)], "they lead back in time alone");
+    assert_eq!(outgoing(&memory, old.nodes[0]), [(old.nodes[1], 1.0)], "these edges lead only to earlier notes");
 
     memory.clock.advance(Span(5 * Span::MINUTE.0 + 1));
     assert_eq!(message(&memory, "Later.").edges, 0);
@@ -180,7 +180,7 @@ fn an_invalid_message_is_refused_without_changes() {
 }
 
 #[test]
-fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
+fn a_message_with_too_many_chunks_or_too_long_a_sentence_is_refused() {
     let mut config = Config::defaults().unwrap();
     (config.write.max_chunks, config.insert.max_node_bytes) = (3, 120);
     let memory = TestMemory::with(config);

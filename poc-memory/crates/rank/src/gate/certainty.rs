@@ -51,7 +51,7 @@ mod tests {
     const GATE: poc_config::GateConfig = poc_config::GateConfig { strong: 1.5, weak: 1.0 };
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let check = |coverage, cosine, verdict| {
             let signals = CertaintySignals::of(coverage, cosine, 2.0);
             assert_eq!(signals.judge(&GATE), verdict, "{coverage} {cosine}");

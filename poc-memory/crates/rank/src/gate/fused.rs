@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let gate = defaults();
         let check = |signals: TitleSignals, mean: f64, verdict| {
             assert!((signals.weighted_mean(&gate) - mean).abs() < 5e-4, "{}", signals.weighted_mean(&gate));

@@ -56,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let same = TitleSignals::of("B-tree", "b-TREE", 1.2, None);
         assert_eq!((same.vec, same.lex, same.jaccard), (1.0, 1.0, 1.0));
         assert_eq!(TitleSignals::of("a", "b", -0.5, Some(0.3)).vec, 0.0);

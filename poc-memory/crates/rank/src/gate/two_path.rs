@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn results_match_values_computed_by_hand() {
         let gate = defaults();
         let check = |vec, lex, path, verdict| {
             let signals = signals(vec, lex);

@@ -149,14 +149,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn synonyms_stand_for_stages_and_are_none() {
+    fn synonyms_map_to_stages_and_are_not_stages() {
         for (word, stage) in SYNONYMS {
             assert!(stage::find(stage).is_some() && stage::find(word).is_none(), "{word} {stage}");
         }
     }
 
     #[test]
-    fn durations_in_other_notations() {
+    fn durations_in_other_notations_are_corrected() {
         let check =
             |text: &str, expected: Option<&str>| assert_eq!(duration(text).as_deref(), expected, "{text}");
         check("7 days", Some("7d"));

@@ -50,8 +50,7 @@ impl SourceDiagnostics {
 /// The number of diagnostics shown for one text. Further ones are only counted.
 const MAX_SHOWN: usize = 10;
 
-/// The maximum length of a shown line in characters. Of a longer line, only the
-/// part around the diagnostic is shown.
+/// The maximum length of a shown line in characters. For a longer line, only the part around the diagnostic is shown.
 const MAX_LINE_CHARS: usize = 160;
 
 /// Combines the diagnostics of a pipeline into one error. A single diagnostic is shown as its message, followed by the

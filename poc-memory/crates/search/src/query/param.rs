@@ -203,7 +203,7 @@ pub(super) fn invalid_value(
     };
     let message = match (&reason, text) {
         (_, "") => format!("{what} needs {}", param.value_type.description()),
-        (_, _) if param.value_type == ParamType::SortField => format!("{what} knows no field `{text}`"),
+        (_, _) if param.value_type == ParamType::SortField => format!("{what} has no field `{text}`"),
         (Some(reason), _) if param.value_type == ParamType::Glob => {
             format!("`{text}` is not a glob for {what}: {reason}")
         }

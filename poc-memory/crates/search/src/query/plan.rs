@@ -228,8 +228,8 @@ fn needed_by_cuts(behind: &[Call], len: usize) -> usize {
     range.end
 }
 
-/// Keeps the nodes that pass a filter for unvisited nodes. Of a pair in which only one member passes, keeps both
-/// members: a new copy of a note can only be recognised beside the note.
+/// Keeps the nodes that pass a filter for unvisited nodes. If only one member of a pair passes, keeps both members: a
+/// new copy of a note can only be recognised beside the note.
 fn retain_half_visited_pairs(filter: &mut (dyn Filter + '_), wanted: bool, set: &mut ResultSet) {
     let mut passing = set.items.clone();
     filter.retain(&mut passing, wanted);

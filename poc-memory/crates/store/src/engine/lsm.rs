@@ -251,7 +251,7 @@ impl LsmEngine {
         let is_oldest = current.tables.is_empty();
         for record in sources {
             let (key, value) = record?;
-            // There is no older table whose value a tombstone in the oldest table would have to hide.
+            // A tombstone in the oldest table is not needed, because no older table has a value that it would hide.
             if !(is_oldest && value.is_empty()) {
                 writer.push(&key, &value)?;
             }

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// The key of the mark. It cannot be the key of a block, because those begin with [`BLOCK`].
 const MARK_KEY: &[u8] = b"\0mark of blocks";
-/// The key of the mark that the changes being written lead to; absent if no changes are being written.
+/// While changes are being written, the key of the mark that applies after them.
 const UNFINISHED_KEY: &[u8] = b"\0unfinished";
 /// The first byte of the keys of blocks. No key began with it in the layout before blocks.
 const BLOCK: u8 = 0xFF;

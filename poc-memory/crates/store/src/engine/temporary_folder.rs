@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_has_left_is_deleted_and_nothing_else() {
+    fn only_the_leftovers_of_killed_processes_are_deleted() {
         let directory = tempfile::tempdir().unwrap();
         let used = TemporaryFolder::create_in(directory.path()).unwrap();
         let outside = tempfile::tempdir().unwrap();

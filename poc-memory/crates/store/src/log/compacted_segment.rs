@@ -73,7 +73,7 @@ impl PartialSegment {
 
 impl Drop for PartialSegment {
     fn drop(&mut self) {
-        // This fails if the file was renamed, as intended.
+        // If the file was renamed, this fails, and the renamed file is kept.
         let _ = fs::remove_file(&self.path);
     }
 }

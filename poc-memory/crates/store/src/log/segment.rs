@@ -229,7 +229,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_header_is_read_back_and_every_flipped_bit_is_seen() {
+    fn a_header_is_read_back_and_every_flipped_bit_is_detected() {
         let header = Header { format: 3, first: 77 };
         let bytes: [u8; HEADER] = header.encode().try_into().unwrap();
         assert_eq!(Header::decode(&bytes), Some(header));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_cannot_read_is_damaged() {
+    fn data_that_the_disk_cannot_read_counts_as_damaged() {
         let bytes = (1..=3u64).flat_map(|seq| frame(seq, &[0x83; 40]).0).collect::<Vec<u8>>();
         let length = bytes.len() as u64;
         let record = length / 3;

@@ -78,7 +78,7 @@ pub fn delete_quarantine_part(directory: &Path, name: &str) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Deletes a file or folder, durably. Of a folder with a manifest, only the manifest is kept.
+/// Deletes a file or folder, durably. The manifest of a folder is kept.
 fn delete(path: &Path, manifest: &Path) -> io::Result<()> {
     let remove = |path: &Path| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     if manifest.exists() {

@@ -173,9 +173,9 @@ fn changes_wait_for_a_checkpoint() {
     assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), (1..=40).collect::<Vec<_>>());
 }
 
-/// The process ends after any number of sled's writes, and the log may lose its end besides.
+/// The process ends after any number of sled's writes, and the log may lose its end as well.
 #[test]
-fn a_write_of_records_that_was_interrupted_anywhere_loses_nothing() {
+fn a_write_of_records_interrupted_at_any_point_loses_nothing() {
     for cut in [false, true] {
         let interrupted = (0..).take_while(|&writes| is_interrupted_after(writes, cut)).count();
         assert!(interrupted > 10, "{interrupted} interruptions");
@@ -225,7 +225,7 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
     let path = segment_files(&folder).remove(0);
     let length = fs::metadata(&path).unwrap().len();
     if cut {
-        // Behind the mark of the records.
+        // The log then ends before the mark of the records.
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length * 3 / 4).unwrap();
     }
     let store = open_in(&folder, StoreOptions::default()).unwrap();

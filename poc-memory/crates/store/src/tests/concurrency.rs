@@ -80,7 +80,7 @@ fn failing(break_disk: fn(&Faults), message: &str) {
     break_disk(&faults);
     let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (Code::ReadOnly, message));
-    assert_eq!(numbers(&store), [1], "what is not durable is not visible");
+    assert_eq!(numbers(&store), [1], "only durable changes are visible");
     assert_eq!(store.node(node(1).id).unwrap(), Some(node(1)));
     faults.fail_writes.store(false, Ordering::SeqCst);
     faults.fail_syncs.store(false, Ordering::SeqCst);
@@ -88,7 +88,7 @@ fn failing(break_disk: fn(&Faults), message: &str) {
     assert_eq!(numbers(&store), [1, 3]);
     drop(store);
     let store = open_in(&folder, in_memory()).unwrap();
-    assert_eq!(numbers(&store), [1, 3], "what failed is cut off");
+    assert_eq!(numbers(&store), [1, 3], "failed records are cut off");
     put(&store, 4);
 }
 

@@ -14,7 +14,7 @@ fn at(millis: i64) -> Cause {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Compares them after every transaction, in a saved view that has caught up, in a view built from the
+    /// Compares the counts after every transaction, in a saved view that has caught up, in a view built from the
     /// records, and in past snapshots.
     #[test]
     fn counts_equal_a_full_scan(
@@ -65,7 +65,7 @@ fn edges_outside_the_adjacency_are_counted_once_and_deleted_with_their_nodes() {
     tie(2, 1, EdgeKind::Contradicts);
     tie(3, 3, EdgeKind::Link);
     assert_eq!(kinds(), [(EdgeKind::Link, 1), (EdgeKind::Supersedes, 1), (EdgeKind::Contradicts, 1)]);
-    assert_eq!(store.view().edge_count(), 0, "none of them is a tie");
+    assert_eq!(store.view().edge_count(), 0, "none of them is in the adjacency");
     store.transact(cause(), |tx| tx.delete_node(node(2).id)).unwrap();
     assert_eq!(kinds(), [(EdgeKind::Link, 1)]);
     store.transact(cause(), |tx| tx.delete_node(node(3).id)).unwrap();

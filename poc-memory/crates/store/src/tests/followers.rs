@@ -171,7 +171,7 @@ fn closing_writes_a_checkpoint_after_enough_changes() {
     let store = with(&folder, &late);
     put(&store, 1000);
     drop(store);
-    assert_eq!(saved(&late), 1, "what an open catches up with counts too");
+    assert_eq!(saved(&late), 1, "changes that an open catches up with count, too");
     drop(with(&folder, &late));
     assert_eq!(saved(&late), 1, "nothing new");
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The errors with which a disk fails.
 const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS, Errno::FBIG];
 
-/// The planned results of the next operations, and what the disk has of its files.
+/// The planned results of the next operations, and the parts of files that are on the disk.
 #[derive(Default)]
 struct Plan {
     /// The results of the next operations; `None` means success. Operations without an entry succeed.
@@ -225,7 +225,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_failing_disk_stops_writes_and_not_reads(events in proptest::collection::vec(event(), 1..24)) {
+    fn a_failing_disk_stops_writes_but_not_reads(events in proptest::collection::vec(event(), 1..24)) {
         let folder = tempfile::tempdir().unwrap();
         let records = folder.path().join("records");
         let disk = FailingDisk::default();
@@ -354,7 +354,7 @@ proptest! {
 }
 
 #[test]
-fn writing_goes_on_without_a_write_that_asks_for_it() {
+fn writing_resumes_without_a_write_attempt() {
     let folder = tempfile::tempdir().unwrap();
     let disk = FailingDisk::default();
     let store =
@@ -364,7 +364,7 @@ fn writing_goes_on_without_a_write_that_asks_for_it() {
     let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
     insta::assert_snapshot!(error, @"the store accepts no writes: its log cannot be written: No space left on device (os error 28)");
     assert!(error.hint.is_some());
-    assert!(!folder.path().join("reserve").exists(), "it is given back when the disk is full");
+    assert!(!folder.path().join("reserve").exists(), "the reserve is freed when the disk is full");
     assert_eq!(store.read_only().unwrap().name(), "disk");
     assert_eq!(numbers(&store), [1]);
     disk.0.is_down.store(false, Ordering::SeqCst);
@@ -378,7 +378,7 @@ fn writing_goes_on_without_a_write_that_asks_for_it() {
 /// A transaction built on one that is rolled back gets its error. A later transaction with the same number does not
 /// acknowledge it.
 #[test]
-fn what_was_built_upon_a_failed_write_fails_with_it() {
+fn transactions_built_on_a_failed_write_fail_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let faults = Arc::new(Faults::default());
     let disk = Arc::new(FaultyDisk(faults.clone()));

@@ -151,6 +151,6 @@ proptest! {
         for number in &expected {
             prop_assert!(kept.contains(number), "node {} is gone", number);
         }
-        prop_assert_eq!(store.view().seq, kept.len() as u64, "one transaction a node, without gaps");
+        prop_assert_eq!(store.view().seq, kept.len() as u64, "one transaction per node, without gaps");
     }
 }

@@ -139,7 +139,7 @@ proptest! {
             apply(harm, &made, &mut intact);
         }
         let before = bytes_of_files(made.folder.path());
-        // A record of the log whose bytes are as they were, wherever the damage is.
+        // A record of the log whose bytes are unchanged, wherever the damage is.
         let is_logged = |number: u64| {
             let (path, begin, end) = &made.places[number as usize - 1];
             let part = |bytes: &Vec<u8>| bytes.get(*begin as usize..*end as usize).map(<[u8]>::to_vec);
@@ -366,7 +366,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
 }
 
 #[test]
-fn a_whole_store_is_not_repaired() {
+fn an_intact_store_is_not_repaired() {
     let made = made(3);
     let error = Repair::of(made.folder.path()).err().unwrap();
     assert_eq!(error.code, Code::Conflict);
@@ -380,7 +380,7 @@ fn a_whole_store_is_not_repaired() {
 
 /// Records of tenants and compressed ones count too.
 #[test]
-fn what_was_put_aside_is_counted_and_its_notes_are_read() {
+fn quarantined_files_are_counted_and_their_notes_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(quarantine_parts(folder.path()).unwrap(), []);
@@ -550,7 +550,7 @@ fn a_log_that_is_emptied_on_a_full_disk_is_not_continued() {
 }
 
 #[test]
-fn what_a_lost_log_had_is_saved_when_the_store_is_closed() {
+fn the_content_of_a_lost_log_is_saved_when_the_store_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     for number in 1..=5 {

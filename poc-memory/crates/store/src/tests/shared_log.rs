@@ -93,7 +93,7 @@ fn put_and_count(store: &Store, number: u64) -> Result<u64> {
 }
 
 #[test]
-fn what_one_store_writes_another_reads() {
+fn one_store_reads_what_another_writes() {
     let log = Arc::new(MemoryLog::default());
     let [a, b]: [Daemon; 2] = daemons(&log, 2).try_into().ok().unwrap();
     put(a.store(), 1);
@@ -155,7 +155,7 @@ fn count_by_view(store: &Store) -> crate::testing::Counts {
 }
 
 #[test]
-fn a_log_that_is_not_reached_stops_writes_and_not_reads() {
+fn an_unreachable_log_stops_writes_but_not_reads() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log);
     put(daemon.store(), 1);
@@ -248,7 +248,7 @@ fn a_log_that_has_lost_records_is_another_memory() {
 }
 
 #[test]
-fn a_write_whose_copy_fails_is_there_and_becomes_visible() {
+fn a_write_whose_copy_fails_is_in_the_shared_log_and_becomes_visible() {
     let log = Arc::new(MemoryLog::default());
     let daemon = Daemon::new(&log);
     put(daemon.store(), 1);
@@ -266,7 +266,7 @@ fn a_write_whose_copy_fails_is_there_and_becomes_visible() {
 }
 
 #[test]
-fn tenants_are_followed() {
+fn changes_of_all_tenants_are_followed() {
     let log = Arc::new(MemoryLog::default());
     let all = daemons(&log, 2);
     let tuple = Tuple::new([("user", "ada")]).unwrap();
@@ -329,7 +329,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_acknowledged_write_is_there_once(steps in proptest::collection::vec(step(), 1..40)) {
+    fn every_acknowledged_write_is_stored_once(steps in proptest::collection::vec(step(), 1..40)) {
         let log = Arc::new(MemoryLog::default());
         let mut all = daemons(&log, 3);
         let (mut acknowledged, mut unknown) = (Vec::new(), Vec::new());

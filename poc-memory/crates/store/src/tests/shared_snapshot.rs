@@ -195,7 +195,8 @@ fn an_interrupted_snapshot_does_not_count_and_two_stay() {
     fill(first.store(), &log);
     snapshot(first.store(), 1).unwrap().unwrap();
     put(first.store(), 30);
-    // Each call fails once: two of the newest one, two comparisons before and two after, the claim, the part, the end.
+    // Each of the nine calls to the log fails once: two that read the newest snapshot, four that compare the store with
+    // the log, and those that claim, write and complete the snapshot.
     for failing in 0..9 {
         let mut faults = vec![Some(LogFault::Unreachable)];
         faults.resize(failing + 1, None);

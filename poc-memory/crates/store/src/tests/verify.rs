@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_of_any_file_is_found_or_gone(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
+    fn damage_of_any_file_is_found_or_harmless(file: prop::sample::Index, kind in 0u8..10, at: prop::sample::Index) {
         let (folder, records, view) = closed();
         let all = meaningful_files(folder.path());
         let path = &all[file.index(all.len())];
@@ -232,7 +232,7 @@ fn records_that_differ_from_the_log_are_named() {
 }
 
 #[test]
-fn what_is_written_meanwhile_is_no_finding() {
+fn writes_during_a_verification_are_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, StoreOptions { disk: Arc::new(FaultyDisk::default()), ..parts() }).unwrap();
     let over = AtomicBool::new(false);
@@ -261,7 +261,7 @@ fn what_is_written_meanwhile_is_no_finding() {
 }
 
 #[test]
-fn a_verification_ends_when_it_is_told_to() {
+fn a_verification_can_be_cancelled() {
     let (folder, ..) = closed();
     let store = open_in(&folder, parts()).unwrap();
     let stop = || Err(Error::new(Code::Unavailable, "enough"));

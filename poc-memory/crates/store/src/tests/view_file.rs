@@ -127,7 +127,7 @@ fn a_view_ahead_of_the_log_is_shown_and_that_of_another_log_is_refused() {
     drop(store);
     fs::write(path(&folder), view).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    assert_eq!(saved(&folder, &store), None, "the log went another way");
+    assert_eq!(saved(&folder, &store), None, "the log has a different history");
     assert_eq!((numbers(&store), store.view().seq), (vec![1, 2, 3, 4, 5, 9], 6));
     assert_ne!(contents(&store.view()), before);
 }

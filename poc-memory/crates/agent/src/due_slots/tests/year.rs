@@ -221,7 +221,7 @@ impl Year {
             assert!(!became.is_empty() || running == Some(*slot), "{slot} is not accounted for");
         }
         let reached = self.rule.slots(self.zone, self.world.since, self.latest);
-        assert!(self.rows.keys().all(|slot| reached.contains(slot)), "a row of no slot");
+        assert!(self.rows.keys().all(|slot| reached.contains(slot)), "a row without a slot");
     }
 }
 

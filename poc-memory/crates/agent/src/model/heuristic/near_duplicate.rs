@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// For texts with fewer words, the titles have to be equal as well.
 const MIN_WORDS: usize = 8;
 
-/// A pair of notes of which one contains all sentences of the other.
+/// A pair of notes, one of which contains all sentences of the other.
 pub(super) struct NearDuplicate<'a> {
     /// The note to keep.
     pub(super) original: &'a Handle,

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_or_an_identifier_is_no_label() {
+    fn a_number_or_an_identifier_is_not_a_label() {
         assert_eq!(labelled("INC-7: the pump failed."), None);
         assert_eq!(labelled("At 10:15 the pump failed."), None);
         assert_eq!(labelled("Top three: tea"), Some(("Top three", " tea")));

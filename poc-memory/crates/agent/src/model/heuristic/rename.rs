@@ -1,9 +1,9 @@
 //! Proposes readable keys for notes with generated keys.
 //!
-//! A key is proposed only if the note has a subject that its words name. Speech has no
-//! such subject, so the turns of a session, the chunks of a message and signed remarks keep their keys. A title that
-//! somebody chose names the subject. If the first line serves as the title, only words that the text repeats, keywords,
-//! names and identifiers count. Everything in front of the generated part of a key stays.
+//! A key is proposed only if the note has a subject that its words name. Speech has no such subject, so the turns of a
+//! session, the chunks of a message and signed remarks keep their keys. A title that somebody chose names the subject.
+//! If the first line serves as the title, only words that the text repeats, keywords, names and identifiers count. The
+//! part of a key before the generated part stays.
 
 use super::Nodes;
 use super::filler_words::is_filler;
@@ -23,7 +23,7 @@ const LONG_NAME: usize = 40;
 const MIN_WORDS: usize = 3;
 /// Minimum number of new words when a date, a number or other words of the key are kept.
 const MIN_MORE_WORDS: usize = 2;
-/// Maximum number of words of a new key. Of several numbers, only the first counts.
+/// Maximum number of words of a new key. If there are several numbers, only the first counts.
 const MAX_WORDS: usize = 5;
 /// Maximum number of numbers in the title; a note with more has no short name.
 const MAX_NUMBERS: usize = 3;
@@ -63,7 +63,7 @@ pub(super) fn find<'a>(nodes: &Nodes<'a>, text: &TextIndex) -> Vec<Rename<'a>> {
     found
 }
 
-/// Whether a note is what somebody said: a chunk of a message, or an occasion with an author.
+/// Whether a note is speech: a chunk of a message, or an episodic note with an author.
 fn is_speech(node: &Node) -> bool {
     let is_chunk = ChunkRef::from_source(node.source.as_deref()).is_some();
     is_chunk || node.author.is_some() && NodeType::is_episodic_kind(&node.node_type.0)

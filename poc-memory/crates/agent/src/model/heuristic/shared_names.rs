@@ -12,7 +12,7 @@ const RARE_NOTES: usize = 3;
 /// Minimum characters of an identifier. Shorter ones are often versions, sizes or quarters: `v2`, `A4`, `Q3`.
 const IDENTIFIER_CHARS: usize = 5;
 
-/// Maximum number of notes that may contain a name that relates two of them, in a memory with so many notes.
+/// Maximum number of notes that contain a name for it to be a reason for a link, in a memory with `notes` notes.
 pub(super) fn rare(notes: usize) -> usize {
     (notes.isqrt() / 2).max(RARE_NOTES)
 }

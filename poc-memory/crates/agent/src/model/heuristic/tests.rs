@@ -46,7 +46,7 @@ fn one_identifier_or_a_name_of_several_words_is_enough_for_a_link() {
 }
 
 #[test]
-fn what_both_notes_repeat_is_no_reason_for_a_link() {
+fn boilerplate_in_both_notes_is_no_reason_for_a_link() {
     let names = ["recorded", "keeper", "mira", "petra"];
     for (one, other) in [
         ("The pump failed.\nRecorded by Keeper-3000", "The roof leaks.\nRecorded by Keeper-3001"),
@@ -61,7 +61,7 @@ fn what_both_notes_repeat_is_no_reason_for_a_link() {
 }
 
 #[test]
-fn names_that_many_notes_have_are_no_reason_for_a_link() {
+fn common_names_are_no_reason_for_a_link() {
     const WHERE: [&str; 12] = [
         "yard", "hall", "garden", "attic", "lift", "kitchen", "library", "tower", "cellar", "shop", "tram",
         "pool",
@@ -109,7 +109,7 @@ fn a_note_contained_in_a_longer_one_is_superseded() {
 }
 
 #[test]
-fn of_two_equal_notes_the_newer_is_kept() {
+fn the_newer_of_two_equal_notes_is_kept() {
     let policy = "Retry with backoff and full jitter, and never for more than five attempts.";
     let scene = scene(&[("Retry", policy), ("Retry", policy)]).pair(2, 1, 1.0);
     assert_eq!(
@@ -179,7 +179,7 @@ fn a_new_key_is_the_date_and_the_words_of_the_title() {
 }
 
 #[test]
-fn everything_in_front_of_the_generated_part_of_a_key_stays() {
+fn the_part_of_a_key_before_the_generated_part_stays() {
     let check = |key: &str, kept: Option<&str>| assert_eq!(front(key).as_deref(), kept, "{key}");
     check("untitled-3", Some(""));
     check("work/untitled-2", Some("work/"));

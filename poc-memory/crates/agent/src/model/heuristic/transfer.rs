@@ -74,7 +74,7 @@ struct SentenceTerms<'a> {
     names: BTreeSet<&'a str>,
 }
 
-/// The rare terms of each sentence of an episode that no other episode of the selection repeats.
+/// For each sentence of an episode that no other episode of the selection repeats: its rare terms.
 fn sentence_terms<'r>(
     text: &TextIndex,
     rare: &'r RareTerms<'_>,

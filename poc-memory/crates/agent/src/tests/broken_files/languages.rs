@@ -126,7 +126,7 @@ fn errors_in_pipelines_and_templates_have_their_position_in_the_file() {
       4:25: 2 problems in this pipeline
            all | limit:0 | sort:size
                        ^ `limit` takes a whole number from 1, not `0`; write `limit:1`
-                                ^^^^ `sort` knows no field `size`; fields are `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`
+                                ^^^^ `sort` has no field `size`; fields are `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`
     "all || limit:3"
       4:18: a stage is missing here
            all || limit:3

@@ -50,7 +50,7 @@ const MAX_BASIS: usize = 512;
 /// Bound on the numbers in a basis: 0.8 GB. The solver needs that memory twice.
 const MAX_NUMBERS: usize = 100_000_000;
 
-/// Returns a pseudo-random number for every node, for a given turn.
+/// Returns one pseudo-random number per node; different arguments give different numbers.
 pub(super) type RandomVector<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
 
 /// The eigenpairs found.

@@ -46,7 +46,7 @@ fn resistance(nodes: u64, edges: &[(u64, u64, f64)], from: usize, to: usize) -> 
         }
     }
     (rows[from][size], rows[to][size]) = (1.0, -1.0);
-    // The potential of `to` is 0; a node elsewhere without a path to it stays at 0, too.
+    // The potential of `to` is 0; nodes without a path to it stay at 0, too.
     rows[to] = (0..=size).map(|column| f64::from(u8::from(column == to))).collect();
     for column in 0..size {
         let pivot = (column..size).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
@@ -64,7 +64,7 @@ fn resistance(nodes: u64, edges: &[(u64, u64, f64)], from: usize, to: usize) -> 
 }
 
 #[test]
-fn the_path_of_three_by_hand() {
+fn the_embedding_of_a_path_matches_values_computed_by_hand() {
     let embedding = embed(3, &path(3));
     assert!((embedding.distance(0, 1).unwrap() - 2.0).abs() < 1e-6);
     assert!((embedding.distance(0, 2).unwrap() - 8f64.sqrt()).abs() < 1e-6);
@@ -73,7 +73,7 @@ fn the_path_of_three_by_hand() {
 }
 
 #[test]
-fn known_spectra() {
+fn small_components_have_their_known_spectra() {
     // Chung 1997, "Spectral graph theory", examples 1.2 to 1.5.
     close(embed(9, &star(8)).eigenvalues(0), &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
     close(embed(6, &clique(6)).eigenvalues(0), &[1.2; 5]);
@@ -83,9 +83,9 @@ fn known_spectra() {
     close(embed(100, &path(100)).eigenvalues(0), &of_path(100).take(16).collect::<Vec<_>>());
 }
 
-/// The same further beyond what is solved as a dense matrix.
+/// The same for components that are too large for the dense solution.
 #[test]
-fn known_spectra_of_large_components() {
+fn large_components_have_their_known_spectra() {
     let of_path: Vec<f64> = (1..=16).map(|j| 1.0 - (PI * f64::from(j) / 399.0).cos()).collect();
     close(embed(400, &path(400)).eigenvalues(0), &of_path);
     // Each eigenvalue of a ring occurs twice.
@@ -95,13 +95,14 @@ fn known_spectra_of_large_components() {
     close(embed(401, &star(400)).eigenvalues(0), &[1.0; 16]);
 }
 
-/// An odd number of dimensions cuts a pair of the ring in two: neither is kept.
+/// Eigenvalues of a ring occur in pairs. An odd number of dimensions would keep only half of the last pair, so neither
+/// half is kept.
 #[test]
 fn every_eigenvalue_keeps_all_of_its_vectors_or_none() {
     let view = view(100, &ring(100));
     assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
     assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
-    // But the only one is kept whole where that is possible.
+    // The only eigenvalue of a small star keeps all of its eigenvectors, even beyond the number of dimensions.
     assert_eq!(embed(81, &star(80)).eigenvalues(0).len(), 79);
 }
 
@@ -122,7 +123,7 @@ fn groups() -> Edges {
     pairs.into_iter().map(|((a, b), strength)| (a, b, strength)).collect()
 }
 
-/// What is found in a connected graph, and what the dense solution has.
+/// The eigenpairs that the search finds in a connected graph, and all eigenpairs by the dense solution.
 fn found_and_whole(nodes: u64, edges: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpair>, Vec<Eigenpair>) {
     let view = view(nodes, edges);
     let members: Vec<Ix> = (0..nodes as Ix).collect();
@@ -134,8 +135,8 @@ fn found_and_whole(nodes: u64, edges: &[(u64, u64, f64)]) -> (Walk, Vec<Eigenpai
     (walk, found.pairs, whole)
 }
 
-/// The search finds what the dense solution has, each eigenvalue as often as it occurs there; every
-/// pair fulfils its equation, and the vectors are at right angles to each other.
+/// The search finds the eigenvalues of the dense solution with the same multiplicities. Every pair satisfies its
+/// equation, and the vectors are orthogonal.
 fn check_search(nodes: u64, edges: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<Eigenpair>) {
     let (walk, found, whole) = found_and_whole(nodes, edges);
     assert!(!found.is_empty());
@@ -156,13 +157,13 @@ fn check_search(nodes: u64, edges: &[(u64, u64, f64)]) -> (Vec<Eigenpair>, Vec<E
 fn the_search_agrees_with_the_dense_solution() {
     let (found, whole) = check_search(600, &groups());
     assert_eq!(found.len(), 16);
-    // Of an eigenvalue that occurs once: the same vector, either way around.
+    // For a simple eigenvalue, both find the same vector, except for its sign.
     for (found, whole) in found.iter().zip(&whole) {
         assert!((filter::dot(&found.vector, &whole.vector).abs() - 1.0).abs() < 1e-6);
     }
 }
 
-/// Graphs in which eigenvalues occur often, and such whose eigenvalues lie close together.
+/// Graphs with multiple eigenvalues, and graphs whose eigenvalues lie close together.
 #[test]
 fn the_search_finds_multiple_eigenvalues() {
     check_search(65, &ring(65));
@@ -182,8 +183,8 @@ fn the_search_finds_multiple_eigenvalues() {
     check_search(66, &sides);
     let cube = |a: u64| (0..7).map(move |bit| (a, a ^ (1 << bit), 1.0)).filter(|(a, b, _)| a < b);
     check_search(128, &(0..128).flat_map(cube).collect::<Edges>());
-    // Equal cliques around a hub: one eigenvalue more often than there are dimensions, in a component
-    // too large for the dense solution.
+    // Equal cliques around a hub: the multiplicity of one eigenvalue exceeds the number of dimensions, and the
+    // component is too large for the dense solution.
     let around = |group: u64| {
         let first = 1 + 8 * group;
         let inside = clique(8).into_iter().map(move |(a, b, strength)| (first + a, first + b, strength));
@@ -193,7 +194,7 @@ fn the_search_finds_multiple_eigenvalues() {
     assert_eq!(found.len(), 16);
 }
 
-/// The same graph gives the same places, to the last bit.
+/// The same graph gives the same coordinates, to the last bit.
 #[test]
 fn the_search_is_reproducible() {
     let coordinates = || -> Vec<f32> {
@@ -219,7 +220,7 @@ fn every_component_has_its_own_space() {
     assert_eq!(embed(2, &[]).component_count(), 0);
 }
 
-/// Connected: each node is linked to an earlier one, and then some more.
+/// The edges of a connected graph: each node is linked to an earlier one, and some further edges are added.
 fn connected() -> impl Strategy<Value = (u64, Edges)> {
     (2u64..12).prop_flat_map(|nodes| {
         let trunk = proptest::collection::vec((0.0f64..1.0, 0.05f64..1.0), nodes as usize - 1);
@@ -246,7 +247,7 @@ proptest! {
         prop_assert!((found - expected).abs() <= 1e-4 * (1.0 + expected), "{found} instead of {expected}");
     }
 
-    /// Distances do not depend on the order in which the nodes came, nor on their ids.
+    /// Distances depend neither on the order in which nodes were added nor on their ids.
     #[test]
     fn distances_follow_the_nodes((nodes, edges) in connected(), turn in 1u64..12) {
         let number = |node: u64| (node + turn) % nodes;
@@ -260,7 +261,7 @@ proptest! {
     }
 }
 
-/// Beyond the whole solution, too: here the nodes come in another order.
+/// The same for components that are too large for the dense solution, with the nodes in another order.
 #[test]
 fn large_components_do_not_depend_on_the_order() {
     let edges = groups();

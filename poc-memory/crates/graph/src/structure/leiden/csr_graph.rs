@@ -32,7 +32,7 @@ impl CsrGraph {
             sum += *start;
             *start = sum;
         }
-        // The edges of a node are collected from their other ends, whose order makes them ascend.
+        // The edges are visited by their other ends in ascending order, so the targets of each node are ascending.
         let (mut targets, mut weights) = (vec![0; sum], vec![0.0; sum]);
         let mut next = starts.clone();
         for (node, row) in (0..).zip(rows) {

@@ -97,7 +97,7 @@ fn the_karate_club_has_its_best_communities() {
     assert!(found.iter().any(|modularity| *modularity > 0.4197), "{found:?}");
 }
 
-/// A random edge at a node of sixteen groups of 32 nodes: every other edge is to a node of its group.
+/// A random edge at a node, in sixteen groups of 32 nodes each. With `inside`, the edge stays in the group of the node.
 fn edge(node: u32, inside: bool, random: &SeededRng) -> Option<(u32, u32)> {
     let own = node / 32 * 32 + random.below(0u32, 32);
     let other = if inside { own } else { random.below(0u32, 512) };
@@ -213,7 +213,7 @@ proptest! {
 
     /// Modularity equals its definition, also in the network of merged parts.
     #[test]
-    fn modularity_is_its_definition(edges in edges(), labels in labels(), parts in labels()) {
+    fn modularity_equals_its_definition(edges in edges(), labels in labels(), parts in labels()) {
         let network = network(14, &edges);
         let expected = by_pairs(14, &edges, &labels);
         prop_assert!((network.modularity(&labels) - expected).abs() < 1e-12);

@@ -59,7 +59,7 @@ fn named(number: u64, key: &str, aliases: &[&str]) -> Delta {
 }
 
 #[test]
-fn a_former_key_finds_its_node_until_it_is_given_up() {
+fn a_former_key_finds_its_node_until_it_is_released() {
     let mut view = View::new();
     let find = |view: &View, name: &str| view.find_key(name).map(|ix| view.key(ix).to_owned());
     let any_case = |view: &View, name: &str| {
@@ -72,7 +72,7 @@ fn a_former_key_finds_its_node_until_it_is_given_up() {
     assert_eq!(find(&view, "SOUP").as_deref(), Some("SOUP"));
     assert_eq!(any_case(&view, "Soup"), ["lentils", "SOUP"]);
     let before = view.clone();
-    // Back to the former key, which is then no alias.
+    // The former key becomes the key again and is no longer an alias.
     view.apply(3, &[named(1, "soup", &["lentils"])]);
     assert_eq!(
         (find(&view, "soup").as_deref(), find(&view, "lentils").as_deref()),

@@ -93,7 +93,7 @@ fn an_archive_with_changes_that_the_memory_lacks_is_not_replaced() {
             .unwrap();
     }
     check(back_up(&earlier));
-    // One whose manifest is damaged may have anything.
+    // An archive with a damaged manifest may contain anything.
     let mut damaged = bytes.clone();
     let at = damaged.windows(8).position(|part| part == b"\"format\"").unwrap();
     damaged[at] ^= 1;
@@ -152,7 +152,7 @@ fn with_one_more(real: &Path, name: &[u8], kind: tar::EntryType) -> Vec<u8> {
 }
 
 #[test]
-fn an_archive_from_anybody_writes_nothing_elsewhere() {
+fn an_untrusted_archive_writes_nothing_elsewhere() {
     use tar::EntryType::{Directory, Link, Regular, Symlink};
     let profile = Profile::new();
     profile.put(1..5);

@@ -191,7 +191,7 @@ fn changes_are_written_into_the_front_matter() {
 }
 
 #[test]
-fn two_files_with_one_text_stay_two_and_a_renamed_one_is_one() {
+fn two_files_with_one_text_stay_two_files_and_a_renamed_file_stays_one() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
     let same = |names: &[&str]| -> BTreeMap<String, String> {

@@ -53,7 +53,7 @@ fn failures(report: &ImportReport) -> String {
     report.failed.iter().map(line).collect()
 }
 
-/// A text whose words differ from those of others by the number.
+/// Texts that differ at least by the number at their end.
 fn texts() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec("[a-zé]{2,9}( [a-z\"<&,;]{2,9}){0,6}", 1..8)
         .prop_map(|texts| (0..).zip(texts).map(|(number, text)| format!("{text} {number}")).collect())

@@ -443,7 +443,7 @@ fn commands_count_if_they_are_answered() {
 }
 
 #[test]
-fn bad_lines_are_named_and_the_others_are_taken() {
+fn bad_lines_are_named_and_the_others_are_imported() {
     let memory = TestMemory::new();
     let (text, _) = transcript(Assistant::ClaudeCode, &[talk("one", "1"), talk("two", "2")]);
     let mut lines: Vec<&str> = text.lines().collect();
@@ -464,7 +464,7 @@ fn bad_lines_are_named_and_the_others_are_taken() {
 }
 
 #[test]
-fn what_is_no_transcript_is_refused() {
+fn a_file_that_is_not_a_transcript_is_refused() {
     let memory = TestMemory::new();
     let refused = |text: &str| {
         let error = capture(&memory, &file(&memory, text), &CaptureOptions::default()).unwrap_err();
@@ -485,7 +485,7 @@ fn what_is_no_transcript_is_refused() {
 /// folder.
 #[test]
 #[ignore = "needs POC_MEMORY_TEST_TRANSCRIPTS: a folder with transcripts of Claude Code and Codex"]
-fn real_transcripts_are_taken_in() {
+fn real_transcripts_are_imported() {
     let folder = PathBuf::from(std::env::var_os("POC_MEMORY_TEST_TRANSCRIPTS").unwrap());
     let (imported, captured) = (TestMemory::new(), TestMemory::new());
     let report = take(&imported, &folder);

@@ -80,7 +80,7 @@ impl Plain {
             .max_by(f64::total_cmp)
     }
 
-    /// Likeness and weight of the candidates; `None` if the choice depends on rounding.
+    /// Similarity and weight of the candidates; `None` if the choice depends on rounding.
     fn candidates(&self) -> Option<BTreeMap<usize, (f64, f64)>> {
         let mut near: Vec<usize> = (0..self.nodes.len()).filter(|&n| !self.nodes[n].3).collect();
         near.sort_by(|&a, &b| self.cosine(b).total_cmp(&self.cosine(a)));
@@ -101,7 +101,7 @@ impl Plain {
         Some(starts)
     }
 
-    /// The best remaining score at each node of any walk of at most so many hops from a start.
+    /// The best remaining score at each node over all walks from a start, each with at most the given number of hops.
     fn walk(
         &self,
         at: usize,
@@ -164,7 +164,7 @@ proptest! {
         prop_assert_eq!(found.len(), recalled.hits.len());
         for (hit, (_, score)) in recalled.hits.iter().zip(&expected) {
             prop_assert!((hit.score - score).abs() < ROUNDING, "{} {}", hit.score, score);
-            // The node that belongs there, or one of the same score.
+            // The expected node, or another one with the same score.
             let own = expected.iter().find(|(n, _)| *n == number(hit.id));
             prop_assert!(own.is_some_and(|(_, own)| (own - score).abs() < ROUNDING), "{own:?} {score}");
             // The path exists, and its length matches the score.
@@ -181,7 +181,7 @@ proptest! {
             prop_assert!(hit.path.last().is_none_or(|step| step.to == hit.id));
         }
 
-        // Learning changes what it should, and nothing else.
+        // Learning makes the expected changes and no others.
         let mut used: Vec<usize> = recalled.learning.used.iter().map(|&id| number(id)).collect();
         used.sort_unstable();
         let mut likely: Vec<usize> =

@@ -93,7 +93,7 @@ fn a_sync_that_is_interrupted_repeatedly_completes() {
     let mut rounds = 0;
     while !both.killed_after(3) {
         rounds += 1;
-        assert!(rounds < 200, "it gets nowhere");
+        assert!(rounds < 200, "the sync makes no progress");
     }
     assert_eq!((state(&both.local), state(&both.remote)), (state(&whole.local), state(&whole.remote)));
 }

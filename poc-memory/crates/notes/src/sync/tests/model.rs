@@ -13,7 +13,7 @@ enum Step {
     Link(usize, usize),
     Unlink(usize),
     Sync,
-    /// A sync that ends after so many transactions, then a whole one.
+    /// A sync that ends after a number of transactions, then a whole one.
     Killed(usize),
 }
 
@@ -90,8 +90,7 @@ fn expected(local: &Side, remote: &Side, common: &Common) -> (BTreeSet<String>, 
     };
     let mut after: BTreeSet<String> = BTreeSet::new();
     let mut counts = (0, 0, 0);
-    // A local note whose old text the remote still has, and no other local note has: the remote gets the new
-    // text.
+    // The remote still has the old text of a local note, and no other local note has it: the remote gets the new text.
     let edited: BTreeSet<&String> = local
         .iter()
         .filter(|(id, text)| !was_in_both(id, text) && !says(remote, text))

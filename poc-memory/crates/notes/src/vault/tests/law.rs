@@ -272,7 +272,7 @@ impl RandomVault {
     }
 }
 
-/// A note without what depends on its history.
+/// A note without the fields that depend on its history.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
 struct Contents {
     title: String,
@@ -434,7 +434,7 @@ fn run(seed: u64, files: usize, edits: usize, rounds: u64) {
 }
 
 #[test]
-fn the_memory_is_what_a_first_sync_makes() {
+fn the_memory_equals_the_result_of_a_first_sync() {
     run(5, 300, 1000, 6);
     for seed in 1..5 {
         run(seed, 60, 240, 8);
@@ -443,7 +443,7 @@ fn the_memory_is_what_a_first_sync_makes() {
 
 #[test]
 #[ignore = "takes minutes: 2,000 files and 10,000 changes"]
-fn the_memory_is_what_a_first_sync_makes_of_a_large_vault() {
+fn the_memory_of_a_large_vault_equals_the_result_of_a_first_sync() {
     run(11, 2000, 10_000, 10);
 }
 

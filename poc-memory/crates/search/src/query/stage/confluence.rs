@@ -58,7 +58,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let is_live = visible_at(view, ctx.sources.visibility());
         let (found, started) = confluence(view, &sources, rules, min_sources, is_live);
         if started < sources.len() {
-            ctx.remark(format!("stopped at {started} of the set: enough was walked"));
+            ctx.remark(format!("stopped at {started} of the set: the limit on the work was reached"));
         }
         Ok(weighed(ctx, found, wanted))
     }),

@@ -43,7 +43,7 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     describe: |call| {
         let lambda = call.number("lambda").unwrap_or_default();
-        format!("orders by score and by being unlike what came before, {lambda} for the score")
+        format!("orders by score and by dissimilarity to the notes before, {lambda} for the score")
     },
     work: Work::Order(|call, ctx, items, wanted| {
         diverse(call.number("lambda")?, call.count("pool")?, ctx, items, wanted)

@@ -18,7 +18,7 @@ fn every_example_returns_the_documented_keys() {
 fn stage_words_are_distinct_and_defaults_parse() {
     let mut seen = HashSet::new();
     for stage in vocabulary() {
-        assert!(seen.insert(stage.word), "`{}` stands twice", stage.word);
+        assert!(seen.insert(stage.word), "`{}` occurs twice", stage.word);
         assert!(!stage.doc.is_empty() && !stage.doc.ends_with('.'), "{}", stage.doc);
         for param in stage.params {
             if let Presence::Default(text) = param.presence {

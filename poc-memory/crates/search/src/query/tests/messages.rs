@@ -32,13 +32,13 @@ fn all_problems_are_reported_together() {
                                ^^^ `age` takes a duration, as in `>7d` or `<=24h`, not `>7x`
                                            ^ `limit` takes a whole number from 1, not `0`; write `limit:1`
                                                ^ `!` cannot come before `sort`, which is a transform; only a filter can be negated
-                                                     ^^^^^^^^^ `sort` knows no field `prioritty`; did you mean `priority`?
+                                                     ^^^^^^^^^ `sort` has no field `prioritty`; did you mean `priority`?
                                                                  ^^^^^ `match` produces a set and can only be the first stage; put it first, or leave it out
     ");
 }
 
 #[test]
-fn terms_and_a_generator() {
+fn terms_before_a_generator_are_an_error() {
     let error = from_parts(&["btree".into()], &["all".into()]).unwrap_err();
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
     `all` produces a set and can only be the first stage

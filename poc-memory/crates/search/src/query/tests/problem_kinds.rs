@@ -51,7 +51,7 @@ fn corrections_can_be_run() {
 }
 
 #[test]
-fn each_kind_of_problem() {
+fn each_kind_of_problem_has_its_own_message() {
     let texts = [
         "",
         "all | | limit:5",
@@ -218,22 +218,22 @@ fn each_kind_of_problem() {
       weight:>-1
              ^^^
 
-    `sort` knows no field `size`
+    `sort` has no field `size`
       sort:size
            ^^^^
     hint: fields are `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`
 
-    `sort` knows no field `visited`
+    `sort` has no field `visited`
       sort:visited
            ^^^^^^^
     hint: write `sort:visited:AGENT`
 
-    `sort` knows no field `priority:x`
+    `sort` has no field `priority:x`
       sort:priority:x
            ^^^^^^^^^^
     hint: write `sort:priority`
 
-    `sort` knows no field `age`
+    `sort` has no field `age`
       sort:age
            ^^^
     hint: fields are `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`

@@ -86,7 +86,7 @@ proptest! {
 proptest! {
     /// Terms are always searched for literally.
     #[test]
-    fn any_terms(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {
+    fn terms_are_searched_for_literally(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {
         prop_assume!(terms.iter().any(|term| !term.trim().is_empty()));
         let pipeline = from_parts(&terms, &["limit:3".into()]).unwrap();
         prop_assert_eq!(parse(&pipeline.to_string()), Ok(pipeline));

@@ -114,7 +114,7 @@ fn search_terms_complete_a_saved_pipeline() {
 }
 
 #[test]
-fn each_kind_of_problem() {
+fn each_kind_of_problem_has_its_own_message() {
     let names = saved(&[
         ("episodes", "type:episodic"),
         ("near", "match:b-tree | spread"),
@@ -230,12 +230,12 @@ fn each_kind_of_problem() {
     in the saved pipeline `@three`: `@one` contains itself: `@one` → `@two` → `@three` → `@one`
       @one | limit:2
       ^^^^
-    hint: take one of them out of the other
+    hint: remove one of them from the other
 
     in the saved pipeline `@self`: `@self` contains itself: `@self` → `@self`
       @self
       ^^^^^
-    hint: take one of them out of the other
+    hint: remove one of them from the other
 
     `Capital` is not a valid name for a saved pipeline
       @Capital

@@ -78,7 +78,7 @@ fn a_visit_counts_for_the_visited_version() {
 }
 
 #[test]
-fn sorting_by_visits_takes_the_least_recent_first_by_asc() {
+fn sorting_by_visits_with_asc_takes_the_least_recent_first() {
     let world = notes();
     assert_eq!(world.keys("type:episodic | sort:visited:linker asc"), ["session#2", "session#1"]);
     assert_eq!(world.keys("sort:visited:linker asc | limit:1"), ["b-tree"]);

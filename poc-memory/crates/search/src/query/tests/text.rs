@@ -16,7 +16,7 @@ fn check_parts(terms: &[&str], stages: &[&str], canonical: &str) {
 }
 
 #[test]
-fn canonical_text() {
+fn pipelines_have_a_canonical_text() {
     let linker = "all | type:episodic | not-visited:linker,7d | sort:priority | limit:20";
     check(linker, linker);
     check("type:episodic", "all | type:episodic");
@@ -43,7 +43,7 @@ fn canonical_text() {
 }
 
 #[test]
-fn quoted_values() {
+fn values_may_be_quoted() {
     check("key:'a | b, c'", "all | key:\"a | b, c\"");
     check("key:journal#2026*", "all | key:journal#2026*");
     check("match:\"say \"\"hi\"\"\"", "match:'say \"hi\"'");
@@ -54,7 +54,7 @@ fn quoted_values() {
 }
 
 #[test]
-fn the_command_line() {
+fn terms_and_stages_of_a_command_line_form_a_pipeline() {
     check_parts(&["btree", "journal"], &["spread"], "hybrid:\"btree journal\" | spread");
     check_parts(&["a|b", "it's"], &["limit:5"], "hybrid:\"a|b it's\" | limit:5");
     check_parts(&[], &["all", "type:daily | limit:3"], "all | type:daily | limit:3");

@@ -67,7 +67,7 @@ fn chain() -> World {
 }
 
 #[test]
-fn a_worked_example() {
+fn an_exploration_matches_values_computed_by_hand() {
     let explored = chain().explore(&[], 2, 1, 12);
     // Note 0 has the direction of the text: 1. From there, 2 (at a right angle) beats 4 (opposite).
     // The link from 1 is not followed.

@@ -208,7 +208,7 @@ fn deleted_records_take_no_space_in_the_oldest_table() {
 /// A crash between any two steps of a merge or of writing a table leaves old files beside the new
 /// ones.
 #[test]
-fn what_a_crash_leaves_behind_is_not_read() {
+fn leftovers_of_a_crash_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let engine = open(&folder);
     let small = vec![(b"key".to_vec(), Some(b"old".to_vec()))];
@@ -320,7 +320,7 @@ fn a_table_that_is_not_completed_is_not_left_behind() {
     let mut writer = TableWriter::create(&path, 1).unwrap();
     writer.push(b"key", b"value").unwrap();
     assert!(writer.finish(Mark::default()).is_err());
-    assert_eq!(names(&folder).len(), 1, "only what is in the way");
+    assert_eq!(names(&folder).len(), 1, "only the files in the way");
 }
 
 /// Readers look up records that never change while tables are written and merged.

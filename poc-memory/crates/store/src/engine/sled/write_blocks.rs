@@ -4,7 +4,6 @@
 //! another block is therefore written there first and removed from its old block afterwards. Until then, or permanently
 //! after a crash, the old block ends with records that belong to the new one. They are beyond its upper bound, where no
 //! reader looks.
-//! looks for them.
 
 use super::{MARK_KEY, SledEngine, UNFINISHED_KEY, block_key, encode_mark};
 use crate::engine::block::{self, EncodedBlock};

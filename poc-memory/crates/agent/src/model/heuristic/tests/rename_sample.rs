@@ -342,7 +342,7 @@ fn at_most_one_new_key_in_ten_is_wrong() {
 }
 
 #[test]
-fn no_speech_gets_a_key_and_no_front_is_dropped() {
+fn speech_gets_no_key_and_the_kept_part_of_a_key_is_never_dropped() {
     let (scene, all) = sample();
     for (note, key) in proposals(&scene, &all) {
         assert!(!CHAT.iter().any(|turn| turn.key == note.key), "{} -> {key}", note.key);
