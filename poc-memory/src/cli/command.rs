@@ -257,7 +257,10 @@ mod tests {
             while let Some(word) = words.next().filter(|_| words.clone().next().is_some()) {
                 command = command.find_subcommand(word).unwrap();
                 let about = command.get_about();
-                assert!(about.is_some_and(|about| !about.to_string().is_empty()), "`{word}` has no description");
+                assert!(
+                    about.is_some_and(|about| !about.to_string().is_empty()),
+                    "`{word}` has no description"
+                );
             }
         }
     }

@@ -4,7 +4,7 @@ use super::action::Action;
 use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep, AppliedAction, position};
 use super::definition::{Definition, Mode};
-use super::ledger::{self, ActionState, Run, Status};
+use super::ledger::{self, ActionState, NodeVersion, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, RefusalReason};
 use super::preview;
 use super::proposal::{Proposal, proposals};
@@ -324,7 +324,7 @@ impl ReplyApplication<'_> {
 
     /// The proposal of an action that waits for approval.
     fn proposal(&self, run: RunId, entry: &ledger::ActionRecord, action: &PlannedAction) -> Proposal {
-        let version = |id: NodeId| Some((id, self.selection.by_id(id)?.node.version));
+        let version = |id: NodeId| Some(NodeVersion { id, version: self.selection.by_id(id)?.node.version });
         let selection = self.selection;
         let handles = selection.handles.iter().map(|handle| handle.node.id);
         let read = handles.chain(selection.read.iter().map(|(id, _)| *id));

@@ -87,14 +87,25 @@ pub fn lines(first: &str, second: &str) -> String {
     TextDiff::from_lines(first, second).unified_diff().context_radius(AROUND).to_string()
 }
 
-/// The nodes that two runs read, and the nodes that both read in different versions: id, first version,
-/// second version.
-pub fn nodes(first: &Run, second: &Run) -> (ListDiff<NodeId>, Vec<(NodeId, u32, u32)>) {
-    let ids = |run: &Run| run.selected.iter().map(|(id, _)| *id).collect();
-    let versions: BTreeMap<NodeId, u32> = second.selected.iter().copied().collect();
-    let edited = first.selected.iter().filter_map(|&(id, before)| {
-        let after = *versions.get(&id)?;
-        (before != after).then_some((id, before, after))
+/// A node that two runs read in different versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EditedNode {
+    /// The node.
+    pub id: NodeId,
+    /// The version that the first run read.
+    pub first: u32,
+    /// The version that the second run read.
+    pub second: u32,
+}
+
+/// The nodes that two runs read, and the nodes that both read in different versions.
+pub fn nodes(first: &Run, second: &Run) -> (ListDiff<NodeId>, Vec<EditedNode>) {
+    let ids = |run: &Run| run.selected.iter().map(|read| read.id).collect();
+    let versions: BTreeMap<NodeId, u32> =
+        second.selected.iter().map(|read| (read.id, read.version)).collect();
+    let edited = first.selected.iter().filter_map(|read| {
+        let second = *versions.get(&read.id)?;
+        (read.version != second).then_some(EditedNode { id: read.id, first: read.version, second })
     });
     (compare(ids(first), ids(second)), edited.collect())
 }

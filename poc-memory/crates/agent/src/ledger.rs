@@ -5,6 +5,7 @@ mod change_progress;
 mod claim;
 mod dead_processes;
 mod key;
+mod node_version;
 mod recent_spending;
 mod reservation;
 mod row;
@@ -13,11 +14,13 @@ mod settled_slots;
 mod state;
 mod status;
 mod stored_versions;
+mod time_range;
 mod totals;
 mod trigger;
 
 pub use change_progress::ChangeProgress;
 pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
+pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
 pub(crate) use row::row;
@@ -31,6 +34,7 @@ pub use rows::{
 pub(crate) use rows::{put_reviewed, set_reverted};
 pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Status, StatusReason};
+pub(crate) use time_range::TimeRange;
 pub use totals::Totals;
 pub use trigger::{Trigger, TriggerKind};
 
@@ -150,7 +154,7 @@ pub struct Run {
     /// Parameter values of its pipeline.
     pub set: BTreeMap<String, String>,
     /// The nodes it read and their versions.
-    pub selected: Vec<(NodeId, u32)>,
+    pub selected: Vec<NodeVersion>,
     /// Nodes whose visit it recorded.
     pub visited: Vec<NodeId>,
     /// The model's notes about its reply.

@@ -7,12 +7,26 @@ use poc_graph::{NodeId, Tenant, provenance};
 use poc_notes::Memory;
 use poc_store::{LoggedTransaction, Table, Write};
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 /// Maximum number of transactions to read; a longer range is assumed to contain a change.
 const MAX_SCANNED: u64 = 256;
 
-/// Whether any transaction in `after+1..=until`, of any tenant, wrote a note. Unreadable transactions count as changes.
-pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> bool {
+/// The transactions `after + 1` to `until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SeqRange {
+    pub(super) after: u64,
+    pub(super) until: u64,
+}
+
+impl SeqRange {
+    fn numbers(self) -> RangeInclusive<u64> {
+        self.after.saturating_add(1)..=self.until
+    }
+}
+
+/// Whether any transaction in a range, of any tenant, wrote a note. Unreadable transactions count as changes.
+pub(super) fn any_note_written(memory: &Memory, range: SeqRange) -> bool {
     let writes = |seq: u64| {
         let txn = memory
             .store
@@ -20,8 +34,8 @@ pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> b
             .map(|txn| txn.is_some_and(|txn| written_notes(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
-    let is_dropped = memory.store.history_base().is_some_and(|base| after < base.seq);
-    is_dropped || until.saturating_sub(after) > MAX_SCANNED || (after.saturating_add(1)..=until).any(writes)
+    let is_dropped = memory.store.history_base().is_some_and(|base| range.after < base.seq);
+    is_dropped || range.until.saturating_sub(range.after) > MAX_SCANNED || range.numbers().any(writes)
 }
 
 /// Whose changes count.
@@ -33,14 +47,14 @@ pub(super) enum ChangeAuthor {
     People,
 }
 
-/// Whether notes of any tenant that were created or edited in `after+1..=until` are stale for an agent.
+/// Whether notes of any tenant that were created or edited in a range are stale for an agent.
 pub(super) fn any_stale_note(
     memory: &Memory,
     definition: &Definition,
-    (after, until): (u64, u64),
+    range: SeqRange,
     author: ChangeAuthor,
 ) -> Result<bool> {
-    let changed_notes = changed_notes(memory, definition, (after, until), author)?;
+    let changed_notes = changed_notes(memory, definition, range, author)?;
     for (tenant, _) in memory.store.tenants()? {
         if let Some(nodes) = changed_notes.get(&tenant.id())
             && selection::stale_among(&memory.of(&tenant), definition, nodes)?
@@ -59,7 +73,7 @@ pub(super) fn any_stale_note(
 fn changed_notes(
     memory: &Memory,
     definition: &Definition,
-    (after, until): (u64, u64),
+    range: SeqRange,
     author: ChangeAuthor,
 ) -> Result<HashMap<Tenant, HashSet<NodeId>>> {
     let own = definition.provenance();
@@ -69,7 +83,7 @@ fn changed_notes(
         by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
     };
     let mut nodes: HashMap<Tenant, HashSet<NodeId>> = HashMap::new();
-    for seq in after.saturating_add(1)..=until {
+    for seq in range.numbers() {
         let txn = memory
             .store
             .transaction_of_any_tenant(seq)?

@@ -2,6 +2,7 @@
 //! of runs, of which only the newest are kept. They are stored complete, so that they can be applied after
 //! the agent's file has changed. Decided proposals are deleted; the run's row records the decision.
 
+use super::ledger::NodeVersion;
 use super::permit::PermittedAction;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -28,7 +29,7 @@ pub struct Proposal {
     /// The action, with ids instead of handles.
     pub permitted: PermittedAction,
     /// The nodes it names, with the versions that were read.
-    pub versions: Vec<(NodeId, u32)>,
+    pub versions: Vec<NodeVersion>,
     /// Index of the superseding action that this action is a part of. Either both are applied or neither.
     pub part_of: Option<u16>,
     /// Filters of the agent's file: a node that matches one at approval is not superseded.

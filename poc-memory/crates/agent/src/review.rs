@@ -3,7 +3,7 @@
 use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep};
 use super::apply;
-use super::ledger::{self, ActionState, Run};
+use super::ledger::{self, ActionState, NodeVersion, Run};
 use super::permit::{PermittedAction, Refusal, RefusalReason};
 use super::proposal::{Proposal, proposals};
 use super::reply::short;
@@ -242,7 +242,7 @@ pub fn outdated_reason<R: Records + ?Sized>(
     if proposal.versions.len() < proposal.permitted.nodes().len() {
         return Ok(Some("a note it names was not shown in full".into()));
     }
-    for (id, version) in &proposal.versions {
+    for NodeVersion { id, version } in &proposal.versions {
         let now = records.node(*id)?;
         if !now.as_ref().is_some_and(|node| node.version == *version && node.state.is_live()) {
             return Ok(Some(match now {

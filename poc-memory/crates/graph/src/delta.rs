@@ -1,6 +1,6 @@
 //! The changes that a transaction made. Everything derived from the log is updated from them.
 
-use super::edge::{Edge, EdgeKind};
+use super::edge::{Edge, EdgeId};
 use super::id::NodeId;
 use super::node::{Activity, Node};
 use super::visit::Visit;
@@ -19,8 +19,8 @@ pub enum Delta {
     ActivityDeleted(NodeId),
     /// The edge was created or replaced by this one.
     Edge(Edge),
-    /// The edge was deleted: source, kind, target.
-    EdgeDeleted(NodeId, EdgeKind, NodeId),
+    /// The edge was deleted.
+    EdgeDeleted(EdgeId),
     /// The agent's visit of the node was recorded; it replaces an earlier one.
     Visit(Arc<str>, NodeId, Visit),
     /// The agent's visit of the node was deleted.

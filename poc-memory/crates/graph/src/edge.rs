@@ -45,6 +45,26 @@ impl EdgeKind {
     }
 }
 
+/// Identifies an edge: there is at most one of each kind from one node to another. Sorted by source, then kind, then
+/// target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdgeId {
+    /// The id of the source node.
+    pub src: NodeId,
+    /// The meaning of the edge.
+    pub kind: EdgeKind,
+    /// The id of the target node.
+    pub dst: NodeId,
+}
+
+impl EdgeId {
+    /// The edge of the same kind in the other direction.
+    #[must_use]
+    pub fn reversed(self) -> EdgeId {
+        EdgeId { src: self.dst, kind: self.kind, dst: self.src }
+    }
+}
+
 /// A directed edge. It is stored under its source and mirrored under its target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edge {
@@ -67,6 +87,11 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// Its identifier.
+    pub fn id(&self) -> EdgeId {
+        EdgeId { src: self.src, kind: self.kind, dst: self.dst }
+    }
+
     /// The strength that graph stages use, 0–1. An associative weight `w` is mapped to `w / (1 + w)`, which is always
     /// below 1.
     pub fn graph_strength(&self) -> f64 {

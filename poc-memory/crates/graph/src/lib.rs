@@ -33,7 +33,7 @@ mod visit;
 pub use closest_key::closest_key;
 pub use column::{Column, Cursor};
 pub use delta::Delta;
-pub use edge::{Edge, EdgeKind};
+pub use edge::{Edge, EdgeId, EdgeKind};
 pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
 pub use message::{ChunkRef, Message};

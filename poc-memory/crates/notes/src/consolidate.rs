@@ -12,7 +12,7 @@ mod tests;
 use super::{Memory, derivation};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{Edge, EdgeKind, Node, NodeId, State, View, cancellation};
+use poc_graph::{Edge, EdgeId, Node, NodeId, State, View, cancellation};
 use poc_rank::decay::edge_at;
 use poc_store::{Cause, Table, Transaction, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -89,8 +89,6 @@ impl ConsolidationPhase {
     }
 }
 
-type EdgeKey = (NodeId, EdgeKind, NodeId);
-
 /// Consolidates the memory, or with `dry_run` only reports what it would do. Calls `progress` after each
 /// transaction with the phase, the number of finished items and the total.
 ///
@@ -132,7 +130,7 @@ struct ConsolidationPlan {
     /// Notes past their retention time.
     to_delete: Vec<NodeId>,
     /// Edges to remove.
-    edges: Vec<EdgeKey>,
+    edges: Vec<EdgeId>,
     /// Keyword entries that do not lead to a live note with that keyword.
     entries: Vec<Vec<u8>>,
 }
@@ -156,18 +154,18 @@ impl ConsolidationPlan {
         let ended_notes = derivation::ended_notes(view, leaving);
         let deleted: HashSet<NodeId> = to_delete.iter().copied().collect();
         let is_missing = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
-        let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
+        let mut edges: BTreeSet<EdgeId> = BTreeSet::new();
         memory.store.for_each_edge(&mut |edge| {
             cancellation::check()?;
             if is_missing(edge.src) || is_missing(edge.dst) || has_decayed(&edge, memory, now) {
-                edges.insert((edge.src, edge.kind, edge.dst));
+                edges.insert(edge.id());
             }
             Ok(())
         })?;
-        memory.store.for_each_incoming_edge(&mut |src, kind, dst| {
+        memory.store.for_each_incoming_edge(&mut |edge| {
             cancellation::check()?;
-            if is_missing(src) || is_missing(dst) {
-                edges.insert((src, kind, dst));
+            if is_missing(edge.src) || is_missing(edge.dst) {
+                edges.insert(edge);
             }
             Ok(())
         })?;
@@ -266,9 +264,9 @@ impl Consolidation<'_> {
         })
     }
 
-    fn remove_edges(&mut self, edges: &[EdgeKey], now: Timestamp) -> Result<()> {
+    fn remove_edges(&mut self, edges: &[EdgeId], now: Timestamp) -> Result<()> {
         let (memory, keep) = (self.memory, self.memory.config.consolidate.keep_expired);
-        self.in_transactions(ConsolidationPhase::Edges, edges, |tx, &(src, kind, dst), report| {
+        self.in_transactions(ConsolidationPhase::Edges, edges, |tx, &EdgeId { src, kind, dst }, report| {
             let mut is_deleted = false;
             for id in [src, dst] {
                 let node = tx.node(id)?;

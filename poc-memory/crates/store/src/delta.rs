@@ -55,10 +55,7 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         }),
         Table::Edges => Some(match after {
             Some(bytes) => Delta::Edge(Edge::decode(bytes)?),
-            None => {
-                let (src, kind, dst) = keys::read_edge(key)?;
-                Delta::EdgeDeleted(src, kind, dst)
-            }
+            None => Delta::EdgeDeleted(keys::read_edge(key)?),
         }),
         Table::Visits => {
             let (id, agent) = keys::read_visit(key)?;

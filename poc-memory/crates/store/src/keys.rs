@@ -3,7 +3,7 @@
 //! Numbers are big-endian, so that keys sort by number. Only the last part of a key has a variable length.
 
 use poc_graph::error::{Error, Result};
-use poc_graph::{EdgeKind, NodeId, Tenant};
+use poc_graph::{EdgeId, EdgeKind, NodeId, Tenant};
 
 const ID: usize = 16;
 
@@ -16,14 +16,14 @@ pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> Vec<u8> {
     [from.as_bytes().as_slice(), &[kind as u8], to.as_bytes()].concat()
 }
 
-/// The parts of an edge's key.
-pub(super) fn read_edge(key: &[u8]) -> Result<(NodeId, EdgeKind, NodeId)> {
+/// The edge that has a key. The key of its mirror gives the reversed edge.
+pub(super) fn read_edge(key: &[u8]) -> Result<EdgeId> {
     let parts = || {
-        let (from, rest) = id(key)?;
+        let (src, rest) = id(key)?;
         let (&kind, rest) = rest.split_first()?;
-        let (to, rest) = id(rest)?;
-        let kind = EdgeKind::ALL.get(usize::from(kind))?;
-        rest.is_empty().then_some((from, *kind, to))
+        let (dst, rest) = id(rest)?;
+        let kind = *EdgeKind::ALL.get(usize::from(kind))?;
+        rest.is_empty().then_some(EdgeId { src, kind, dst })
     };
     parts().ok_or_else(|| damaged("an edge"))
 }
@@ -146,7 +146,10 @@ mod tests {
     #[test]
     fn keys_are_read_back() {
         let (a, b) = (node(1).id, node(2).id);
-        assert_eq!(read_edge(&edge(a, EdgeKind::Semantic, b)).unwrap(), (a, EdgeKind::Semantic, b));
+        assert_eq!(
+            read_edge(&edge(a, EdgeKind::Semantic, b)).unwrap(),
+            EdgeId { src: a, kind: EdgeKind::Semantic, dst: b }
+        );
         assert_eq!(read_vector(&vector(a, 300, "hash")).unwrap(), (a, 300, b"hash".as_slice()));
         assert_eq!(read_visit(&visit(a, "linker")).unwrap(), (a, "linker"));
         assert_eq!(read_change(&change(a, 7)).unwrap(), 7);

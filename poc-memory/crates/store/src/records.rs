@@ -6,7 +6,7 @@ use super::record_encoding::Record;
 use super::table::Table;
 use super::{keys, vector_encoding};
 use poc_graph::error::Result;
-use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
+use poc_graph::{Activity, Edge, EdgeId, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
 
 /// A source of records.
 pub trait Records {
@@ -70,7 +70,7 @@ pub trait Records {
         let outgoing: Vec<(_, Edge)> = self.range(id.as_bytes())?;
         let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
         for (key, _) in self.raw_range(Table::EdgesIn, id.as_bytes())? {
-            let (dst, kind, src) = keys::read_edge(&key)?;
+            let EdgeId { src, kind, dst } = keys::read_edge(&key)?.reversed();
             // An edge from the node to itself is already among the outgoing edges.
             if src != dst {
                 edges.extend(self.edge(src, kind, dst)?);
@@ -83,7 +83,7 @@ pub trait Records {
     fn edges_from(&self, id: NodeId, kinds: &[EdgeKind]) -> Result<Vec<Edge>> {
         let mut edges = Vec::new();
         for (key, bytes) in self.raw_range(Table::Edges, id.as_bytes())? {
-            if kinds.contains(&keys::read_edge(&key)?.1) {
+            if kinds.contains(&keys::read_edge(&key)?.kind) {
                 edges.push(Edge::decode(&bytes)?);
             }
         }

@@ -4,7 +4,7 @@ use super::record_encoding::Record;
 use super::table::Table;
 use super::{Store, keys};
 use poc_graph::error::Result;
-use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_graph::{Edge, EdgeId, NodeId};
 
 impl Store {
     /// Calls `each` with every edge.
@@ -12,15 +12,9 @@ impl Store {
         self.records().scan(Table::Edges, &[], &mut |_, bytes| each(Edge::decode(bytes)?))
     }
 
-    /// Calls `each` with source, kind and target of every entry in the index of incoming edges.
-    pub fn for_each_incoming_edge(
-        &self,
-        each: &mut dyn FnMut(NodeId, EdgeKind, NodeId) -> Result<()>,
-    ) -> Result<()> {
-        self.records().scan(Table::EdgesIn, &[], &mut |key, _| {
-            let (dst, kind, src) = keys::read_edge(key)?;
-            each(src, kind, dst)
-        })
+    /// Calls `each` with the edge of every entry in the index of incoming edges.
+    pub fn for_each_incoming_edge(&self, each: &mut dyn FnMut(EdgeId) -> Result<()>) -> Result<()> {
+        self.records().scan(Table::EdgesIn, &[], &mut |key, _| each(keys::read_edge(key)?.reversed()))
     }
 
     /// Calls `each` with the key of every entry in the index of keywords; see [`parse_keyword_key`].

@@ -115,10 +115,10 @@ impl Op for AgentDiff {
         let memory = ctx.memory.of(&first.tenant);
         let key = |id: &NodeId| key(&memory, *id);
         let (nodes, edited) = diff::nodes(&first, &second);
-        let edited = edited.iter().map(|(id, first, second)| EditedNote {
-            key: key(id),
-            first: *first,
-            second: *second,
+        let edited = edited.iter().map(|node| EditedNote {
+            key: key(&node.id),
+            first: node.first,
+            second: node.second,
         });
         Ok(AgentDiffOutput {
             definition: definition(

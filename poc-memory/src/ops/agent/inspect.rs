@@ -70,7 +70,7 @@ impl Op for AgentInspect {
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentInspectOutput> {
         let run = ledger::find(ctx.memory, &self.run)?;
         let outcome = AgentRunOutput::of(ctx.memory, &run)?;
-        let versions = run.selected.iter().map(|(_, version)| *version);
+        let versions = run.selected.iter().map(|read| read.version);
         let versions = outcome.nodes.iter().cloned().zip(versions).collect();
         let (mut system, mut prompt, mut replies) = (None, None, Vec::new());
         if let Some(transcript) = transcript(ctx.memory, &run)? {

@@ -151,7 +151,7 @@ impl AgentRunOutput {
             message: run.message.clone(),
             set: run.set.clone(),
             selected: run.selected.len(),
-            nodes: run.selected.iter().map(|(id, _)| key(id)).collect(),
+            nodes: run.selected.iter().map(|read| key(&read.id)).collect(),
             notes: run.notes.clone(),
             applied: (1..).zip(&run.actions).filter_map(applied).collect(),
             proposed: (1..).zip(&run.actions).filter_map(proposed).collect(),

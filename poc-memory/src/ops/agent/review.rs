@@ -117,8 +117,11 @@ impl Op for AgentReview {
 
     fn show(output: &AgentReviewOutput) -> String {
         if output.proposals.is_empty() {
-            let none =
-                if output.rejected { "there are no rejected proposals" } else { "nothing waits for a decision" };
+            let none = if output.rejected {
+                "there are no rejected proposals"
+            } else {
+                "nothing waits for a decision"
+            };
             return format!("{none}\n");
         }
         let mut text = String::new();
@@ -174,8 +177,8 @@ fn note(node: Node) -> ProposalNote {
 fn proposal_row(memory: &Memory, one: Proposal) -> Result<ProposalRow> {
     let memory = &memory.of(&one.tenant);
     let mut notes = Vec::new();
-    for (id, _) in &one.versions {
-        notes.extend(memory.store.node(*id)?.map(note));
+    for read in &one.versions {
+        notes.extend(memory.store.node(read.id)?.map(note));
     }
     let changes = preview::changes(memory, &one.permitted)?;
     let stale = outdated_reason(memory, &memory.store, &memory.store.view(), &one)?;

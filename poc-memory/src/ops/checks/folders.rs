@@ -88,7 +88,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(&home.path().join("memory"));
         let states = |paths| check(paths).iter().map(|finding| finding.state).collect::<Vec<_>>();
-        assert!(states(&paths).iter().all(|state| *state == CheckState::Note), "the folder does not exist yet");
+        assert!(
+            states(&paths).iter().all(|state| *state == CheckState::Note),
+            "the folder does not exist yet"
+        );
         paths.create().unwrap();
         assert_eq!(states(&paths), [CheckState::Ok]);
         std::fs::write(paths.token(), "x").unwrap();

@@ -1,5 +1,6 @@
 //! The settled slots of an agent: those with an outcome.
 
+use super::time_range::TimeRange;
 use poc_graph::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -12,40 +13,39 @@ const RANGES: usize = 32;
 /// When there are too many ranges, the two closest are merged, including the gap between them: slots in the
 /// gap are skipped, which is better than running slots twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SettledSlots(Vec<(Timestamp, Timestamp)>);
+pub(super) struct SettledSlots(Vec<TimeRange>);
 
 impl SettledSlots {
     /// Marks the slots from `first` to `last` as settled.
     pub(super) fn add(&mut self, first: Timestamp, last: Timestamp) {
-        let (ranges, mut added) = (&mut self.0, (first.min(last), last));
-        ranges.retain(|(first, last)| {
-            let apart = *last < added.0 || *first > added.1;
+        let (ranges, mut added) = (&mut self.0, TimeRange { first: first.min(last), last });
+        ranges.retain(|range| {
+            let apart = range.last < added.first || range.first > added.last;
             if !apart {
-                added = (added.0.min(*first), added.1.max(*last));
+                added = TimeRange { first: added.first.min(range.first), last: added.last.max(range.last) };
             }
             apart
         });
-        let at = ranges.partition_point(|(_, last)| *last < added.0);
+        let at = ranges.partition_point(|range| range.last < added.first);
         ranges.insert(at, added);
         if ranges.len() <= RANGES {
             return;
         }
         let gaps = ranges.windows(2).enumerate().filter_map(|(index, pair)| match pair {
-            [(_, end), (start, _)] => Some((start.0.saturating_sub(end.0), index)),
+            [before, after] => Some((after.first.0.saturating_sub(before.last.0), index)),
             _ => None,
         });
         let Some((_, closest)) = gaps.min() else { return };
-        let (_, last) = ranges.remove(closest + 1);
+        let TimeRange { last, .. } = ranges.remove(closest + 1);
         if let Some(range) = ranges.get_mut(closest) {
-            range.1 = last;
+            range.last = last;
         }
     }
 
     /// The last settled slot at or before `now`, or `now` itself if it is inside a range.
     pub(super) fn last(&self, now: Timestamp) -> Option<Timestamp> {
-        let at = self.0.partition_point(|(first, _)| *first <= now);
-        let (_, last) = self.0.get(at.checked_sub(1)?)?;
-        Some(now.min(*last))
+        let at = self.0.partition_point(|range| range.first <= now);
+        Some(now.min(self.0.get(at.checked_sub(1)?)?.last))
     }
 }
 

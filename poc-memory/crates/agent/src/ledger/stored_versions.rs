@@ -2,7 +2,7 @@
 
 use super::status::{Status, StatusReason};
 use super::trigger::TriggerKind;
-use super::{ActionRecord, ActionState, Run};
+use super::{ActionRecord, ActionState, NodeVersion, Run};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, Tuple};
 use poc_store::{Record, Table, WriteRange};
@@ -40,7 +40,7 @@ struct RunV1 {
     seq: Option<u64>,
     fingerprint: String,
     model: String,
-    selected: Vec<(NodeId, u32)>,
+    selected: Vec<NodeVersion>,
     visited: Vec<NodeId>,
     notes: String,
     actions: Vec<ActionRecordV1>,

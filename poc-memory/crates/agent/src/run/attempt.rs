@@ -8,12 +8,13 @@ use crate::action;
 use crate::apply;
 use crate::child_process::ChildProcess;
 use crate::judge::Judge;
-use crate::ledger::{self, Run, Status, StatusReason};
+use crate::ledger::{self, NodeVersion, Run, Status, StatusReason};
 use crate::model::Request;
 use crate::pause;
 use crate::prompt::{self, Prompt};
 use crate::reply::{self, ParsedReply};
 use crate::selection::{self, Choice, Selection};
+use poc_graph::Node;
 use poc_graph::error::Result;
 use serde_json::Value;
 
@@ -64,7 +65,8 @@ impl RunAttempt<'_> {
             Choice::Nothing(reason, why) => return Err(RunEnd::Skipped(reason, Some(why))),
         };
         let prompt = prompt::render(memory, definition, &mut selection, context)?;
-        row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
+        let version = |node: &Node| NodeVersion { id: node.id, version: node.version };
+        row.selected = selection.chosen().map(|handle| version(&handle.node)).collect();
         let mut turns = Vec::new();
         let answer = self.request_reply(&selection, &prompt, row, &mut turns);
         // The transcript of a run without a call is not kept, because it would displace the transcripts of

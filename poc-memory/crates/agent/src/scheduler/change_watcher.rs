@@ -7,8 +7,8 @@ use super::{Slot, outcome};
 use crate::Catalog;
 use crate::Definition;
 use crate::due_slots::{self, RunHistory, TaskTiming, Tick};
-use crate::ledger::{self, Status, StatusReason, Trigger, TriggerKind};
-use crate::log_changes::{self, ChangeAuthor};
+use crate::ledger::{self, Status, StatusReason, TimeRange, Trigger, TriggerKind};
+use crate::log_changes::{self, ChangeAuthor, SeqRange};
 use crate::schedule::Schedule;
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
@@ -29,8 +29,8 @@ pub(super) struct ChangeWatcher {
     agents: BTreeSet<String>,
     /// The last transaction seen.
     seen: u64,
-    /// Times of the first and last writes that were not scanned yet.
-    unscanned: Option<(Timestamp, Timestamp)>,
+    /// The time of the writes that were not scanned yet.
+    unscanned: Option<TimeRange>,
     /// Agents that could not run although there were changes.
     deferred: BTreeSet<String>,
     /// Agents to scan now.
@@ -92,7 +92,7 @@ impl ChangeWatcher {
             return false;
         }
         let last = memory.store.published_seq();
-        if log_changes::any_note_written(memory, (self.seen, last)) {
+        if log_changes::any_note_written(memory, SeqRange { after: self.seen, until: last }) {
             self.note_change(now);
         }
         self.seen = last;
@@ -101,15 +101,15 @@ impl ChangeWatcher {
 
     /// Records that something changed.
     pub(super) fn note_change(&mut self, now: Timestamp) {
-        let first = self.unscanned.map_or(now, |(first, _)| first.min(now));
-        self.unscanned = (!self.agents.is_empty()).then_some((first, now));
+        let first = self.unscanned.map_or(now, |unscanned| unscanned.first.min(now));
+        self.unscanned = (!self.agents.is_empty()).then_some(TimeRange { first, last: now });
     }
 
     fn is_quiet(&self, memory: &Memory, now: Timestamp) -> bool {
         let settings = &memory.config.agents;
         let over = |since: Timestamp, wait: Span| now >= since.plus(wait);
-        self.unscanned.is_some_and(|(first, last)| {
-            over(last, settings.change_quiet) || over(first, settings.change_latest)
+        self.unscanned.is_some_and(|unscanned| {
+            over(unscanned.last, settings.change_quiet) || over(unscanned.first, settings.change_latest)
         })
     }
 
@@ -192,7 +192,8 @@ impl ChangeWatcher {
         // If the scan fails, run the agent: the run reports the problem in its row.
         let used_up = held.is_some_and(|held| held.reason == StatusReason::OverBudget);
         let author = if used_up { ChangeAuthor::People } else { ChangeAuthor::Anyone };
-        if !log_changes::any_stale_note(memory, definition, (after, until), author).unwrap_or(true) {
+        if !log_changes::any_stale_note(memory, definition, SeqRange { after, until }, author).unwrap_or(true)
+        {
             self.scanned_until.insert(agent.clone(), until);
             if used_up || until - done >= MARK_AFTER {
                 ledger::set_change_mark(memory, agent, since, until)?;

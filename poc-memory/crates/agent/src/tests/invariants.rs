@@ -219,10 +219,7 @@ impl Rules<'_> {
             refuse(is_retired && was.state.is_live(), format!("`{}` was overwritten", was.key))?;
             refuse(now.key.starts_with(&was.key), format!("`{}` was called `{}`", was.key, now.key))?;
             refuse(self.may(ActionKind::Supersede), format!("`{}` was superseded", was.key))?;
-            refuse(
-                free(*id) && whole(was),
-                format!("`{}` was superseded, which was not allowed", was.key),
-            )?;
+            refuse(free(*id) && whole(was), format!("`{}` was superseded, which was not allowed", was.key))?;
             retired.push(*id);
         }
         for id in stale {
@@ -403,7 +400,7 @@ impl Rules<'_> {
                 .find(|(agent, _)| agent == "tester")
                 .map(|(_, visit)| *visit)
         };
-        let selected: BTreeSet<NodeId> = run.selected.iter().map(|(id, _)| *id).collect();
+        let selected: BTreeSet<NodeId> = run.selected.iter().map(|read| read.id).collect();
         refuse(selected.is_subset(&results), "a note that the pipeline does not return was selected".into())?;
         let answered = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
         // A node whose actions were cut off by a limit may stay stale.

@@ -140,7 +140,10 @@ impl Story {
             if !to_the_end && backlog(&self.world.memory, agent).unwrap() > 0 {
                 continue;
             }
-            assert!(rests || run.actions.iter().all(weighs), "{name} still changes more than weights: {run:#?}");
+            assert!(
+                rests || run.actions.iter().all(weighs),
+                "{name} still changes more than weights: {run:#?}"
+            );
         }
     }
 }

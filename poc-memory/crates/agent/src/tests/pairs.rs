@@ -17,7 +17,7 @@ fn separate(world: &World) -> Run {
 
 fn keys(world: &World, run: &Run) -> Vec<String> {
     let mut keys: Vec<String> =
-        run.selected.iter().map(|(id, _)| world.memory.store.node(*id).unwrap().unwrap().key).collect();
+        run.selected.iter().map(|read| world.memory.store.node(read.id).unwrap().unwrap().key).collect();
     keys.sort();
     keys
 }

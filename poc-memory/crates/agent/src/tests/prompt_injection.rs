@@ -7,6 +7,7 @@ use crate::Context;
 use crate::Definition;
 use crate::definition::Mode;
 use crate::embedded;
+use crate::ledger::NodeVersion;
 use crate::model::{CallFailure, Model, Reply, Request};
 use crate::proposal::proposals;
 use crate::run::{RunOptions, Trigger, run_with};
@@ -255,7 +256,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
             assert!(after.nodes[id].trust <= was.trust, "{file}: `{}` is trusted more", was.key);
         }
         let (inside, outside) = fenced(&asked.prompt);
-        for (id, _) in &run.selected {
+        for NodeVersion { id, .. } in &run.selected {
             let note = &asked.read.nodes[id];
             let first = note.body.lines().next().unwrap();
             assert!(inside.iter().any(|text| text.contains(first)), "{file}: {first}");
@@ -265,7 +266,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
         rows += run.actions.len();
         // Truncated notes do not count as visited, so the agent would read them forever.
         let cut: Vec<_> =
-            run.selected.iter().map(|(id, _)| *id).filter(|id| !run.visited.contains(id)).collect();
+            run.selected.iter().map(|read| read.id).filter(|id| !run.visited.contains(id)).collect();
         let cause = world.memory.cause("test", "delete");
         world.memory.store.transact(cause, |tx| cut.iter().try_for_each(|&id| tx.delete_node(id))).unwrap();
     }
@@ -333,7 +334,7 @@ fn note_text_appears_verbatim_in_the_prompt() {
         let said = model.prompts.lock().pop().unwrap_or_else(|| panic!("{run:?}"));
         let prompt = &said[said.find("N1\ntype: ").unwrap()..];
         let (inside, outside) = fenced(prompt);
-        for (id, _) in &run.selected {
+        for NodeVersion { id, .. } in &run.selected {
             let node = world.memory.store.node(*id).unwrap().unwrap();
             let body = node.body.trim_end();
             assert!(inside.iter().any(|text| text.contains(body)), "{body:?}\n{prompt}");

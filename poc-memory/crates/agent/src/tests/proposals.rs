@@ -2,7 +2,7 @@
 
 use super::world::{ScriptedModel, World, agent, draft, edit, outcomes};
 use crate::definition::{Definition, Mode};
-use crate::ledger::{self, ActionState, Run, Status};
+use crate::ledger::{self, ActionState, NodeVersion, Run, Status};
 use crate::permit::PermittedAction;
 use crate::proposal::{self, Proposal, proposals};
 use crate::review::{approve, reject, rejected_of, reopen};
@@ -23,7 +23,7 @@ fn proposal(run: u8, index: u16, permitted: PermittedAction) -> Proposal {
         made: poc_graph::time::Timestamp(5),
         summary: "supersede `a` by `b`".into(),
         why: "the same".into(),
-        versions: permitted.nodes().into_iter().map(|id| (id, 3)).collect(),
+        versions: permitted.nodes().into_iter().map(|id| NodeVersion { id, version: 3 }).collect(),
         permitted,
         part_of: None,
         protect: vec!["provenance:manual".into()],

@@ -7,6 +7,7 @@ use super::lookup::{hash, hash_any_case};
 use super::{Ix, View};
 use crate::Activity;
 use crate::Delta;
+use crate::EdgeId;
 use crate::Node;
 use crate::NodeId;
 use crate::Visit;
@@ -31,7 +32,7 @@ impl View {
                 Delta::Activity(id, activity) => self.put_activity(*id, activity),
                 Delta::ActivityDeleted(id) => self.forget_activity(*id),
                 Delta::Edge(edge) => self.put_edge(edge),
-                Delta::EdgeDeleted(src, kind, dst) => self.remove_edge(*src, *kind, *dst),
+                Delta::EdgeDeleted(EdgeId { src, kind, dst }) => self.remove_edge(*src, *kind, *dst),
                 Delta::Visit(agent, id, visit) => self.put_visit(agent, *id, Some(*visit)),
                 Delta::VisitDeleted(agent, id) => self.put_visit(agent, *id, None),
                 Delta::Node(_) | Delta::NodeDeleted(_) | Delta::Vector(..) | Delta::VectorDeleted(..) => {}

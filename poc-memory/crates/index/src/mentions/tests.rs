@@ -188,7 +188,11 @@ fn shared_names_are_rare_and_have_a_capital() {
     assert_eq!(with("", 4), [(2, 2), (3, 2), (4, 2)]);
     assert_eq!(with("what is Bubye's store_open and src/river.rs?", 4), [(2, 4), (3, 4), (4, 4)]);
     assert_eq!(with("what is bubye, store_open and src/river.rs?", 3), []);
-    assert_eq!(with("what is bubye?", 4), [(2, 4), (3, 2), (4, 2)], "a name in the question is not a shared name");
+    assert_eq!(
+        with("what is bubye?", 4),
+        [(2, 4), (3, 2), (4, 2)],
+        "a name in the question is not a shared name"
+    );
     assert_eq!(with("", 1), []);
     assert_eq!(index.sharing_names(&[testing::node(9).id], 3, ""), [[]]);
     let shared =
@@ -226,7 +230,11 @@ fn a_title_is_found_in_older_and_newer_notes() {
     let index = filled(&notes);
     assert_eq!(numbers(&index.mentioned_by(notes[0].id)), [2, 3]);
     assert_eq!(numbers(&index.mentioning(notes[1].id)), [1, 3, 5]);
-    assert_eq!(numbers(&index.mentioning(notes[3].id)), Vec::<u64>::new(), "a word in lower case is not a mention");
+    assert_eq!(
+        numbers(&index.mentioning(notes[3].id)),
+        Vec::<u64>::new(),
+        "a word in lower case is not a mention"
+    );
     assert_eq!(numbers(&index.mentioned_by(notes[4].id)), [2], "a note does not mention itself");
     assert_eq!(numbers(&index.in_text("Was Zola ever in Lisbon? Émile Zola, I mean")), [2, 3]);
     assert_eq!(index.in_text(""), []);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::TestMemory;
-use poc_graph::{Category, Node, testing};
+use poc_graph::{Category, EdgeKind, Node, testing};
 use poc_store::{Record, Records};
 use proptest::prelude::*;
 use std::cell::Cell;

@@ -28,7 +28,10 @@ pub(super) const FIELDS: &[Field] = &[
         names: &["key"],
         about: "The key of the note; without it, `id`, the path of the file, or a key made from the title",
     },
-    Field { names: &["id"], about: "The key if there is no `key`; links may use it even if there is a `key`" },
+    Field {
+        names: &["id"],
+        about: "The key if there is no `key`; links may use it even if there is a `key`",
+    },
     Field { names: &["title"], about: "One line; without it, the first line of the text" },
     Field {
         names: &["body", "text", "content"],

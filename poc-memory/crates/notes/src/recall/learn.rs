@@ -4,7 +4,7 @@ use crate::weight;
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_graph::{Edge, EdgeId, EdgeKind, NodeId};
 use poc_rank::decay::edge_at;
 use poc_store::{Records as _, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,21 +103,19 @@ pub fn learn(
         weight::add_uses(tx, id, uses, config, now)?;
     }
     let recall = &config.recall;
-    let mut gains: Vec<(NodeId, EdgeKind, NodeId, f64)> = Vec::new();
-    for (a, b, gain) in updates.strongest_pairs() {
-        gains.extend([(a, EdgeKind::CoRetrieval, b, gain), (b, EdgeKind::CoRetrieval, a, gain)]);
+    let mut gains: Vec<(EdgeId, f64)> = Vec::new();
+    for (src, dst, gain) in updates.strongest_pairs() {
+        let edge = EdgeId { src, kind: EdgeKind::CoRetrieval, dst };
+        gains.extend([(edge, gain), (edge.reversed(), gain)]);
     }
     let traversal_gain = recall.co_retrieval_base * recall.co_traversal_multiplier;
-    gains.extend(
-        updates
-            .followed
-            .iter()
-            .map(|(&(from, to), &times)| (from, EdgeKind::CoTraversal, to, traversal_gain * times as f64)),
-    );
+    gains.extend(updates.followed.iter().map(|(&(src, dst), &times)| {
+        (EdgeId { src, kind: EdgeKind::CoTraversal, dst }, traversal_gain * times as f64)
+    }));
     let mut grown: BTreeSet<(NodeId, EdgeKind)> = BTreeSet::new();
-    for (src, kind, dst, gain) in gains.into_iter().filter(|(src, _, dst, _)| exists(*src) && exists(*dst)) {
-        if strengthen(tx, (src, kind, dst), gain, config, provenance, now)? {
-            grown.insert((src, kind));
+    for (edge, gain) in gains.into_iter().filter(|(edge, _)| exists(edge.src) && exists(edge.dst)) {
+        if strengthen(tx, edge, gain, config, provenance, now)? {
+            grown.insert((edge.src, edge.kind));
         }
     }
     grown.into_iter().try_for_each(|(src, kind)| delete_weakest(tx, src, kind, config, now))
@@ -127,7 +125,7 @@ pub fn learn(
 /// below the floor. Returns whether it created the edge.
 fn strengthen(
     tx: &mut Transaction<'_>,
-    (src, kind, dst): (NodeId, EdgeKind, NodeId),
+    EdgeId { src, kind, dst }: EdgeId,
     gain: f64,
     config: &Config,
     provenance: &str,

@@ -116,7 +116,11 @@ fn recall_matches_hand_computed_values() {
     assert_eq!(strength(&memory, 1, EdgeKind::CoTraversal, 2), Some(0.75));
     assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 3), Some(0.75));
     assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 1), None, "one way");
-    assert_eq!(strength(&memory, 1, EdgeKind::Structural, 2), Some(1.0), "a followed edge keeps its strength");
+    assert_eq!(
+        strength(&memory, 1, EdgeKind::Structural, 2),
+        Some(1.0),
+        "a followed edge keeps its strength"
+    );
     // It decays by its own λ before it gains again.
     let lambda = memory.config.edges.decay.co_traversal;
     memory.clock.advance(Span((std::f64::consts::LN_2 / lambda * 1000.0) as i64));

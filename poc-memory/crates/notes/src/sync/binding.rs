@@ -4,7 +4,7 @@
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Tenant, Trust};
+use poc_graph::{EdgeId, EdgeKind, NodeId, Tenant, Trust};
 use poc_store::{Record, Records, Store, Table, Transaction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,9 +208,6 @@ impl Record for RemoteId {
     const TABLE: Table = Table::Meta;
 }
 
-/// An edge with local ids: source, kind, target.
-pub(super) type LinkId = (NodeId, EdgeKind, NodeId);
-
 /// Every note that both stores had, by its local id.
 pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, SyncedNote>> {
     let (notes, remote_ids) = (of_tenant(NOTES, tenant), of_tenant(REMOTE_IDS, tenant));
@@ -245,8 +242,8 @@ pub(super) fn unmark(tx: &mut Transaction<'_>, tenant: Tenant, id: NodeId) -> Re
     tx.delete::<RemoteId>(&key_of(REMOTE_IDS, tenant, id))
 }
 
-/// The edges that both stores had.
-pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<LinkId>> {
+/// The edges that both stores had, with local ids.
+pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<EdgeId>> {
     let prefix = of_tenant(LINKS, tenant);
     let marks = records.raw_range(Table::Meta, &prefix)?;
     marks
@@ -258,18 +255,18 @@ pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Re
                 Some((*src, *EdgeKind::ALL.get(usize::from(kind))?, <[u8; 16]>::try_from(rest).ok()?))
             };
             let (src, kind, dst) = parts().ok_or_else(damaged)?;
-            Ok((NodeId::from_bytes(src), kind, NodeId::from_bytes(dst)))
+            Ok(EdgeId { src: NodeId::from_bytes(src), kind, dst: NodeId::from_bytes(dst) })
         })
         .collect()
 }
 
 /// Records that both stores have an edge.
-pub(super) fn mark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
+pub(super) fn mark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: EdgeId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), Some(Vec::new()))
 }
 
 /// Deletes the mark.
-pub(super) fn unmark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
+pub(super) fn unmark_link(tx: &mut Transaction<'_>, tenant: Tenant, link: EdgeId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), None)
 }
 
@@ -277,7 +274,7 @@ fn key_of(name: &[u8], tenant: Tenant, id: NodeId) -> Vec<u8> {
     [of_tenant(name, tenant).as_slice(), id.as_bytes()].concat()
 }
 
-fn link_key(tenant: Tenant, (src, kind, dst): LinkId) -> Vec<u8> {
+fn link_key(tenant: Tenant, EdgeId { src, kind, dst }: EdgeId) -> Vec<u8> {
     [of_tenant(LINKS, tenant).as_slice(), src.as_bytes(), &[kind as u8], dst.as_bytes()].concat()
 }
 

@@ -6,13 +6,13 @@
 //! learned edges are not copied.
 
 use super::Sync;
-use super::binding::{self, LinkId};
+use super::binding;
 use super::inventory::{Inventory, Item};
 use super::plan::{CopyTarget, NoteCopy, RemoteSyncPlan};
 use crate::Memory;
 use crate::supersede;
 use poc_graph::error::Result;
-use poc_graph::{Edge, EdgeKind, NodeId, State};
+use poc_graph::{Edge, EdgeId, EdgeKind, NodeId, State};
 use poc_store::{Records, Store, Transaction};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -58,7 +58,7 @@ pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Remot
     let given_anew = |copy: &&NoteCopy| matches!(copy.target, CopyTarget::New(_));
     let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|copy| copy.id).collect();
     let lost = |id: NodeId| local.with_id(id).is_none() || given.contains(&id);
-    let lost: Vec<LinkId> = marks.into_iter().filter(|(src, _, dst)| lost(*src) || lost(*dst)).collect();
+    let lost: Vec<EdgeId> = marks.into_iter().filter(|link| lost(link.src) || lost(link.dst)).collect();
     sync.write_local(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
 }
 
@@ -70,20 +70,22 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
         pairs.to_remote.contains_key(&id).then_some(id)
     })?;
     let theirs = edges_between(&sync.remote.store, &pairs.to_local, |id| pairs.to_local.get(&id).copied())?;
-    let (own, other): (BTreeSet<LinkId>, BTreeSet<LinkId>) =
+    let (own, other): (BTreeSet<EdgeId>, BTreeSet<EdgeId>) =
         (ours.keys().copied().collect(), theirs.keys().copied().collect());
-    let picked = |all: &BTreeSet<LinkId>, keep: &dyn Fn(&LinkId) -> bool| -> Vec<LinkId> {
+    let picked = |all: &BTreeSet<EdgeId>, keep: &dyn Fn(&EdgeId) -> bool| -> Vec<EdgeId> {
         all.iter().filter(|link| keep(link)).copied().collect()
     };
     let tenant = sync.tenant;
-    let there =
-        |(src, kind, dst): &LinkId| Some((*pairs.to_remote.get(src)?, *kind, *pairs.to_remote.get(dst)?));
+    let there = |link: &EdgeId| {
+        let (src, dst) = (*pairs.to_remote.get(&link.src)?, *pairs.to_remote.get(&link.dst)?);
+        Some(EdgeId { src, dst, ..*link })
+    };
     let mut done = LinkReport::default();
 
     let pull = picked(&other, &|link| !own.contains(link) && !marks.contains(link));
     sync.write_local(&pull, |tx, link| {
         if let Some(edge) = theirs.get(link) {
-            add(tx, &Edge { src: link.0, dst: link.2, ..edge.clone() }, sync.local)?;
+            add(tx, &Edge { src: link.src, dst: link.dst, ..edge.clone() }, sync.local)?;
         }
         binding::mark_link(tx, tenant, *link)
     })?;
@@ -99,7 +101,7 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
     let kept = |id: NodeId| sync.local.store.node(id).map(|node| node.is_some());
     let mut dropped = Vec::new();
     for link in picked(&other, &|link| marks.contains(link) && !own.contains(link)) {
-        if kept(link.0)? && kept(link.2)? {
+        if kept(link.src)? && kept(link.dst)? {
             dropped.push(link);
         }
     }
@@ -111,17 +113,19 @@ pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory
 
     let push = picked(&own, &|link| !other.contains(link) && !marks.contains(link));
     sync.write_remote(&push, |tx, link| match (ours.get(link), there(link)) {
-        (Some(edge), Some((src, _, dst))) => add(tx, &Edge { src, dst, ..edge.clone() }, sync.remote),
+        (Some(edge), Some(EdgeId { src, dst, .. })) => {
+            add(tx, &Edge { src, dst, ..edge.clone() }, sync.remote)
+        }
         _ => Ok(()),
     })?;
     done.pushed = push.len() as u64;
 
     // Changes of the remote are recorded locally once they are durable there.
     let both = picked(&own, &|link| other.contains(link) && !marks.contains(link));
-    let common: Vec<LinkId> = push.into_iter().chain(both).collect();
+    let common: Vec<EdgeId> = push.into_iter().chain(both).collect();
     sync.write_local(&common, |tx, link| binding::mark_link(tx, tenant, *link))?;
     let neither = picked(&marks, &|link| !own.contains(link) && !other.contains(link));
-    let forgotten: Vec<LinkId> = dropped.into_iter().chain(neither).collect();
+    let forgotten: Vec<EdgeId> = dropped.into_iter().chain(neither).collect();
     sync.write_local(&forgotten, |tx, link| binding::unmark_link(tx, tenant, *link))?;
     Ok(done)
 }
@@ -131,12 +135,12 @@ fn edges_between(
     store: &Store,
     notes: &HashMap<NodeId, NodeId>,
     local: impl Fn(NodeId) -> Option<NodeId>,
-) -> Result<BTreeMap<LinkId, Edge>> {
+) -> Result<BTreeMap<EdgeId, Edge>> {
     let mut found = BTreeMap::new();
     for id in notes.keys() {
         for edge in store.edges_from(*id, &KINDS)? {
             if let (Some(src), Some(dst)) = (local(edge.src), local(edge.dst)) {
-                found.insert((src, edge.kind, dst), edge);
+                found.insert(EdgeId { src, kind: edge.kind, dst }, edge);
             }
         }
     }
@@ -157,7 +161,7 @@ fn add(tx: &mut Transaction<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
 }
 
 /// Deletes an edge. A note that no other note supersedes any more becomes active again.
-fn remove(tx: &mut Transaction<'_>, (src, kind, dst): LinkId, memory: &Memory) -> Result<()> {
+fn remove(tx: &mut Transaction<'_>, EdgeId { src, kind, dst }: EdgeId, memory: &Memory) -> Result<()> {
     tx.delete_edge(src, kind, dst)?;
     if kind != EdgeKind::Supersedes || supersede::successor(tx, dst)?.is_some() {
         return Ok(());

@@ -130,7 +130,11 @@ fn the_first_chunk_gets_edges_to_notes_written_just_before() {
     expected.push((new.nodes[1], 1.0));
     assert_eq!(outgoing(&memory, new.nodes[0]), expected);
     assert!(!outgoing(&memory, new.nodes[0]).iter().any(|(id, _)| *id == note));
-    assert_eq!(outgoing(&memory, old.nodes[0]), [(old.nodes[1], 1.0)], "these edges lead only to earlier notes");
+    assert_eq!(
+        outgoing(&memory, old.nodes[0]),
+        [(old.nodes[1], 1.0)],
+        "these edges lead only to earlier notes"
+    );
 
     memory.clock.advance(Span(5 * Span::MINUTE.0 + 1));
     assert_eq!(message(&memory, "Later.").edges, 0);

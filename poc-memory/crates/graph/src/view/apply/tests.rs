@@ -1,7 +1,7 @@
 use super::*;
-use crate::EdgeKind;
 use crate::State;
 use crate::testing;
+use crate::{EdgeId, EdgeKind};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -103,10 +103,10 @@ fn one_of_two_edges_between_two_nodes_can_be_deleted() {
     view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
     view.apply(2, &[Delta::Edge(there.clone()), Delta::Edge(back.clone())]);
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
-    view.apply(3, &[Delta::EdgeDeleted(there.src, there.kind, there.dst)]);
+    view.apply(3, &[Delta::EdgeDeleted(there.id())]);
     assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
     assert_eq!(view.merged_edges(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
-    view.apply(4, &[Delta::EdgeDeleted(back.src, back.kind, back.dst)]);
+    view.apply(4, &[Delta::EdgeDeleted(back.id())]);
     assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
 }
 
@@ -135,7 +135,7 @@ proptest! {
             }
             let delta = match step {
                 Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
-                Step::NoEdge(a, b, link) => Delta::EdgeDeleted(id(a), kind(link), id(b)),
+                Step::NoEdge(a, b, link) => Delta::EdgeDeleted(EdgeId { src: id(a), kind: kind(link), dst: id(b) }),
                 Step::State(a, live) => {
                     let mut node = testing::node(u64::from(a));
                     node.state = if live { State::Active } else { State::Superseded };

@@ -167,7 +167,7 @@ fn geodesic_counts_the_walks_over_a_note() {
 fn manifold_leads_towards_the_first_of_the_set() {
     // The notes form a path: b-tree, wal, crash-notes and session#1.
     let mut world = longer();
-    let cut = Delta::EdgeDeleted(testing::node(0).id, EdgeKind::Link, testing::node(6).id);
+    let cut = Delta::EdgeDeleted(testing::edge(0, 6, EdgeKind::Link, 1.0).id());
     world.view.apply(4, &[cut]);
     let along = |first: &str| {
         let sorted = format!("match:\"wal crash-notes\" | sort:created {first} | manifold");
