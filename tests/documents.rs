@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The guides in `docs/`; each has a test below.
-const GUIDES: [&str; 15] = [
+const GUIDES: [&str; 16] = [
     "agents.md",
     "assistants.md",
     "configuration.md",
@@ -18,6 +18,7 @@ const GUIDES: [&str; 15] = [
     "page.md",
     "profiles-and-sync.md",
     "rest.md",
+    "scale.md",
     "search.md",
     "shared-log.md",
     "vaults.md",
@@ -103,6 +104,11 @@ fn the_guide_to_profiles_and_sync_prints_what_it_shows() {
 #[test]
 fn the_guide_to_rest_prints_what_it_shows() {
     run("docs/rest.md");
+}
+
+#[test]
+fn the_page_about_scale_prints_what_it_shows() {
+    run("docs/scale.md");
 }
 
 #[test]
