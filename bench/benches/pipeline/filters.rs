@@ -169,7 +169,7 @@ fn by_figure<'a>(bench: &'a Bench<'_>) -> Vec<FilterCase<'a>> {
         ),
         FilterCase::new(
             "weight:>1",
-            "weight > 1",
+            "round(weight * 100) > 100",
             scan(view, move |ix| {
                 let lambda = lambdas[categories.of(ix, Category::General) as usize];
                 let seconds = NOW.seconds_since(touches.of(ix, NOW));

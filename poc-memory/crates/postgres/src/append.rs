@@ -14,19 +14,13 @@ pub(crate) fn append(
     expected: u64,
 ) -> Result<AppendOutcome, Error> {
     let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
+    let head = expected + records.len() as u64;
     let (expected, number) = (expected as i64, first.writer_seq as i64);
     let payloads: Vec<&[u8]> = records.iter().map(|record| record.payload).collect();
     let writer = writer.as_slice();
-    let channel = connection.channel();
-    let inserted = if connection.has_notify {
-        let parameters: [&(dyn postgres::types::ToSql + Sync); 6] =
-            [&connection.store, &expected, &writer, &number, &payloads, &channel];
-        connection.client.query(&connection.append, &parameters)
-    } else {
-        connection
-            .client
-            .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads])
-    };
+    let inserted = connection
+        .client
+        .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads]);
     match inserted {
         Ok(rows) if rows.is_empty() => {
             let row = connection.client.query_one(
@@ -37,7 +31,10 @@ pub(crate) fn append(
             )?;
             Ok(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict })
         }
-        Ok(_) => Ok(AppendOutcome::Appended),
+        Ok(_) => {
+            connection.notify(head);
+            Ok(AppendOutcome::Appended)
+        }
         // Two writers have inserted the same number. A statement that was rolled back is a conflict, too: the head has
         // probably moved.
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) || is_rolled_back(&error) => {

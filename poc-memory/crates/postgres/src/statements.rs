@@ -23,7 +23,9 @@ pub(crate) const APPEND: &str = "\
     FROM moved, unnest($5::BYTEA[]) WITH ORDINALITY AS record (payload, number) \
     RETURNING seq";
 
-/// [`APPEND`] followed by a notification with the new head. The additional last parameter is the channel.
-pub(crate) fn append_and_notify() -> String {
-    format!("{APPEND}, pg_notify($6, ($2::INT8 + array_length($5::BYTEA[], 1))::TEXT)")
-}
+/// Notifies a channel of a new head. Parameters: the channel, the head as text.
+///
+/// A transaction that notifies holds a lock of the whole server until its commit is durable, so a notification within
+/// [`APPEND`] would limit all stores together to one append for each disk sync. This transaction contains nothing that
+/// must be durable, so its commit does not wait for the disk.
+pub(crate) const NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";

@@ -3,7 +3,7 @@
 use crate::error::failure;
 use crate::location::LogLocation;
 use crate::schema;
-use crate::statements::{APPEND, READ, append_and_notify};
+use crate::statements::{APPEND, NOTIFY, READ};
 use crate::store_row;
 use poc_graph::error::Result;
 use postgres::{Client, Statement};
@@ -13,9 +13,9 @@ pub(crate) struct StoreConnection {
     pub(crate) client: Client,
     /// The number that identifies the store in the database.
     pub(crate) store: i64,
-    /// Whether appends send a notification.
-    pub(crate) has_notify: bool,
     pub(crate) append: Statement,
+    /// `None` if the database does not support notifications.
+    notify: Option<Statement>,
     pub(crate) read: Statement,
 }
 
@@ -43,11 +43,10 @@ impl StoreConnection {
         let has_notify = client
             .query("SELECT 1 FROM pg_proc WHERE proname = 'pg_notify'", &[])
             .is_ok_and(|rows| !rows.is_empty());
-        let with_notify = if has_notify { client.prepare(&append_and_notify()).ok() } else { None };
-        let has_notify = with_notify.is_some();
-        let append = with_notify.map_or_else(|| client.prepare(APPEND), Ok).map_err(of)?;
+        let notify = if has_notify { client.prepare(NOTIFY).ok() } else { None };
+        let append = client.prepare(APPEND).map_err(of)?;
         let read = client.prepare(READ).map_err(of)?;
-        Ok(StoreConnection { client, store, has_notify, append, read })
+        Ok(StoreConnection { client, store, append, notify, read })
     }
 
     /// The number of the store's last record.
@@ -55,8 +54,12 @@ impl StoreConnection {
         store_row::head(&mut self.client, self.store)
     }
 
-    /// The notification channel of the store.
-    pub(crate) fn channel(&self) -> String {
-        store_row::channel(self.store)
+    /// Wakes the readers of the store. A failure is ignored, because readers also query the head at intervals.
+    pub(crate) fn notify(&mut self, head: u64) {
+        let Some(notify) = &self.notify else { return };
+        let (channel, head) = (store_row::channel(self.store), head.to_string());
+        if let Err(error) = self.client.execute(notify, &[&channel, &head]) {
+            tracing::debug!("readers were not notified of record {head}: {error}");
+        }
     }
 }
