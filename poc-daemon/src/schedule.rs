@@ -109,11 +109,11 @@ async fn run_until(
             continue;
         }
         let (deciding, scheduler, pending) = (shared.clone(), scheduler.clone(), runs.pending());
-        let slots = blocking(&shared, "the search for due agents", move || {
+        let due = blocking(&shared, "the search for due agents", move || {
             let tick = Tick::now(&deciding.memory, local_zone());
             Ok(scheduler.lock().poll(&deciding.memory, catalog, tick, &pending))
         });
-        slots.await.unwrap_or_default().into_iter().for_each(|slot| runs.start(slot));
+        due.await.unwrap_or_default().into_iter().for_each(|due| runs.start(due));
     }
     heartbeat::stop(&mut heartbeat).await;
     runs.drain(grace, cancelled).await;

@@ -3,10 +3,10 @@
 //! Changes are scanned after a quiet period without writes, at the latest some time after the first write.
 //! The store records which transactions each agent has handled; the state here only avoids repeated scans.
 
-use super::{Slot, outcome};
+use super::outcome;
 use crate::Catalog;
 use crate::Definition;
-use crate::due_slots::{self, RunHistory, TaskTiming, Tick};
+use crate::due_slots::{self, DueRun, RunHistory, TaskTiming, Tick};
 use crate::ledger::{self, Status, StatusReason, Trigger, TriggerKind};
 use crate::log_changes::{self, ChangeAuthor};
 use crate::schedule::Schedule;
@@ -82,7 +82,7 @@ pub(super) enum ScanResult {
     /// Scan again at this time.
     Later(Timestamp),
     /// The agent is to run.
-    Due(Slot),
+    Due(DueRun),
 }
 
 impl ChangeWatcher {
@@ -203,6 +203,6 @@ impl ChangeWatcher {
             ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None))?;
             return Ok(ScanResult::Nothing);
         }
-        Ok(ScanResult::Due(Slot { agent: agent.clone(), trigger, late: false }))
+        Ok(ScanResult::Due(DueRun { agent: agent.clone(), trigger, late: false }))
     }
 }
