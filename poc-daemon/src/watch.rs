@@ -66,12 +66,9 @@ pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange
     let Reconciliation { catalog, events, .. } = scan(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
     let change = |event| match event {
-        CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
-        CatalogEvent::Changed(agent) => Some(CatalogChange::Changed(agent)),
-        CatalogEvent::Valid(agent) => Some(CatalogChange::Valid(agent)),
-        CatalogEvent::Retired(agent) => Some(CatalogChange::Retired(agent)),
+        CatalogEvent::Agent(change) => Some(change),
         // The catalog already lists these.
-        CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
+        CatalogEvent::Broken { .. } | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
     };
     Ok((catalog, events.into_iter().filter_map(change).collect()))
 }
@@ -197,14 +194,16 @@ fn waiting(memory: &Memory, live: &Config, new: &Config) -> Vec<String> {
 
 fn log(event: &CatalogEvent) {
     match event {
-        CatalogEvent::Added(agent) => tracing::info!(agent, "agent added"),
-        CatalogEvent::Changed(agent) => tracing::info!(agent, "agent changed"),
-        CatalogEvent::Valid(agent) => tracing::info!(agent, "agent is valid again"),
-        CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
+        CatalogEvent::Agent(change) => match change {
+            CatalogChange::Added(agent) => tracing::info!(agent, "agent added"),
+            CatalogChange::Changed(agent) => tracing::info!(agent, "agent changed"),
+            CatalogChange::Valid(agent) => tracing::info!(agent, "agent is valid again"),
+            CatalogChange::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
+        },
         CatalogEvent::Problem(problem) => tracing::warn!("{problem}"),
         CatalogEvent::Solved(problem) => tracing::info!("solved: {problem}"),
-        CatalogEvent::Broken(agent, last_valid, errors) => {
-            let effect = if *last_valid { "its last valid version stays in use" } else { "it does not run" };
+        CatalogEvent::Broken { agent, last_valid_in_use, errors } => {
+            let effect = if *last_valid_in_use { "its last valid version stays in use" } else { "it does not run" };
             for error in errors {
                 tracing::warn!(agent, "agent is broken, {effect}: {}", error.line());
             }

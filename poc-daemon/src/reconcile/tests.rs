@@ -78,9 +78,10 @@ impl World {
             .events
             .into_iter()
             .map(|event| match event {
-                CatalogEvent::Broken(name, last_good, errors) => {
-                    format!("broken {name} (last good: {last_good}) line {}", errors[0].line.unwrap())
+                CatalogEvent::Broken { agent, last_valid_in_use, errors } => {
+                    format!("broken {agent} (last good: {last_valid_in_use}) line {}", errors[0].line.unwrap())
                 }
+                CatalogEvent::Agent(change) => format!("{change:?}"),
                 other => format!("{other:?}"),
             })
             .collect();
