@@ -22,7 +22,7 @@ pub(crate) struct Reconciler {
 }
 
 /// The result of one scan of the files.
-pub(crate) struct ScanResult {
+pub(crate) struct CatalogSnapshot {
     /// The agents, and the problems that belong to none of them.
     pub(crate) catalog: Catalog,
     /// Whether the folder of the agents exists. If not, nothing is known about their files.
@@ -89,11 +89,11 @@ impl Reconciler {
     pub(crate) fn reconcile(
         &mut self,
         current: &Catalog,
-        scan: ScanResult,
+        scan: CatalogSnapshot,
         confirmed: bool,
         now: Instant,
     ) -> Reconciliation {
-        let ScanResult { catalog: scanned, folder_exists, settings } = scan;
+        let CatalogSnapshot { catalog: scanned, folder_exists, settings } = scan;
         let before = std::mem::take(&mut self.unconfirmed);
         let since = |name: &str| before.get(name).copied();
         let is_confirmed =

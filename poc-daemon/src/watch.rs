@@ -6,7 +6,7 @@
 pub(crate) mod debounce;
 mod watched_paths;
 
-use crate::reconcile::{CatalogEvent, Pending, Reconciliation, ScanResult};
+use crate::reconcile::{CatalogEvent, Pending, Reconciliation, CatalogSnapshot};
 use crate::shared::Shared;
 use debounce::Debounce;
 use notify::RecommendedWatcher;
@@ -128,7 +128,7 @@ fn scan(shared: &Shared, confirmed: bool) -> Result<Reconciliation> {
     let current = shared.catalog.load_full();
     let scan = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
     let folder_exists = shared.memory.paths.agents().is_dir();
-    let result = ScanResult { catalog: scan.catalog.clone(), folder_exists, settings };
+    let result = CatalogSnapshot { catalog: scan.catalog.clone(), folder_exists, settings };
     let reconciled = reconciler.reconcile(&current, result, confirmed, Instant::now());
     scan.remember(&shared.memory, &reconciled.catalog)?;
     if confirmed || !reconciled.events.is_empty() {

@@ -35,7 +35,7 @@ impl World {
         self.files.insert(name.to_owned(), pipeline.to_owned());
     }
 
-    fn scan(&self) -> ScanResult {
+    fn scan(&self) -> CatalogSnapshot {
         let config = Config::defaults().unwrap();
         let names = Names::of(&config);
         let context = Context { config: &config, names: &names, template: &|_| unreachable!() };
@@ -61,7 +61,7 @@ impl World {
             if self.folder_exists { self.files.iter().map(entry).collect() } else { BTreeMap::new() };
         let problems = if self.folder_exists { Vec::new() } else { vec!["the folder is gone".to_owned()] };
         let catalog = Catalog { agents, problems, missing: self.missing.clone(), ..Catalog::default() };
-        ScanResult { catalog, folder_exists: self.folder_exists, settings: self.settings.clone() }
+        CatalogSnapshot { catalog, folder_exists: self.folder_exists, settings: self.settings.clone() }
     }
 
     /// Scans after some time. Returns the events and what is pending.

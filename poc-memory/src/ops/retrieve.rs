@@ -3,7 +3,7 @@
 use super::argument::{self, TextArgument};
 use super::hit::{DETAIL_INDENT, NoteRow};
 use super::request::FormerText;
-use super::screen::{Emphasis, Screen, StyledText};
+use super::terminal::{Emphasis, Terminal, StyledText};
 use super::text::{degradations, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
@@ -154,14 +154,14 @@ impl Op for Retrieve {
     }
 
     fn show(output: &RetrieveOutput) -> String {
-        Self::styled(output, &Screen::default()).to_string()
+        Self::styled(output, &Terminal::default()).to_string()
     }
 
-    fn styled(output: &RetrieveOutput, screen: &Screen) -> StyledText {
+    fn styled(output: &RetrieveOutput, terminal: &Terminal) -> StyledText {
         let mut text = StyledText::default();
         match output.results.as_slice() {
             [] => text.push("nothing found\n"),
-            found => push_lines(&mut text, screen, found),
+            found => push_lines(&mut text, terminal, found),
         }
         text.push(degradations(&output.degraded));
         text
@@ -227,7 +227,7 @@ pub(super) fn to_hits(
 }
 
 /// Adds hits as text for a person.
-pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[RetrieveRow]) {
+pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[RetrieveRow]) {
     // Scores of rank fusion are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
@@ -247,11 +247,11 @@ pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[Retrie
     // A hit may lack a nearest passage.
     let is_explained = found.iter().any(|hit| hit.nearest.is_some());
     let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];
-    text.push_table(screen, &columns, &rows, |row| {
+    text.push_table(terminal, &columns, &rows, |row| {
         let hit = found.get(row)?;
         let mut lines = match is_explained {
             true => explanation(hit, digits),
-            false => screen.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
+            false => terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
         };
         if let Some(DerivedNote { key, title }) = &hit.derived {
             // Writing to a string cannot fail.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 mod change_watcher;
 mod consolidation_run;
 
-use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
+use change_watcher::{ChangeScan, ChangeWatcher, ChangeScanResult};
 
 /// Delay before the next poll of an agent whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
@@ -103,9 +103,9 @@ impl Scheduler {
             let busy = runs.iter().any(|run| run.agent == *agent);
             let scan = ChangeScan { memory, definition, since: entry.since, history, tick, busy };
             match self.changes.scan(&scan) {
-                ScanResult::Nothing => {}
-                ScanResult::Later(next) => _ = self.next.insert(agent.clone(), next),
-                ScanResult::Due(run) => runs.push(run),
+                ChangeScanResult::Nothing => {}
+                ChangeScanResult::Later(next) => _ = self.next.insert(agent.clone(), next),
+                ChangeScanResult::Due(run) => runs.push(run),
             }
         }
         runs.retain(|run| {

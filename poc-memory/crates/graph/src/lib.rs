@@ -40,7 +40,7 @@ pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use project::{PROJECT_PREFIX, is_project, project_name};
 pub use structure::{
-    Communities, Embedding, Health, Layout, Outliers, PowerLaw, SavedStructure, StructureOptions,
+    Communities, SpectralEmbedding, GraphMetrics, Layout, Outliers, PowerLaw, SavedStructure, StructureOptions,
     StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};

@@ -29,7 +29,7 @@ use poc_embed::catch_panics;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::PathBuf;
 use std::sync::Arc;
-use vocabulary::Vocabulary;
+use vocabulary::TokenVocabulary;
 
 /// The provider `candle`.
 pub(super) struct Candle {
@@ -49,7 +49,7 @@ struct LoadedModel {
     stamp: FileStamp,
     context: usize,
     network: Box<dyn Network>,
-    vocabulary: Vocabulary,
+    vocabulary: TokenVocabulary,
     threads: ThreadPool,
 }
 
@@ -84,7 +84,7 @@ impl Candle {
         let gguf = Gguf::open(&self.file, deadline)?;
         let stamp = gguf.stamp;
         let context = gguf.context().min(self.model.context.unwrap_or(usize::MAX));
-        let vocabulary = Vocabulary::read(&gguf, self.tokenizer.as_deref())?;
+        let vocabulary = TokenVocabulary::read(&gguf, self.tokenizer.as_deref())?;
         let network = gguf.load(context, deadline)?;
         let threads = ThreadPoolBuilder::new()
             .num_threads(self.threads)

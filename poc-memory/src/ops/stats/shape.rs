@@ -38,7 +38,7 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn of(view: &View, options: &StructureOptions) -> Shape {
-        let found = view.health(options);
+        let found = view.graph_metrics(options);
         let ages = view.ages().into_iter().map(|(name, age)| (name.to_owned(), age)).collect();
         let Some((health, source)) = found else {
             return Shape { source: "not computed yet".into(), ages, ..Shape::default() };

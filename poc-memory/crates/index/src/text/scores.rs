@@ -33,7 +33,7 @@ pub struct TextScores<'a> {
 }
 
 impl<'a> QueryTerms<'a> {
-    /// Analyzes a query.
+    /// Analyses a query.
     pub(super) fn of(
         query: &str,
         postings: ReadGuard<'a, Postings>,

@@ -165,16 +165,16 @@ proptest! {
 
 /// Notes in clusters, like real ones, with two parts each.
 fn clustered(nodes: u64, dimensions: usize, rng: &SeededRng) -> (Vec<Delta>, Vec<Vec<f32>>) {
-    let centres: Vec<Vec<f32>> = (0..40).map(|_| random(rng, dimensions)).collect();
-    let near = |centre: usize| {
+    let centers: Vec<Vec<f32>> = (0..40).map(|_| random(rng, dimensions)).collect();
+    let near = |center: usize| {
         let noise = random(rng, dimensions);
-        unit(centres[centre].iter().zip(noise).map(|(value, noise)| value + noise).collect())
+        unit(centers[center].iter().zip(noise).map(|(value, noise)| value + noise).collect())
     };
     let mut deltas = Vec::new();
     for number in 0..nodes {
         deltas.push(alive(number));
         for part in 0..2 {
-            deltas.push(vector(number, part, &near(rng.next_u64() as usize % centres.len())));
+            deltas.push(vector(number, part, &near(rng.next_u64() as usize % centers.len())));
         }
     }
     let queries = (0..40).map(near).collect();

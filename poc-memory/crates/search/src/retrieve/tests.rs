@@ -561,7 +561,7 @@ fn a_quarantined_derived_note_leads_nowhere() {
 }
 
 #[test]
-fn neighbours_in_a_session_are_found_too() {
+fn neighbors_in_a_session_are_found_too() {
     let notes: Vec<Node> =
         ["Good morning", "Did you see the lighthouse?", "Yes, yesterday", "Nice", "Soup then"]
             .iter()

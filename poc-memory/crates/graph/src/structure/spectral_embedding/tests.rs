@@ -6,8 +6,8 @@ use std::f64::consts::{PI, TAU};
 
 type Edges = Vec<(u64, u64, f64)>;
 
-fn embed(nodes: u64, edges: &[(u64, u64, f64)]) -> Embedding {
-    Embedding::compute(&view(nodes, edges), 16)
+fn embed(nodes: u64, edges: &[(u64, u64, f64)]) -> SpectralEmbedding {
+    SpectralEmbedding::compute(&view(nodes, edges), 16)
 }
 
 fn close(found: &[f64], expected: &[f64]) {
@@ -99,8 +99,8 @@ fn known_spectra_of_large_components() {
 #[test]
 fn every_eigenvalue_keeps_all_of_its_vectors_or_none() {
     let view = view(100, &ring(100));
-    assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
-    assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
+    assert_eq!(SpectralEmbedding::compute(&view, 15).eigenvalues(0).len(), 14);
+    assert_eq!(SpectralEmbedding::compute(&view, 16).eigenvalues(0).len(), 16);
     // But the only one is kept whole where that is possible.
     assert_eq!(embed(81, &star(80)).eigenvalues(0).len(), 79);
 }
