@@ -9,7 +9,7 @@ use poc_bench::graph;
 use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, median, timed};
 use poc_bench::memory;
 use poc_bench::peers::{self, PeerInput, PeerResult, PeerResults};
-use poc_graph::{Communities, SpectralEmbedding, Ix, View};
+use poc_graph::{Communities, Ix, SpectralEmbedding, View};
 use poc_rank::activation::{SpreadOptions, spread};
 use poc_rank::spectral::nearest;
 use poc_search::query::Pipeline;
@@ -100,7 +100,13 @@ fn spreading_from_hits(view: &View, report: &mut Report) {
 }
 
 /// Checks that the nearest nodes and their distances are equal.
-fn near(view: &View, embedding: &SpectralEmbedding, seeds: &[Ix], answers: &PeerResults, report: &mut Report) {
+fn near(
+    view: &View,
+    embedding: &SpectralEmbedding,
+    seeds: &[Ix],
+    answers: &PeerResults,
+    report: &mut Report,
+) {
     let sources: Vec<(Ix, f64)> = seeds.iter().map(|&ix| (ix, 1.0)).collect();
     let run = || nearest(view, embedding, &sources, NEAREST, |ix| !seeds.contains(&ix));
     if let Some(PeerResult { values, .. }) = answers.get("spectral/numpy") {

@@ -3,7 +3,7 @@
 
 use crate::graph::Shape;
 use crate::measure::folder;
-use poc_graph::{Communities, SpectralEmbedding, Ix};
+use poc_graph::{Communities, Ix, SpectralEmbedding};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,15 +1,12 @@
 //! Decides which changes a reload makes. Compares the catalog in use with a new scan of the agents' files:
 //! some differences take effect, some are errors, and some need a second scan to confirm them.
 
+use crate::debounce::{CONFIRM_AFTER, Pending};
 use poc_agent::{Catalog, CatalogChange, CatalogEntry, EntryState};
 use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Delay of the second scan that must confirm a new error, because the first one may have read a half-written
-/// file.
-pub(crate) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+use std::time::Instant;
 
 /// The key of problems that belong to no agent.
 const NO_AGENT: &str = "";
@@ -39,15 +36,6 @@ pub(crate) struct Reconciliation {
     pub(crate) events: Vec<CatalogEvent>,
     /// Why another scan is needed soon.
     pub(crate) pending: Pending,
-}
-
-/// The unconfirmed observations of a scan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pending {
-    /// A new error needs a second scan.
-    pub(crate) error: bool,
-    /// A file is missing, and its grace period is not over.
-    pub(crate) missing: bool,
 }
 
 /// One difference between two catalogs.

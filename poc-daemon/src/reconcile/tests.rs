@@ -4,6 +4,7 @@ use poc_config::Config;
 use poc_graph::time::Timestamp;
 use poc_search::query::Names;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The agents' folder, the catalog in use, and the time.
 struct World {
@@ -79,7 +80,10 @@ impl World {
             .into_iter()
             .map(|event| match event {
                 CatalogEvent::Broken { agent, last_valid_in_use, errors } => {
-                    format!("broken {agent} (last good: {last_valid_in_use}) line {}", errors[0].line.unwrap())
+                    format!(
+                        "broken {agent} (last good: {last_valid_in_use}) line {}",
+                        errors[0].line.unwrap()
+                    )
                 }
                 CatalogEvent::Agent(change) => format!("{change:?}"),
                 other => format!("{other:?}"),

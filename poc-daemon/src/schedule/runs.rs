@@ -1,6 +1,6 @@
 //! Runs due slots, a limited number of agents at the same time.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_agent::batches::SlotBatches;
 use poc_agent::due_slots::{DueRun, Tick};
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
@@ -15,7 +15,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 /// Runs that were started and have not ended.
 pub(super) struct Runs {
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     tasks: JoinSet<()>,
     /// The agent of each task.
     agents: HashMap<Id, String>,
@@ -26,9 +26,9 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(shared: &Arc<Shared>) -> Runs {
+    pub(super) fn new(state: &Arc<DaemonState>) -> Runs {
         Runs {
-            shared: shared.clone(),
+            state: state.clone(),
             tasks: JoinSet::new(),
             agents: HashMap::new(),
             pending: BTreeMap::new(),
@@ -43,14 +43,14 @@ impl Runs {
 
     /// Starts a due run as soon as the pool of agents has room.
     pub(super) fn start(&mut self, due: DueRun) {
-        let (shared, catch_up) = (self.shared.clone(), self.catch_up.clone());
-        let (cancellation, models) = (self.shared.calls.clone(), self.shared.models.clone());
+        let (state, catch_up) = (self.state.clone(), self.catch_up.clone());
+        let (cancellation, models) = (self.state.calls.clone(), self.state.models.clone());
         let options = RunOptions { cancellation, models, ..RunOptions::default() };
         let agent = due.agent.clone();
         self.pending.insert(agent.clone(), due.clone());
         let task = self.tasks.spawn(async move {
             let _turn = if due.late { catch_up.acquire_owned().await.ok() } else { None };
-            work(shared, due, options).await;
+            work(state, due, options).await;
         });
         self.agents.insert(task.id(), agent);
     }
@@ -73,15 +73,15 @@ impl Runs {
         if self.all_end_before(grace).await {
             return;
         }
-        self.shared.calls.cancel();
+        self.state.calls.cancel();
         if self.all_end_before(cancelled).await {
             return;
         }
-        let shared = self.shared.clone();
+        let state = self.state.clone();
         let message =
-            format!("the daemon stopped and waited {} for it", shared.memory.config.daemon.shutdown_grace);
-        super::blocking(&self.shared, "marking interrupted runs", move || {
-            for row in ledger::abandon(&shared.memory, |_| true, Status::Interrupted, &message)? {
+            format!("the daemon stopped and waited {} for it", state.memory.config.daemon.shutdown_grace);
+        super::blocking(&self.state, "marking interrupted runs", move || {
+            for row in ledger::abandon(&state.memory, |_| true, Status::Interrupted, &message)? {
                 tracing::warn!(agent = row.agent, run = %row.id, "interrupted: {message}");
             }
             Ok(())
@@ -114,10 +114,10 @@ impl Runs {
 }
 
 /// Executes one due run and its batches to the end. Its errors are logged and recorded.
-async fn work(shared: Arc<Shared>, due: DueRun, options: RunOptions) {
+async fn work(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
     let DueRun { agent, trigger, .. } = due.clone();
-    let running = shared.clone();
-    let ran = shared.pools.agents.run(move || {
+    let running = state.clone();
+    let ran = state.pools.agents.run(move || {
         // No slot is claimed while the daemon stops; the next start catches it up.
         let acquire = || {
             let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
@@ -147,8 +147,8 @@ async fn work(shared: Arc<Shared>, due: DueRun, options: RunOptions) {
         Err(error) => error.to_string(),
     };
     tracing::error!(agent, slot = %trigger, "a run failed: {message}");
-    let recording = shared.clone();
-    super::blocking(&shared, "recording a failed run", move || {
+    let recording = state.clone();
+    super::blocking(&state, "recording a failed run", move || {
         let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
         ledger::record_unrun(&recording.memory, &agent, trigger, failed)
     })

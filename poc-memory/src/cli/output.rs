@@ -1,7 +1,7 @@
 //! Output of the program: answers on standard output, everything else on standard error.
 
 use super::globals::Globals;
-use crate::ops::{self, Emphasis, Terminal, StyledText};
+use crate::ops::{self, Emphasis, StyledText, Terminal};
 use clap::builder::styling::{AnsiColor, Style};
 use poc_graph::error::{Error, Exit, Result};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `changes`
 
-use super::terminal::{Emphasis, Terminal, StyledText};
+use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_agent::agent_changes::agent_changes;

@@ -2,7 +2,7 @@
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
-use super::terminal::{Terminal, StyledText};
+use super::terminal::{StyledText, Terminal};
 use super::{Ctx, Principal, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};

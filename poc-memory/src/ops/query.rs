@@ -4,14 +4,14 @@ use super::argument::TextArgument;
 use super::hit::{NoteRow, bounded, is_zero};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveRow};
-use super::terminal::{Terminal, StyledText};
+use super::terminal::{StyledText, Terminal};
 use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::GateKind;
 use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_notes::answer_status::{self, AsOf};
-use poc_notes::known_note::{self, GateReason, GateResult};
+use poc_notes::query_gate::{self, GateReason, GateResult};
 use poc_notes::resolve::quoted;
 use poc_notes::samples;
 use poc_rank::gate::{CertaintySignals, GateSignals, TitleSignals, Verdict};
@@ -103,9 +103,9 @@ impl Op for Query {
         let text = self.text.question(&ctx.memory.config.search)?;
         let (memory, visibility) = (ctx.memory, ctx.visibility(self.quarantined));
         let view = memory.store.view();
-        let known = known_note::find(memory, &view, text, visibility)?;
+        let known = query_gate::find(memory, &view, text, visibility)?;
         let thresholds = match self.explain {
-            true => known_note::thresholds(memory, known.gate)?,
+            true => query_gate::thresholds(memory, known.gate)?,
             false => BTreeMap::new(),
         };
         let mut freshness = answer_status::of(memory, &view);
@@ -119,7 +119,7 @@ impl Op for Query {
         }
         let node = known.best.filter(|_| known.verdict > Verdict::Miss);
         if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
-            && let Err(error) = known_note::touch(memory, node.id, ctx.cause(Self::NAME))
+            && let Err(error) = query_gate::touch(memory, node.id, ctx.cause(Self::NAME))
         {
             freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
         }

@@ -3,7 +3,7 @@
 use super::argument::{self, TextArgument};
 use super::hit::{DETAIL_INDENT, NoteRow};
 use super::request::FormerText;
-use super::terminal::{Emphasis, Terminal, StyledText};
+use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{degradations, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::argument::OptionalTextArgument;
 use super::hit::{DETAIL_INDENT, NoteRow, is_zero};
 use super::request::FormerText;
-use super::terminal::{Emphasis, Terminal, StyledText};
+use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{degradations, one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};

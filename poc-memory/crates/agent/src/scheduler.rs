@@ -19,7 +19,7 @@ use std::sync::Arc;
 mod change_watcher;
 mod consolidation_run;
 
-use change_watcher::{ChangeScan, ChangeWatcher, ChangeScanResult};
+use change_watcher::{ChangeScan, ChangeScanResult, ChangeWatcher};
 
 /// Delay before the next poll of an agent whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);

@@ -185,7 +185,8 @@ mod tests {
         "##i",
     ];
 
-    static VOCABULARY: LazyLock<WordPieceVocabulary> = LazyLock::new(|| WordPieceVocabulary::new(TOKENS.iter().copied(), "##"));
+    static VOCABULARY: LazyLock<WordPieceVocabulary> =
+        LazyLock::new(|| WordPieceVocabulary::new(TOKENS.iter().copied(), "##"));
 
     fn check(text: &str, expected: &[&str]) {
         let tokens = WordPiece::new(true, true).tokens(&VOCABULARY, text);

@@ -7,7 +7,6 @@ mod adjacency;
 mod cell;
 mod clustering;
 mod communities;
-mod spectral_embedding;
 mod graph_metrics;
 mod id_hash;
 mod layout;
@@ -18,6 +17,7 @@ mod policy;
 mod saved;
 mod source;
 mod space;
+mod spectral_embedding;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +25,13 @@ pub(crate) use cell::StructureCell;
 
 pub use clustering::clustering;
 pub use communities::Communities;
-pub use spectral_embedding::SpectralEmbedding;
 pub use graph_metrics::{GraphMetrics, PowerLaw};
 pub use layout::Layout;
 pub use outliers::Outliers;
 pub use policy::StructureOptions;
 pub use saved::SavedStructure;
 pub use source::StructureSource;
+pub use spectral_embedding::SpectralEmbedding;
 
 use super::View;
 use std::sync::Arc;

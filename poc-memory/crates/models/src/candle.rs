@@ -7,8 +7,8 @@ mod cancellable_reader;
 mod chat;
 mod deadline;
 mod family;
-mod file;
 mod generate;
+mod gguf;
 mod grammar;
 mod sample;
 mod spelling;
@@ -18,8 +18,8 @@ use super::environment::{Environment, path_of};
 use super::usage::Usage;
 use deadline::Deadline;
 use family::Network;
-use file::{FileStamp, Gguf};
 use generate::GenerationJob;
+use gguf::{FileStamp, Gguf};
 use parking_lot::Mutex;
 use poc_agent::model::{
     CallCost, CallError, CallFailure, Model, Priority, PrioritySemaphore, Reply, Request,
@@ -66,7 +66,7 @@ impl Candle {
     ) -> Result<Candle, String> {
         let file = path_of(&model.id, environment)?;
         let tokenizer = provider.tokenizer.as_deref().map(|path| path_of(path, environment)).transpose()?;
-        let kind = file::tokenizer(&file)?;
+        let kind = gguf::tokenizer(&file)?;
         vocabulary::locate(&file, kind.as_deref(), tokenizer.as_deref())?;
         Ok(Candle {
             file,
@@ -101,7 +101,7 @@ impl Candle {
         loaded: Option<LoadedModel>,
         deadline: &Deadline<'_>,
     ) -> Result<LoadedModel, CallError> {
-        let current = file::stamp(&self.file).map_err(CallError::Setup)?;
+        let current = gguf::stamp(&self.file).map_err(CallError::Setup)?;
         match loaded.filter(|loaded| loaded.stamp == current) {
             Some(loaded) => Ok(loaded),
             None => {

@@ -5,7 +5,7 @@
 //! routing using hyperbolic space"; by direction as in the compass routing of Kranakis, Singh and Urrutia 1999) in the
 //! spectral embedding, whose distances come from commute times.
 
-use poc_graph::{SpectralEmbedding, Ix, View};
+use poc_graph::{Ix, SpectralEmbedding, View};
 use rustc_hash::FxHashMap;
 
 /// Cosines that differ by at most this count as equal. Coordinates have seven digits and their differences fewer, so

@@ -7,7 +7,7 @@
 
 use super::top_k::{Ranked, Top};
 use faer::{Mat, Side};
-use poc_graph::{SpectralEmbedding, Ix, View};
+use poc_graph::{Ix, SpectralEmbedding, View};
 use std::collections::BTreeMap;
 
 /// Variances with a smaller relative difference count as equal, because coordinates have single precision.

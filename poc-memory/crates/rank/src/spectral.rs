@@ -6,7 +6,7 @@
 //! node near. The distance of a node is the smallest of its distances from the seeds.
 
 use super::top_k::{Ranked, Top};
-use poc_graph::{SpectralEmbedding, Ix, View};
+use poc_graph::{Ix, SpectralEmbedding, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,6 @@
 
 pub mod atomic_file;
 mod catch_up;
-mod commit;
 mod commit_outcome;
 mod compact;
 mod compactor;
@@ -19,6 +18,7 @@ mod engine;
 mod follower;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod group_commit;
 mod index_workers;
 mod keys;
 mod lock;

@@ -5,7 +5,6 @@ mod damaged;
 mod record_folder;
 
 use super::catch_up::Sources;
-use super::commit::{CommitQueue, Committer};
 use super::compact;
 use super::compactor::Compactor;
 use super::disk::{Disk, SystemDisk};
@@ -15,6 +14,7 @@ use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
 use super::follower::Follower;
+use super::group_commit::{CommitQueue, Committer};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits};

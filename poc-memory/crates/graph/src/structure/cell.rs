@@ -3,7 +3,7 @@
 use super::policy::{GraphStatus, RefreshDecision, StructureOptions, decide};
 use super::saved::{SavedStructure, StructureLoader};
 use super::source::StructureSource;
-use super::{Communities, SpectralEmbedding, GraphMetrics, Outliers};
+use super::{Communities, GraphMetrics, Outliers, SpectralEmbedding};
 use crate::cancellation;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;

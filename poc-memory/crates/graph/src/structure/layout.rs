@@ -12,8 +12,8 @@ mod orientation;
 mod shells;
 
 use super::adjacency::Adjacency;
-use super::spectral_embedding;
 use super::id_hash::signed;
+use super::spectral_embedding;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
@@ -97,7 +97,9 @@ fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
         let mut numbers = Vec::new();
         let dimensions = match members.len() {
             1 => 0,
-            _ => spectral_embedding::write_coordinates(edges.clone(), &random, 3, &mut numbers).eigenvalues.len(),
+            _ => spectral_embedding::write_coordinates(edges.clone(), &random, 3, &mut numbers)
+                .eigenvalues
+                .len(),
         };
         let row = |node: usize| numbers.get(node * dimensions..(node + 1) * dimensions).unwrap_or_default();
         let first =

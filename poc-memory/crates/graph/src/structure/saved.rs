@@ -7,7 +7,7 @@
 use super::id_hash::{hash_ids, mixed};
 use super::source::StructureSource;
 use super::space::Space;
-use super::{Communities, SpectralEmbedding, GraphMetrics, Outliers, StructureOptions};
+use super::{Communities, GraphMetrics, Outliers, SpectralEmbedding, StructureOptions};
 use crate::Ix;
 use crate::NodeId;
 use crate::View;

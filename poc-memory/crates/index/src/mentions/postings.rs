@@ -2,7 +2,7 @@
 
 use super::name_trie::NameTrie;
 use super::packed::{self, PackedWord};
-use super::vocabulary::{COMMON, NameEvidence, MentionVocabulary};
+use super::vocabulary::{COMMON, MentionVocabulary, NameEvidence};
 use super::words::{FoldedWords, Spelling};
 use crate::text::stop_words::is_stop_word;
 use crate::text::tokens::is_name;

@@ -69,7 +69,7 @@ impl<'a> JoinedScores<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use crate::text::TextIndex;
     use poc_graph::{Delta, Node, NodeId, testing};
     use poc_rank::bm25;

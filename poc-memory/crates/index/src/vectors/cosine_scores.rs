@@ -137,7 +137,7 @@ impl<'a> CosineScores<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use crate::vectors::VectorIndex;
     use poc_config::Config;
     use poc_graph::rng::{Rng, SeededRng};

@@ -15,7 +15,7 @@ mod state;
 mod tests;
 use crate::error::IndexError;
 use crate::latch::Latch;
-use crate::tenants::Index;
+use crate::per_tenant::Index;
 pub use cosine_scores::CosineScores;
 use exact::Filter;
 #[cfg(any(fuzzing, test))]

@@ -69,7 +69,7 @@ impl CosineScores<'_> {
 #[cfg(test)]
 mod tests {
     use crate::VectorIndex;
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use poc_config::Config;
     use poc_graph::rng::{Rng, SeededRng};
     use poc_graph::{Delta, NodeId, testing};

@@ -156,7 +156,7 @@ impl NoteCosines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use poc_config::Config;
     use poc_graph::rng::{Rng, SeededRng};
     use poc_graph::{Delta, Node, State as NodeState, testing};

@@ -3,7 +3,7 @@
 //! It comes from the GGUF file, from a `tokenizer.json` beside it, or from the file that the settings name.
 
 use super::chat;
-use super::file::{Gguf, number};
+use super::gguf::{Gguf, number};
 use super::spelling::Spelling;
 use crate::conversation::{messages, transcript};
 use candle_core::quantized::gguf_file::{Content, Value};

@@ -10,7 +10,7 @@ use super::options::ImportOptions;
 use super::run::{Import, PROVENANCE};
 use super::skipped::SkippedCounts;
 use super::source_file::SourceFile;
-use super::transcript::{TranscriptSource, Position};
+use super::transcript::{Position, TranscriptSource};
 use crate::Memory;
 use crate::secrets::SecretCounts;
 use parking_lot::Mutex;

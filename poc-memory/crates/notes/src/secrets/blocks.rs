@@ -1,6 +1,6 @@
 //! Secrets with a form of their own: private keys, JSON Web Tokens, passwords in URLs, credentials of HTTP.
 
-use super::{PLACEHOLDER, DetectedSecret, entropy};
+use super::{DetectedSecret, PLACEHOLDER, entropy};
 
 /// The secrets in a text.
 pub(super) fn find(text: &str) -> Vec<DetectedSecret> {

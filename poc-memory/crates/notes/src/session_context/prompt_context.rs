@@ -2,7 +2,7 @@
 
 use super::scope::{Membership, ProjectNotes};
 use super::{ContextNote, SessionFilter};
-use crate::known_note::{self, Exclusions, GateQuery, GateResult};
+use crate::query_gate::{self, Exclusions, GateQuery, GateResult};
 use crate::{Memory, parts};
 use poc_config::HookGate;
 use poc_graph::error::Result;
@@ -34,7 +34,7 @@ pub struct PromptContext {
 /// `is_known` returns true: the session already has this version.
 ///
 /// # Errors
-/// As for [`known_note::find`].
+/// As for [`query_gate::find`].
 pub fn relevant(
     memory: &Memory,
     session: SessionFilter<'_>,
@@ -52,7 +52,7 @@ pub fn relevant(
         visibility: Visibility::of_model(memory.now()),
         exclusions: Exclusions::hiding(&hidden),
     };
-    let known = known_note::judge(memory, &query, gate)?;
+    let known = query_gate::judge(memory, &query, gate)?;
     let GateResult { verdict, best, found, .. } = known;
     let min = match config.gate {
         HookGate::Strong => Verdict::Strong,

@@ -53,10 +53,7 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     // A file that was changed shortly before it was read is not in the record of the scan.
     let is_changed = |path: &String| {
         scan.files.get(path).is_some_and(|stat| {
-            record
-                .files
-                .get(path)
-                .map_or(stat.last_change() / 1_000_000 > last_sync.0, |known| known != stat)
+            record.files.get(path).map_or(stat.last_change() / 1_000_000 > last_sync.0, |known| known != stat)
         })
     };
     let refused = last.map(|last| last.refused.clone()).unwrap_or_default();

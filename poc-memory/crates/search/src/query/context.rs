@@ -4,7 +4,9 @@ use super::scan::StateSet;
 use super::sources::Sources;
 use crate::retrieve::key::notes_of_name;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Communities, SpectralEmbedding, Ix, Outliers, StructureOptions, StructureSource, closest_key};
+use poc_graph::{
+    Communities, Ix, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_key,
+};
 use std::cell::RefCell;
 use std::sync::Arc;
 

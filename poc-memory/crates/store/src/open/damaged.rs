@@ -6,10 +6,10 @@
 //! files.
 
 use crate::catch_up::{self, Sources};
-use crate::commit::CommitQueue;
 use crate::engine::lazy::{EngineOpener, OpenedEngine};
 use crate::engine::lsm;
 use crate::follower::Follower;
+use crate::group_commit::CommitQueue;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log;

@@ -4,7 +4,7 @@ use super::{Class, Format, claude_code, codex};
 use crate::import::conversation::Conversation;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
-use crate::import::transcript::{self, TranscriptSource, Position, Transcript, TranscriptLines};
+use crate::import::transcript::{self, Position, Transcript, TranscriptLines, TranscriptSource};
 use poc_graph::error::{Error, Result};
 use std::io::BufRead;
 
@@ -19,7 +19,8 @@ pub(super) const CLAUDE_CODE: Transcripts =
     Transcripts { assistant: TranscriptSource::ClaudeCode, about: "sessions of Claude Code" };
 
 /// Codex.
-pub(super) const CODEX: Transcripts = Transcripts { assistant: TranscriptSource::Codex, about: "rollouts of Codex" };
+pub(super) const CODEX: Transcripts =
+    Transcripts { assistant: TranscriptSource::Codex, about: "rollouts of Codex" };
 
 impl Format for Transcripts {
     fn name(&self) -> &'static str {

@@ -1,8 +1,8 @@
 //! Transcripts in the form that the assistants write, from generated conversations.
 
 use crate::import::{
-    TranscriptSource, CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, assistant_of,
-    capture, import, session_key,
+    CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, TranscriptSource,
+    assistant_of, capture, import, session_key,
 };
 use crate::testing::TestMemory;
 use poc_graph::Node;
@@ -401,7 +401,8 @@ fn a_subagent_is_a_session_of_its_own() {
         line["agentId"] = json!("a37b434476a04228d");
     }
     let folder = memory.folder().join("projects/-home-eve-shop");
-    let (main, _) = transcript(TranscriptSource::ClaudeCode, &[talk("What is wrong?", "An agent looks for it.")]);
+    let (main, _) =
+        transcript(TranscriptSource::ClaudeCode, &[talk("What is wrong?", "An agent looks for it.")]);
     fs::create_dir_all(folder.join(SESSION).join("subagents")).unwrap();
     fs::write(folder.join(format!("{SESSION}.jsonl")), main).unwrap();
     fs::write(folder.join(SESSION).join("subagents/agent-a37b434476a04228d.jsonl"), writer.text()).unwrap();
