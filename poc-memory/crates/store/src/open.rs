@@ -4,7 +4,7 @@
 mod damaged;
 mod record_folder;
 
-use super::catch_up::Sources;
+use super::catch_up::CatchUpSources;
 use super::compact;
 use super::compactor::Compactor;
 use super::disk::{Disk, SystemDisk};
@@ -165,7 +165,7 @@ pub(super) fn open(
         buffer,
         running: Mutex::default(),
     };
-    let sources = Arc::new(Sources {
+    let sources = Arc::new(CatchUpSources {
         log: log.clone(),
         engine: engine.clone(),
         embedder: embedder.to_owned(),

@@ -1,7 +1,7 @@
 //! The exact scan, which compares every vector with the query.
 
 use super::quantized::{self, QuantizedVector};
-use super::rows::{NodeEntry, Row, Rows};
+use super::rows::{NodeEntry, Rows, VectorRow};
 use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
 
@@ -14,7 +14,7 @@ pub(super) struct Filter<'a> {
 }
 
 impl Filter<'_> {
-    pub(super) fn part(&self, row: &Row) -> bool {
+    pub(super) fn part(&self, row: &VectorRow) -> bool {
         !self.titles || row.part == 0
     }
 }
@@ -66,7 +66,7 @@ fn best(
     rows: &Rows,
     owner: &NodeEntry,
     filter: Filter,
-    cosine: impl Fn(u32, &Row) -> f64,
+    cosine: impl Fn(u32, &VectorRow) -> f64,
 ) -> Option<Ranked<u16>> {
     let mut best: Option<Ranked<u16>> = None;
     for (number, row) in rows.of(owner).filter(|(_, row)| filter.part(row)) {

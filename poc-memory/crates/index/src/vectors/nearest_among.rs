@@ -2,7 +2,7 @@
 
 use super::cosine_scores::CosineScores;
 use super::quantized;
-use super::rows::{NodeEntry, Row};
+use super::rows::{NodeEntry, VectorRow};
 use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
 
@@ -54,9 +54,9 @@ impl CosineScores<'_> {
         sorted.map(|found| found.into_iter().map(|near| (near.with, near.score)).collect()).collect()
     }
 
-    fn nearest_passage(&self, owner: &NodeEntry) -> Option<(u32, Row)> {
+    fn nearest_passage(&self, owner: &NodeEntry) -> Option<(u32, VectorRow)> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
-        let cosine = |number, row: &Row| {
+        let cosine = |number, row: &VectorRow| {
             quantized::cosine(quantized::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
         };
         let passages = rows.texts_of(owner).map(|(number, row)| (cosine(number, &row), number, row));

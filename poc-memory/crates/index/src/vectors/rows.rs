@@ -11,7 +11,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// The metadata of one vector.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct VectorRow {
     /// The slot of the node; [`NONE`] if the row is empty.
     pub(super) node: u32,
     /// The next row of the same node.
@@ -35,7 +35,7 @@ pub(super) struct NodeEntry {
 pub(super) struct Rows {
     dimensions: usize,
     codes: Vec<i8>,
-    rows: Vec<Row>,
+    rows: Vec<VectorRow>,
     free: Vec<u32>,
     entries: Vec<Option<NodeEntry>>,
     free_entries: Vec<u32>,
@@ -64,7 +64,7 @@ impl Rows {
     }
 
     /// A row and its node; `None` for an empty row.
-    pub(super) fn row(&self, row: u32) -> Option<(Row, NodeEntry)> {
+    pub(super) fn row(&self, row: u32) -> Option<(VectorRow, NodeEntry)> {
         let found = *self.rows.get(row as usize)?;
         Some((found, (*self.entries.get(found.node as usize)?)?))
     }
@@ -85,7 +85,7 @@ impl Rows {
     }
 
     /// The rows of a node.
-    pub(super) fn of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, Row)> {
+    pub(super) fn of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
         let mut next = owner.first;
         std::iter::from_fn(move || {
             let number = next;
@@ -96,7 +96,7 @@ impl Rows {
     }
 
     /// The rows of a node's passages, or of its title if it has no passages.
-    pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, Row)> {
+    pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
         let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
         self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
     }
@@ -104,7 +104,7 @@ impl Rows {
     /// A hash of the vectors of each live note.
     pub(super) fn digests(&self) -> NoteDigests {
         let digest = |owner: &NodeEntry| {
-            let row = |(number, row): (u32, Row)| {
+            let row = |(number, row): (u32, VectorRow)| {
                 let mut hasher = FxHasher::default();
                 (row.part, self.code(number)).hash(&mut hasher);
                 hasher.finish()
@@ -116,7 +116,7 @@ impl Rows {
     }
 
     /// All rows, including empty ones.
-    pub(super) fn all(&self) -> &[Row] {
+    pub(super) fn all(&self) -> &[VectorRow] {
         &self.rows
     }
 
@@ -216,7 +216,7 @@ impl Rows {
 
     /// Adds a row for a new part, before the other rows of the node.
     fn add(&mut self, place: u32, owner: NodeEntry, part: u16) -> u32 {
-        let row = Row { node: place, next: owner.first, part, inverse: 0.0 };
+        let row = VectorRow { node: place, next: owner.first, part, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
         match self.rows.get_mut(number as usize) {
             Some(slot) => *slot = row,
@@ -234,7 +234,7 @@ impl Rows {
 
     fn release(&mut self, number: u32, live: bool) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            *row = Row { node: NONE, next: NONE, part: 0, inverse: 0.0 };
+            *row = VectorRow { node: NONE, next: NONE, part: 0, inverse: 0.0 };
             self.free.push(number);
             self.searchable -= usize::from(live);
         }
@@ -273,12 +273,12 @@ impl Rows {
         for (number, (node, part)) in (0u32..).zip(parts) {
             if node == NONE {
                 rows.free.push(number);
-                rows.rows.push(Row { node, next: NONE, part: 0, inverse: 0.0 });
+                rows.rows.push(VectorRow { node, next: NONE, part: 0, inverse: 0.0 });
                 continue;
             }
             let inverse = quantized::inverse_length(rows.code(number));
             let owner = rows.entries.get_mut(node as usize)?.as_mut()?;
-            rows.rows.push(Row { node, next: owner.first, part, inverse });
+            rows.rows.push(VectorRow { node, next: owner.first, part, inverse });
             owner.first = number;
             rows.searchable += usize::from(owner.live);
         }

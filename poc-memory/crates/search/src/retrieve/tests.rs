@@ -1,6 +1,6 @@
 mod identifiers;
 
-use super::candidates::Question;
+use super::candidates::RetrievalQuery;
 use super::retriever::DEPTH;
 use super::*;
 use poc_config::{Config, Fusion};
@@ -411,7 +411,7 @@ proptest! {
         let query = text(&query.iter().map(|&number| (number, 0)).collect::<Vec<_>>());
         let vector = world.embedder.embed_one(&query).unwrap();
         let retriever = world.retriever().without(&except);
-        let question = Question::of(&retriever, &query, &vector, Visibility::of_person(Timestamp(0))).unwrap();
+        let question = RetrievalQuery::of(&retriever, &query, &vector, Visibility::of_person(Timestamp(0))).unwrap();
         let found = question.lists(5, pool).pool;
 
         let seen = || notes.iter().map(|note| note.id).filter(|id| !except.contains(id));
