@@ -36,7 +36,7 @@ pub mod markdown_frame;
 pub mod message;
 pub mod migrate;
 pub mod neighbor_edges;
-pub mod parts;
+pub mod passages;
 mod past;
 pub mod project;
 pub mod quarantine;

@@ -175,11 +175,11 @@ pub(super) fn feed(
         nodes.finish()?;
         let mut vectors = DeltaBatcher::new(&mut feed);
         own.scan(Table::Vectors, &[], &mut |key, bytes| {
-            let (id, part, of) = keys::read_vector(key)?;
+            let (id, passage, of) = keys::read_vector(key)?;
             if of != sources.embedder.as_bytes() {
                 return Ok(());
             }
-            vectors.push(Delta::Vector(id, part, vector_encoding::decode(bytes)?))
+            vectors.push(Delta::Vector(id, passage, vector_encoding::decode(bytes)?))
         })?;
         vectors.finish()?;
     }

@@ -1,4 +1,4 @@
-//! All vectors in memory: one contiguous array of codes, and the node and part of each row.
+//! All vectors in memory: one contiguous array of codes, and the node and passage of each row.
 
 use super::quantized::{self, QuantizedVector};
 use poc_graph::NodeId;
@@ -16,7 +16,7 @@ pub(super) struct VectorRow {
     pub(super) node: u32,
     /// The next row of the same node.
     next: u32,
-    pub(super) part: u16,
+    pub(super) passage: u16,
     pub(super) inverse: f32,
 }
 
@@ -95,10 +95,10 @@ impl Rows {
         })
     }
 
-    /// The rows of a node's passages, or of its title if it has no passages.
+    /// The rows of a node's text, or of its title if it has no text.
     pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
-        let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
-        self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
+        let has_text = self.of(owner).any(|(_, row)| row.passage > 0);
+        self.of(owner).filter(move |(_, row)| !has_text || row.passage > 0)
     }
 
     /// A hash of the vectors of each live note.
@@ -106,7 +106,7 @@ impl Rows {
         let digest = |owner: &NodeEntry| {
             let row = |(number, row): (u32, VectorRow)| {
                 let mut hasher = FxHasher::default();
-                (row.part, self.code(number)).hash(&mut hasher);
+                (row.passage, self.code(number)).hash(&mut hasher);
                 hasher.finish()
             };
             self.of(owner).map(row).fold(0, u64::wrapping_add)
@@ -129,15 +129,15 @@ impl Rows {
         self.entries.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
-    /// Sets the vector of a part. Returns its row if anything changed.
-    pub(super) fn put(&mut self, id: NodeId, part: u16, code: &QuantizedVector) -> Option<u32> {
+    /// Sets the vector of a passage. Returns its row if anything changed.
+    pub(super) fn put(&mut self, id: NodeId, passage: u16, code: &QuantizedVector) -> Option<u32> {
         let place = self.get_or_insert_slot(id);
         let owner = (*self.entries.get(place as usize)?)?;
-        let present = self.of(&owner).find(|(_, row)| row.part == part).map(|(number, _)| number);
+        let present = self.of(&owner).find(|(_, row)| row.passage == passage).map(|(number, _)| number);
         let number = match present {
             Some(number) if self.code(number) == code.values => return None,
             Some(number) => number,
-            None => self.add(place, owner, part),
+            None => self.add(place, owner, passage),
         };
         self.rows.get_mut(number as usize)?.inverse = code.inverse;
         let start = number as usize * self.dimensions;
@@ -145,14 +145,14 @@ impl Rows {
         Some(number)
     }
 
-    /// Removes the vector of a part. Returns its former row.
-    pub(super) fn remove(&mut self, id: NodeId, part: u16) -> Option<u32> {
+    /// Removes the vector of a passage. Returns its former row.
+    pub(super) fn remove(&mut self, id: NodeId, passage: u16) -> Option<u32> {
         let place = *self.by_id.get(&id)?;
         let owner = self.owner(id)?;
         let live = owner.live;
         let mut previous = None;
         let (number, row) = self.of(owner).find(|&(number, row)| {
-            let found = row.part == part;
+            let found = row.passage == passage;
             if !found {
                 previous = Some(number);
             }
@@ -214,9 +214,9 @@ impl Rows {
         place
     }
 
-    /// Adds a row for a new part, before the other rows of the node.
-    fn add(&mut self, place: u32, owner: NodeEntry, part: u16) -> u32 {
-        let row = VectorRow { node: place, next: owner.first, part, inverse: 0.0 };
+    /// Adds a row for a new passage, before the other rows of the node.
+    fn add(&mut self, place: u32, owner: NodeEntry, passage: u16) -> u32 {
+        let row = VectorRow { node: place, next: owner.first, passage, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
         match self.rows.get_mut(number as usize) {
             Some(slot) => *slot = row,
@@ -234,25 +234,25 @@ impl Rows {
 
     fn release(&mut self, number: u32, live: bool) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            *row = VectorRow { node: NONE, next: NONE, part: 0, inverse: 0.0 };
+            *row = VectorRow { node: NONE, next: NONE, passage: 0, inverse: 0.0 };
             self.free.push(number);
             self.searchable -= usize::from(live);
         }
     }
 
-    /// The saved form of the rows: the slot of the node, or [`NONE`] for an empty row, and the part.
-    pub(super) fn parts(&self) -> Vec<(u32, u16)> {
-        self.rows.iter().map(|row| (row.node, row.part)).collect()
+    /// The saved form of the rows: the slot of the node, or [`NONE`] for an empty row, and the passage.
+    pub(super) fn passages(&self) -> Vec<(u32, u16)> {
+        self.rows.iter().map(|row| (row.node, row.passage)).collect()
     }
 
-    /// Restores rows from [`Rows::slots`], [`Rows::parts`] and [`Rows::codes`]; `None` if they are inconsistent.
+    /// Restores rows from [`Rows::slots`], [`Rows::passages`] and [`Rows::codes`]; `None` if they are inconsistent.
     pub(super) fn restore(
         dimensions: usize,
         places: Vec<Option<(NodeId, bool)>>,
-        parts: Vec<(u32, u16)>,
+        passages: Vec<(u32, u16)>,
         codes: Vec<i8>,
     ) -> Option<Rows> {
-        if codes.len() != parts.len().checked_mul(dimensions)? {
+        if codes.len() != passages.len().checked_mul(dimensions)? {
             return None;
         }
         let mut rows = Rows { codes, ..Rows::new(dimensions) };
@@ -270,15 +270,15 @@ impl Rows {
                 }
             }
         }
-        for (number, (node, part)) in (0u32..).zip(parts) {
+        for (number, (node, passage)) in (0u32..).zip(passages) {
             if node == NONE {
                 rows.free.push(number);
-                rows.rows.push(VectorRow { node, next: NONE, part: 0, inverse: 0.0 });
+                rows.rows.push(VectorRow { node, next: NONE, passage: 0, inverse: 0.0 });
                 continue;
             }
             let inverse = quantized::inverse_length(rows.code(number));
             let owner = rows.entries.get_mut(node as usize)?.as_mut()?;
-            rows.rows.push(VectorRow { node, next: owner.first, part, inverse });
+            rows.rows.push(VectorRow { node, next: owner.first, passage, inverse });
             owner.first = number;
             rows.searchable += usize::from(owner.live);
         }

@@ -56,7 +56,7 @@ pub(super) fn find(
             derived: propagated.leading_derived(flow).and_then(|at| sources.derived.get(at)).copied(),
             linked_from: propagated.linking_source().and_then(|at| sources.linking.get(at)).copied(),
             by_key: candidate.key > 0.0,
-            near: question.cosines.nearest_part(id),
+            near: question.cosines.nearest_passage(id),
             likelihood: None,
         }
     });

@@ -224,7 +224,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         sums.scale(live.len())
     };
     let bm25 = |id| words.hits().find(|hit| hit.id == id).map_or(0.0, |hit| hit.score);
-    let cosine = |id| near.nearest_part(id).map_or(0.0, |hit| hit.cosine);
+    let cosine = |id| near.nearest_passage(id).map_or(0.0, |hit| hit.cosine);
     let (by_words, by_meaning) = (scale(&bm25), scale(&cosine));
     // The weight of the meaning, by the clarity of the words.
     let clearest = live.iter().map(|note| bm25(note.id)).fold(0.0, f64::max);
