@@ -36,7 +36,7 @@ impl OpRoute {
         OpRoute { op, route, fields, is_for_persons: false }
     }
 
-    /// Restricts the endpoint to a person on the page.
+    /// Restricts the route to a person on the page.
     pub(super) fn for_persons(self) -> OpRoute {
         OpRoute { is_for_persons: true, ..self }
     }

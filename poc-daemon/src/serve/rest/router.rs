@@ -75,8 +75,8 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
                 paths.entry(path).or_default().push(OpRoute::new(op, *route));
             }
         }
-        for (path, endpoints) in paths {
-            router = router.route(path, methods(rest, path, endpoints));
+        for (path, op_routes) in paths {
+            router = router.route(path, methods(rest, path, op_routes));
         }
     }
     if rest.config().enabled {
@@ -122,16 +122,16 @@ async fn guard(rest: Arc<RestContext>, request: Request, next: Next) -> Response
 }
 
 /// The methods of a path with ops.
-fn methods(rest: &Arc<RestContext>, path: &str, endpoints: Vec<OpRoute>) -> MethodRouter {
+fn methods(rest: &Arc<RestContext>, path: &str, op_routes: Vec<OpRoute>) -> MethodRouter {
     let mut methods = MethodRouter::new();
     let mut names = Vec::new();
-    for endpoint in endpoints {
-        let (filter, name) = filter(endpoint.route.method);
+    for op_route in op_routes {
+        let (filter, name) = filter(op_route.route.method);
         names.push(name);
-        let (rest, endpoint) = (rest.clone(), Arc::new(endpoint));
+        let (rest, op_route) = (rest.clone(), Arc::new(op_route));
         methods = methods.on(filter, move |path: PathFields, request: Request| {
-            let (rest, endpoint) = (rest.clone(), endpoint.clone());
-            async move { endpoint.answer(&rest, path, request).await }
+            let (rest, op_route) = (rest.clone(), op_route.clone());
+            async move { op_route.answer(&rest, path, request).await }
         });
     }
     let off = disabled_routes(path, &names);
