@@ -120,25 +120,31 @@ fn used_modules_are_found_in_every_form_of_use() {
     assert_eq!(used_modules(text).into_iter().collect::<Vec<_>>(), ["client", "mcp", "ops", "wire"]);
 }
 
-/// A type name means one thing in the whole workspace.
+/// The name of a `pub` type means one thing in the whole workspace, also within a crate. Types of tests are left out.
 #[test]
 fn names_of_public_types_are_unique() {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut places: BTreeMap<String, Vec<(bool, String)>> = BTreeMap::new();
     for folder in ["poc-memory", "poc-daemon", "bench/src"] {
         for file in rust_files(&root().join(folder)) {
-            for name in public_types(&fs::read_to_string(&file).unwrap()) {
-                places
-                    .entry(name)
-                    .or_default()
-                    .push(file.strip_prefix(root()).unwrap().display().to_string());
+            let path = file.strip_prefix(root()).unwrap().display().to_string();
+            let is_test = file.iter().any(|part| part == "tests" || part == "tests.rs");
+            for (name, is_public) in visible_types(&fs::read_to_string(&file).unwrap()) {
+                if is_public || !is_test {
+                    places.entry(name).or_default().push((is_public, path.clone()));
+                }
             }
         }
     }
-    assert!(places.len() > 300, "only {} types were found", places.len());
+    let public = |places: &[(bool, String)]| places.iter().filter(|(is_public, _)| *is_public).count();
+    let count = places.values().filter(|places| public(places) > 0).count();
+    assert!(count > 300, "only {count} types were found");
     let twice: Vec<String> = places
         .iter()
-        .filter(|(_, files)| files.len() > 1)
-        .map(|(name, files)| format!("{name}: {}", files.join(", ")))
+        .filter(|(_, places)| places.len() > 1 && public(places) > 0)
+        .map(|(name, places)| {
+            let files: Vec<&str> = places.iter().map(|(_, file)| file.as_str()).collect();
+            format!("{name}: {}", files.join(", "))
+        })
         .collect();
     assert!(twice.is_empty(), "public types that share a name:\n{}", twice.join("\n"));
 }
@@ -204,14 +210,18 @@ fn test_modules_in_the_architecture_exist() {
     assert!(checked > 40, "only {checked} test modules are named");
 }
 
-/// The names of the structs, enums and traits that a file declares as `pub`.
-fn public_types(text: &str) -> impl Iterator<Item = String> {
+/// The names of the structs, enums and traits that a file declares as `pub` or `pub(…)`, each with whether it is `pub`.
+fn visible_types(text: &str) -> impl Iterator<Item = (String, bool)> {
     text.lines().filter_map(|line| {
-        let rest = line.trim_start().strip_prefix("pub ")?;
+        let rest = line.trim_start().strip_prefix("pub")?;
+        let (rest, is_public) = match rest.strip_prefix('(') {
+            Some(restricted) => (restricted.split_once(") ")?.1, false),
+            None => (rest.strip_prefix(' ')?, true),
+        };
         let rest = ["struct ", "enum ", "trait "].iter().find_map(|keyword| rest.strip_prefix(keyword))?;
         let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         // A macro has a variable in place of the name.
-        (!name.is_empty()).then_some(name)
+        (!name.is_empty()).then_some((name, is_public))
     })
 }
 

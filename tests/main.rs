@@ -8,12 +8,11 @@
     reason = "a test that cannot continue fails; clippy.toml allows it only in functions marked as tests"
 )]
 
+mod agent_explain;
 mod agent_files;
 mod agents;
 mod backup;
 mod bad_input;
-mod both_ways;
-mod by_hand;
 mod callers;
 mod compact;
 mod completions;
@@ -22,18 +21,17 @@ mod doctor;
 mod documents;
 mod embed;
 mod eval;
+mod everyday_use;
+mod former_keys;
 mod full_disk;
+mod hook_relevance;
 mod hooks;
 mod kill;
-mod made_up_sessions;
 mod mcp;
 mod models;
-mod names;
 mod notify;
 mod opening;
 mod page;
-mod predictions;
-mod refresh;
 mod reload;
 mod rest;
 mod schedule;
@@ -41,7 +39,9 @@ mod service;
 mod setup;
 mod shared_log;
 mod store_of_0_1;
+mod structure_refresh;
 mod support;
 mod sync;
 mod tenants;
 mod vault;
+mod with_and_without_daemon;

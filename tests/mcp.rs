@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// An assistant with an initialized session of `poc-memory mcp`.
+/// An assistant with an initialised session of `poc-memory mcp`.
 pub(crate) struct Assistant {
     program: Child,
     to: Option<ChildStdin>,

@@ -1,4 +1,4 @@
-//! Profiles, and the synchronization of two stores.
+//! Profiles, and the synchronisation of two stores.
 
 use crate::support::World;
 use serde_json::{Value, json};
@@ -92,12 +92,12 @@ fn story(world: &World) {
 }
 
 #[test]
-fn two_stores_are_synchronised_without_a_daemon() {
+fn two_stores_are_synchronized_without_a_daemon() {
     story(&World::new());
 }
 
 #[test]
-fn two_stores_are_synchronised_by_the_daemon_of_one() {
+fn two_stores_are_synchronized_by_the_daemon_of_one() {
     let mut world = World::new();
     world.start_daemon();
     story(&world);

@@ -28,7 +28,7 @@ use poc_graph::time::{ManualClock, Timestamp};
 use poc_notes::Memory;
 use poc_postgres::testing::TestServer;
 use poc_postgres::{LogLocation, LogSettings, PostgresLog, init};
-use poc_store::{Cause, CompactionCallbacks, CopyBeginning, SnapshotStore, Store};
+use poc_store::{Cause, CompactionCallbacks, CopyStart, SnapshotStore, Store};
 use postgres::fallible_iterator::FallibleIterator;
 use std::fs::File;
 use std::io::Write;
@@ -85,7 +85,7 @@ fn open(server: &TestServer, name: &str, count: usize) -> Vec<(TempDir, Store)> 
         let folder = tempfile::tempdir().unwrap();
         let log = PostgresLog::new(location(server, name), [number as u8; 16], number.to_string());
         let store =
-            Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log), CopyBeginning::History).unwrap();
+            Store::open_shared(folder.path(), "", Vec::new(), Arc::new(log), CopyStart::History).unwrap();
         (folder, store)
     };
     (0..count).map(one).collect()

@@ -9,7 +9,7 @@ use poc_bench::graph;
 use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, median, timed};
 use poc_bench::memory;
 use poc_bench::peers::{self, PeerInput, PeerResult, PeerResults};
-use poc_graph::{Communities, Embedding, Ix, View};
+use poc_graph::{Communities, Ix, SpectralEmbedding, View};
 use poc_rank::activation::{SpreadOptions, spread};
 use poc_rank::spectral::nearest;
 use poc_search::query::Pipeline;
@@ -37,7 +37,7 @@ fn main() {
         let communities = Communities::compute(&view);
         let [communities_took] =
             interleaved_medians(0.5, [&mut || drop(black_box(Communities::compute(&view)))]);
-        let (embedding_took, embedding) = timed(|| Embedding::compute(&view, DIMENSIONS));
+        let (embedding_took, embedding) = timed(|| SpectralEmbedding::compute(&view, DIMENSIONS));
         assert_eq!(embedding.members(0).len(), nodes, "one component");
         let input = PeerInput {
             shape: &shape,
@@ -100,7 +100,13 @@ fn spreading_from_hits(view: &View, report: &mut Report) {
 }
 
 /// Checks that the nearest nodes and their distances are equal.
-fn near(view: &View, embedding: &Embedding, seeds: &[Ix], answers: &PeerResults, report: &mut Report) {
+fn near(
+    view: &View,
+    embedding: &SpectralEmbedding,
+    seeds: &[Ix],
+    answers: &PeerResults,
+    report: &mut Report,
+) {
     let sources: Vec<(Ix, f64)> = seeds.iter().map(|&ix| (ix, 1.0)).collect();
     let run = || nearest(view, embedding, &sources, NEAREST, |ix| !seeds.contains(&ix));
     if let Some(PeerResult { values, .. }) = answers.get("spectral/numpy") {
@@ -154,7 +160,7 @@ fn mixed(report: &mut Report) {
 
 /// Checks that the eigenvalues and the distances between nodes are equal; the sign of an eigenvector is arbitrary.
 fn embedded(
-    found: &Embedding,
+    found: &SpectralEmbedding,
     pairs: &[(Ix, Ix)],
     nodes: usize,
     seconds: f64,

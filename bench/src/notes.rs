@@ -59,7 +59,7 @@ impl Writer {
         NoteText { title: self.words(topic, TITLE_WORDS), body }
     }
 
-    /// A capitalized word that is used only as a name.
+    /// A capitalised word that is used only as a name.
     fn name(&self) -> String {
         let word = word(WORDS + TOPICS as usize * WORDS_PER_TOPIC + (self.rng.next_u64() % NAMES) as usize);
         let (first, rest) = word.split_at(1);

@@ -3,7 +3,7 @@
 
 use crate::graph::Shape;
 use crate::measure::folder;
-use poc_graph::{Communities, Embedding, Ix};
+use poc_graph::{Communities, Ix, SpectralEmbedding};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,7 +33,7 @@ pub struct PeerInput<'a> {
     /// Our communities, which the peer evaluates.
     pub communities: &'a Communities,
     /// Our embedding, which the peer searches and evaluates. All nodes are in one component.
-    pub embedding: &'a Embedding,
+    pub embedding: &'a SpectralEmbedding,
     /// Nodes whose distances are compared.
     pub pairs: &'a [(Ix, Ix)],
 }

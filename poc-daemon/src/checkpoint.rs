@@ -1,7 +1,7 @@
 //! Writes a checkpoint when the store has been quiet: finishes the vector graph and saves the view and
 //! the indexes. Searches stay fast, and the next start is fast even if the daemon was killed.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use crate::throttle::{Poll, Throttle};
 use poc_notes::{Memory, samples};
 use poc_store::{Store, WORTH_A_CHECKPOINT};
@@ -12,29 +12,29 @@ use std::time::Instant;
 const URGENT: usize = 50;
 
 /// Writes due checkpoints until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let quiet = shared.memory.config.daemon.checkpoint_quiet.std();
+pub(crate) async fn run(state: Arc<DaemonState>) {
+    let quiet = state.memory.config.daemon.checkpoint_quiet.std();
     let mut throttle = Throttle::new(quiet, Instant::now());
     loop {
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = tokio::time::sleep(throttle.interval()) => {}
         }
-        if !throttle.start(poll(&shared.memory), Instant::now()) {
+        if !throttle.start(poll(&state.memory), Instant::now()) {
             continue;
         }
         // The write keeps the store open, so a stopping daemon waits for it.
-        let writing = shared.pools.background.run({
-            let shared = shared.clone();
+        let writing = state.pools.background.run({
+            let state = state.clone();
             move || {
-                let indexes = shared.memory.vectors_by_tenant.all();
-                indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
+                let indexes = state.memory.vectors_by_tenant.all();
+                indexes.iter().for_each(|index| index.finish(&|| state.is_stopping()));
                 // Samples alone do not justify a transaction, so they are stored here and when the daemon
                 // ends.
-                if let Err(error) = samples::flush(&shared.memory) {
+                if let Err(error) = samples::flush(&state.memory) {
                     tracing::warn!("the samples of queries were not saved: {error}");
                 }
-                write(&shared.memory.store);
+                write(&state.memory.store);
             }
         });
         if let Err(error) = writing.await {

@@ -1,6 +1,6 @@
 //! Compacts the memory when its files are three times as large as necessary.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use crate::wall_clock;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
@@ -16,25 +16,25 @@ const INTERVAL: Span = Span::HOUR;
 const GROWTH: f64 = 0.25;
 
 /// Compacts when it is due, until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     let mut last = 0;
-    while wall_clock::wait(&shared, INTERVAL).await {
-        let work = move |shared: &Shared| compact(shared, last);
-        if let Some(size) = shared.in_background("the memory was not compacted", work).await {
+    while wall_clock::wait(&state, INTERVAL).await {
+        let work = move |state: &DaemonState| compact(state, last);
+        if let Some(size) = state.in_background("the memory was not compacted", work).await {
             last = size;
         }
     }
 }
 
 /// Compacts if that is due, and returns the size after the last compaction.
-fn compact(shared: &Shared, last: u64) -> Result<u64> {
-    let memory = &shared.memory;
+fn compact(state: &DaemonState, last: u64) -> Result<u64> {
+    let memory = &state.memory;
     let sizes = memory.store.sizes()?;
     let has_grown = (sizes.log + sizes.records) as f64 > last as f64 * (1.0 + GROWTH);
     if memory.store.read_only().is_some() || !has_grown || !compaction::is_due(memory)? {
         return Ok(last);
     }
-    let check_cancelled = || shared.check_running();
+    let check_cancelled = || state.check_running();
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
     let done = compaction::compact(memory, memory.config.history.keep, &callbacks)?;
     tracing::info!(

@@ -1,10 +1,10 @@
 //! The daemon's side of the interface that ops use to reach their process.
 
 use crate::problems::{self, HealthReport};
+use crate::reload;
 use crate::serve::rest::{self, MCP_PATH};
 use crate::sessions::{SessionAccess, SessionGrant};
-use crate::shared::Shared;
-use crate::watch;
+use crate::state::DaemonState;
 use poc_agent::model::ModelRegistry;
 use poc_agent::run_limiter::RunLimiter;
 use poc_agent::schedule::local_zone;
@@ -20,13 +20,13 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
-impl Host for Shared {
+impl Host for DaemonState {
     fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(self.catalog.load_full())
     }
 
     fn reload(&self) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
-        watch::reload(self)
+        reload::reload(self)
     }
 
     fn calls(&self) -> CancellationToken {
@@ -46,7 +46,7 @@ impl Host for Shared {
     }
 }
 
-impl Daemon for Shared {
+impl Daemon for DaemonState {
     fn status(&self) -> DaemonStatus {
         let HealthReport { agents, mut problems, waiting } = problems::find(self);
         let catalog = self.catalog.load();
@@ -104,7 +104,7 @@ impl Daemon for Shared {
 
     fn stop(&self) {
         tracing::info!("stop requested");
-        Shared::stop(self);
+        DaemonState::stop(self);
     }
 
     fn follow(&self, transcript: &Path) {

@@ -4,11 +4,12 @@
 use crate::arguments::CommandLine;
 use crate::console::print_error;
 use crate::serve::{rest, socket};
-use crate::shared::Shared;
 use crate::signals::Signals;
+use crate::state::DaemonState;
 use crate::{
-    checkpoint, compaction, log, log_files, notifications, opening, pools, recall_updates, refresh, schedule,
-    service_manager, snapshots, transcripts, vaults, verification, watch,
+    checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
+    service_manager, shared_log_snapshots, store_log_check, structure_refresh, transcripts, vaults,
+    verification,
 };
 use poc_agent::Catalog;
 use poc_config::Config;
@@ -47,18 +48,18 @@ fn start(arguments: &CommandLine) -> Result<()> {
     };
     let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(()) };
     // Only the process that holds the store may write to the log.
-    log::start(arguments, &memory.paths, &memory.config.daemon)?;
+    logging::start(arguments, &memory.paths, &memory.config.daemon)?;
     for note in &memory.store.recovery().messages {
         tracing::warn!("{note}");
     }
     let catalog = Catalog::load(&memory)?;
-    let shared = Arc::new(Shared::new(memory, catalog));
-    let result = runtime.block_on(serve(shared.clone(), signals));
+    let state = Arc::new(DaemonState::new(memory, catalog));
+    let result = runtime.block_on(serve(state.clone(), signals));
     let closed = result.and_then(|connections| {
-        if let Err(error) = shared.memory_now().flush() {
+        if let Err(error) = state.memory_now().flush() {
             tracing::warn!("what the memory learned last was not saved: {error}");
         }
-        match shared.memory.store.checkpoint() {
+        match state.memory.store.checkpoint() {
             // Nothing is lost, because the log is complete; only the next start takes longer.
             Err(error) if error.code == Code::ReadOnly => {
                 tracing::warn!("no checkpoint was written: {error}")
@@ -67,7 +68,7 @@ fn start(arguments: &CommandLine) -> Result<()> {
         }
         // Connections are closed after the store, because clients take the end of their connection as a sign
         // that the store is free.
-        drop(shared);
+        drop(state);
         drop(connections);
         Ok(())
     });
@@ -81,19 +82,19 @@ fn start(arguments: &CommandLine) -> Result<()> {
 
 /// Serves until the daemon is asked to stop and running work has ended, or its grace is over. Returns
 /// the connections that are still open.
-async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
+async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
     // The address is bound before the socket, because the socket tells clients that the daemon is ready, and
     // an address in use is an error.
-    let over_http = rest::bind(&shared)?;
-    let listener = socket::bind(&shared.memory.paths)?;
+    let over_http = rest::bind(&state)?;
+    let listener = socket::bind(&state.memory.paths)?;
     tracing::info!(
         pid = std::process::id(),
-        store = %shared.memory.paths.store().display(),
-        socket = %shared.memory.paths.socket().display(),
+        store = %state.memory.paths.store().display(),
+        socket = %state.memory.paths.socket().display(),
         "started"
     );
     service_manager::ready();
-    let signals = tokio::spawn(handle_signals(shared.clone(), signals));
+    let signals = tokio::spawn(handle_signals(state.clone(), signals));
     let work = async {
         let (
             scheduled,
@@ -112,21 +113,21 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             served,
             connections,
         ) = tokio::join!(
-            task(&shared, "schedule", schedule::run(shared.clone())),
-            task(&shared, "watch", watch::run(shared.clone())),
-            task(&shared, "refresh", refresh::run(shared.clone())),
-            task(&shared, "transcripts", transcripts::run(shared.clone())),
-            task(&shared, "vaults", vaults::run(shared.clone())),
-            task(&shared, "recall updates", recall_updates::run(shared.clone())),
-            task(&shared, "checkpoint", checkpoint::run(shared.clone())),
-            task(&shared, "compaction", compaction::run(shared.clone())),
-            task(&shared, "verification", verification::run(shared.clone())),
-            task(&shared, "log files", log_files::run(shared.clone())),
-            task(&shared, "snapshots", snapshots::run(shared.clone())),
-            task(&shared, "notifications", notifications::run(shared.clone())),
-            task(&shared, "service manager", service_manager::run(shared.clone())),
-            task(&shared, "rest", rest::run(shared.clone(), over_http)),
-            task(&shared, "socket", socket::run(shared.clone(), listener)),
+            task(&state, "schedule", schedule::run(state.clone())),
+            task(&state, "watch", reload::run(state.clone())),
+            task(&state, "refresh", structure_refresh::run(state.clone())),
+            task(&state, "transcripts", transcripts::run(state.clone())),
+            task(&state, "vaults", vaults::run(state.clone())),
+            task(&state, "recall updates", recall_updates::run(state.clone())),
+            task(&state, "checkpoint", checkpoint::run(state.clone())),
+            task(&state, "compaction", compaction::run(state.clone())),
+            task(&state, "verification", verification::run(state.clone())),
+            task(&state, "log files", store_log_check::run(state.clone())),
+            task(&state, "snapshots", shared_log_snapshots::run(state.clone())),
+            task(&state, "notifications", notifications::run(state.clone())),
+            task(&state, "service manager", service_manager::run(state.clone())),
+            task(&state, "rest", rest::run(state.clone(), over_http)),
+            task(&state, "socket", socket::run(state.clone(), listener)),
         );
         scheduled
             .and(watched)
@@ -144,16 +145,16 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
             .and(served)
             .and(connections)
     };
-    let grace = shared.memory.config.daemon.shutdown_grace;
+    let grace = state.memory.config.daemon.shutdown_grace;
     let too_late = async {
-        shared.stopped().await;
+        state.stopped().await;
         tokio::time::sleep(grace.std()).await;
-        shared.calls.cancel();
+        state.calls.cancel();
         tokio::time::sleep(RECORD_TIMEOUT).await;
     };
     let requests = tokio::spawn({
-        let shared = shared.clone();
-        async move { shared.end_requests().await }
+        let state = state.clone();
+        async move { state.end_requests().await }
     });
     let connections = tokio::select! {
         connections = work => connections,
@@ -164,13 +165,13 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     };
     signals.abort();
     requests.abort();
-    socket::remove(&shared.memory.paths)?;
+    socket::remove(&state.memory.paths)?;
     connections
 }
 
 /// Runs one task of the daemon. When it panics, the others are stopped too.
 async fn task<T: Send + 'static>(
-    shared: &Shared,
+    state: &DaemonState,
     name: &str,
     run: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
@@ -178,21 +179,21 @@ async fn task<T: Send + 'static>(
     let run: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(run);
     tokio::spawn(run).await.map_err(|error| {
         tracing::error!("the task `{name}` failed: {error}");
-        shared.stop();
+        state.stop();
         Error::internal(format!("the task `{name}` of the daemon failed"))
     })
 }
 
 /// Handles signals until the daemon stops.
-async fn handle_signals(shared: Arc<Shared>, mut signals: Signals) {
+async fn handle_signals(state: Arc<DaemonState>, mut signals: Signals) {
     loop {
         tokio::select! {
-            _ = signals.terminate.recv() => { tracing::info!("SIGTERM: stopping"); shared.stop(); }
-            _ = signals.interrupt.recv() => { tracing::info!("SIGINT: stopping"); shared.stop(); }
+            _ = signals.terminate.recv() => { tracing::info!("SIGTERM: stopping"); state.stop(); }
+            _ = signals.interrupt.recv() => { tracing::info!("SIGINT: stopping"); state.stop(); }
             _ = signals.hang_up.recv() => {
                 tracing::info!("SIGHUP: reloading");
-                let reloading = shared.clone();
-                let reloaded = shared.pools.background.run(move || watch::reload(&reloading)).await;
+                let reloading = state.clone();
+                let reloaded = state.pools.background.run(move || reload::reload(&reloading)).await;
                 if let Ok(Err(error)) = reloaded {
                     tracing::error!("reload failed: {error}");
                 }

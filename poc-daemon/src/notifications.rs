@@ -5,7 +5,7 @@
 //! and times, which change constantly, but names keep their digits.
 
 use crate::problems;
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_config::{NotifyConfig, endpoint};
 use poc_graph::error::{Error, Result};
 use poc_graph::retry::Backoff;
@@ -121,34 +121,34 @@ fn long_backlogs(backlog: &BTreeMap<String, usize>, min: usize) -> Vec<String> {
 }
 
 /// Sends messages until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     let mut notifier = Notifier::default();
     loop {
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = tokio::time::sleep(POLL) => {}
         }
-        let config = shared.settings.load().notify.clone();
+        let config = state.settings.load().notify.clone();
         if config.command.is_empty() && config.webhook.is_empty() {
             continue;
         }
-        let looking = shared.clone();
+        let looking = state.clone();
         let min = config.backlog;
-        let found = shared.pools.background.run(move || {
+        let found = state.pools.background.run(move || {
             let found = problems::find(&looking);
             // An error of the store is already listed as a problem.
             let backlog = problems::backlog(&looking).unwrap_or_default();
             [found.problems, found.waiting, long_backlogs(&backlog, min)].concat()
         });
         let Ok(mut lines) = found.await else { continue };
-        let now = shared.memory.now();
+        let now = state.memory.now();
         let Some(problems) = notifier.due(&lines, &config, now) else { continue };
         lines.truncate(MAX_PROBLEMS);
-        let sending = shared.clone();
-        let sending = shared.pools.background.run(move || send(&sending, &config, &lines));
+        let sending = state.clone();
+        let sending = state.pools.background.run(move || send(&sending, &config, &lines));
         tokio::select! {
             // The daemon does not wait for a slow server.
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             sent = sending => match sent {
                 Ok(errors) => {
                     notifier.sent(problems, now, errors.is_empty());
@@ -166,14 +166,14 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 /// Sends a message to the command and to the webhook, as far as the settings name them. Returns what failed.
-fn send(shared: &Shared, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
-    let store = shared.memory.paths.store().display().to_string();
-    let message = Notification { problems, store, at: shared.memory.now() };
+fn send(state: &DaemonState, config: &NotifyConfig, problems: &[String]) -> Vec<Error> {
+    let store = state.memory.paths.store().display().to_string();
+    let message = Notification { problems, store, at: state.memory.now() };
     let text = match serde_json::to_string(&message) {
         Ok(text) => text,
         Err(error) => return vec![Error::internal(format!("a message cannot be encoded: {error}"))],
     };
-    let is_stopping = || shared.is_stopping();
+    let is_stopping = || state.is_stopping();
     let ran = (!config.command.is_empty()).then(|| run_command(config, &text, &is_stopping));
     let posted = (!config.webhook.is_empty()).then(|| post(config, text));
     [ran, posted].into_iter().flatten().filter_map(Result::err).collect()

@@ -1,6 +1,6 @@
 //! Collects problems of the daemon and decisions that wait for a person, as `daemon status` lists them.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
 use poc_agent::{ledger, tenant_rotation};
@@ -24,26 +24,26 @@ pub(crate) struct HealthReport {
 }
 
 /// Checks the store, the disk, the agents and their providers.
-pub(crate) fn find(shared: &Shared) -> HealthReport {
-    let (memory, catalog) = (&shared.memory_now(), shared.catalog.load());
+pub(crate) fn find(state: &DaemonState) -> HealthReport {
+    let (memory, catalog) = (&state.memory_now(), state.catalog.load());
     memory.store.check_log_files();
     let mut found = HealthReport {
         problems: answer_status::read_only(memory).into_iter().collect(),
         ..HealthReport::default()
     };
-    found.problems.extend(low_space(shared));
+    found.problems.extend(low_space(state));
     found.problems.extend(verification::problems(&memory.paths.verification()));
     found.problems.extend(catalog.problems.iter().cloned());
-    let suspended = shared.models.suspension(&memory.config, memory.now());
+    let suspended = state.models.suspension(&memory.config, memory.now());
     for (name, entry) in &catalog.agents {
         let paused = match ledger::state(memory, name) {
-            Ok(state) => entry.paused(&state, memory.now()),
+            Ok(stored) => entry.paused(&stored, memory.now()),
             Err(error) => {
                 found.problems.push(error.line());
                 None
             }
         };
-        let blocked = entry.blocked(&memory.config, &shared.models, memory.now());
+        let blocked = entry.blocked(&memory.config, &state.models, memory.now());
         let status = entry.status(paused.as_ref(), blocked.is_some());
         *found.agents.entry(status.to_owned()).or_default() += 1;
         // A suspended provider is listed as its own problem.
@@ -75,14 +75,14 @@ pub(crate) fn find(shared: &Shared) -> HealthReport {
 }
 
 /// The backlog of each agent in notes; agents without one are omitted.
-pub(crate) fn backlog(shared: &Shared) -> Result<BTreeMap<String, usize>> {
+pub(crate) fn backlog(state: &DaemonState) -> Result<BTreeMap<String, usize>> {
     let mut backlog = BTreeMap::new();
-    for (name, entry) in &shared.catalog.load().agents {
+    for (name, entry) in &state.catalog.load().agents {
         let Some(definition) = entry.definition.as_deref().filter(|definition| definition.enabled) else {
             continue;
         };
         if let Some(count) =
-            tenant_rotation::backlog_at_hand(&shared.memory, definition)?.filter(|count| *count > 0)
+            tenant_rotation::backlog_at_hand(&state.memory, definition)?.filter(|count| *count > 0)
         {
             backlog.insert(name.clone(), count);
         }
@@ -90,8 +90,8 @@ pub(crate) fn backlog(shared: &Shared) -> Result<BTreeMap<String, usize>> {
     Ok(backlog)
 }
 
-fn low_space(shared: &Shared) -> Option<String> {
-    let folder = shared.memory.paths.store();
+fn low_space(state: &DaemonState) -> Option<String> {
+    let folder = state.memory.paths.store();
     let disk = rustix::fs::statvfs(&folder).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     (free < LOW_SPACE_BYTES)

@@ -1,6 +1,6 @@
 //! Stores the updates of recalls once a minute.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_notes::recall;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Stores pending updates until the daemon stops. The shutdown stores the last ones.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     loop {
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = tokio::time::sleep(INTERVAL) => {}
         }
-        let store = |shared: &Shared| recall::flush(&shared.memory_now());
-        shared.in_background("the updates of recalls were not saved", store).await;
+        let store = |state: &DaemonState| recall::flush(&state.memory_now());
+        state.in_background("the updates of recalls were not saved", store).await;
     }
 }

@@ -1,15 +1,12 @@
 //! Decides which changes a reload makes. Compares the catalog in use with a new scan of the agents' files:
 //! some differences take effect, some are errors, and some need a second scan to confirm them.
 
-use poc_agent::{Catalog, CatalogEntry, EntryState};
+use crate::debounce::{CONFIRM_AFTER, Pending};
+use poc_agent::{Catalog, CatalogChange, CatalogEntry, EntryState};
 use poc_graph::diagnostic::FileDiagnostic;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Delay of the second scan that must confirm a new error, because the first one may have read a half-written
-/// file.
-pub(crate) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+use std::time::Instant;
 
 /// The key of problems that belong to no agent.
 const NO_AGENT: &str = "";
@@ -22,7 +19,7 @@ pub(crate) struct Reconciler {
 }
 
 /// The result of one scan of the files.
-pub(crate) struct ScanResult {
+pub(crate) struct CatalogSnapshot {
     /// The agents, and the problems that belong to none of them.
     pub(crate) catalog: Catalog,
     /// Whether the folder of the agents exists. If not, nothing is known about their files.
@@ -41,28 +38,20 @@ pub(crate) struct Reconciliation {
     pub(crate) pending: Pending,
 }
 
-/// The unconfirmed observations of a scan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pending {
-    /// A new error needs a second scan.
-    pub(crate) error: bool,
-    /// A file is missing, and its grace period is not over.
-    pub(crate) missing: bool,
-}
-
 /// One difference between two catalogs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CatalogEvent {
-    /// A new agent.
-    Added(String),
-    /// The definition of an agent changed.
-    Changed(String),
-    /// The file of an agent is valid again, with the same definition as before.
-    Valid(String),
-    /// The file of an agent is broken. The flag says whether its last valid version stays in use.
-    Broken(String, bool, Vec<FileDiagnostic>),
-    /// The file of an agent is gone.
-    Retired(String),
+    /// A change of an agent.
+    Agent(CatalogChange),
+    /// The file of an agent is broken.
+    Broken {
+        /// The agent.
+        agent: String,
+        /// Whether its last valid version stays in use.
+        last_valid_in_use: bool,
+        /// The errors in the file.
+        errors: Vec<FileDiagnostic>,
+    },
     /// A new problem that belongs to no agent.
     Problem(String),
     /// The end of such a problem.
@@ -73,11 +62,11 @@ impl CatalogEvent {
     /// The change of an agent as one word. `None` for problems that belong to no agent.
     pub(crate) fn change(&self) -> Option<&'static str> {
         match self {
-            CatalogEvent::Added(_) => Some("added"),
-            CatalogEvent::Changed(_) => Some("changed"),
-            CatalogEvent::Valid(_) => Some("repaired"),
-            CatalogEvent::Broken(..) => Some("broken"),
-            CatalogEvent::Retired(_) => Some("retired"),
+            CatalogEvent::Agent(CatalogChange::Added(_)) => Some("added"),
+            CatalogEvent::Agent(CatalogChange::Changed(_)) => Some("changed"),
+            CatalogEvent::Agent(CatalogChange::Valid(_)) => Some("repaired"),
+            CatalogEvent::Agent(CatalogChange::Retired(_)) => Some("retired"),
+            CatalogEvent::Broken { .. } => Some("broken"),
             CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
         }
     }
@@ -88,11 +77,11 @@ impl Reconciler {
     pub(crate) fn reconcile(
         &mut self,
         current: &Catalog,
-        scan: ScanResult,
+        scan: CatalogSnapshot,
         confirmed: bool,
         now: Instant,
     ) -> Reconciliation {
-        let ScanResult { catalog: scanned, folder_exists, settings } = scan;
+        let CatalogSnapshot { catalog: scanned, folder_exists, settings } = scan;
         let before = std::mem::take(&mut self.unconfirmed);
         let since = |name: &str| before.get(name).copied();
         let is_confirmed =
@@ -138,21 +127,23 @@ impl Reconciler {
 fn diff(before: &Catalog, after: &Catalog) -> Vec<CatalogEvent> {
     let mut events = Vec::new();
     for (name, entry) in &after.agents {
-        let name = name.clone();
-        events.extend(match before.agents.get(&name) {
-            Some(before) if entry.state != EntryState::Ok => (before.errors != entry.errors
-                || before.state != entry.state)
-                .then(|| CatalogEvent::Broken(name, entry.definition.is_some(), entry.errors.clone())),
-            None if entry.state != EntryState::Ok => {
-                Some(CatalogEvent::Broken(name, entry.definition.is_some(), entry.errors.clone()))
+        let (agent, before) = (name.clone(), before.agents.get(name));
+        if entry.state != EntryState::Ok {
+            if before.is_none_or(|before| before.errors != entry.errors || before.state != entry.state) {
+                let (last_valid_in_use, errors) = (entry.definition.is_some(), entry.errors.clone());
+                events.push(CatalogEvent::Broken { agent, last_valid_in_use, errors });
             }
-            None => Some(CatalogEvent::Added(name)),
-            Some(before) if fingerprint(before) != fingerprint(entry) => Some(CatalogEvent::Changed(name)),
-            Some(before) => (before.state != EntryState::Ok).then_some(CatalogEvent::Valid(name)),
-        });
+            continue;
+        }
+        let change = match before {
+            None => Some(CatalogChange::Added(agent)),
+            Some(before) if fingerprint(before) != fingerprint(entry) => Some(CatalogChange::Changed(agent)),
+            Some(before) => (before.state != EntryState::Ok).then_some(CatalogChange::Valid(agent)),
+        };
+        events.extend(change.map(CatalogEvent::Agent));
     }
     let retired = before.agents.keys().filter(|name| !after.agents.contains_key(*name));
-    events.extend(retired.cloned().map(CatalogEvent::Retired));
+    events.extend(retired.map(|name| CatalogEvent::Agent(CatalogChange::Retired(name.clone()))));
     let only = |these: &Catalog, those: &Catalog| -> Vec<String> {
         these.problems.iter().filter(|problem| !those.problems.contains(problem)).cloned().collect()
     };

@@ -12,7 +12,7 @@ mod slow_agent;
 #[cfg(test)]
 mod tests;
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use parking_lot::Mutex;
 use poc_agent::due_slots::Tick;
 use poc_agent::ledger;
@@ -39,81 +39,81 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts due runs until the daemon stops. Returns when the last run has ended or the shutdown grace is
 /// over.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let grace = shared.memory.config.daemon.shutdown_grace.std();
+pub(crate) async fn run(state: Arc<DaemonState>) {
+    let grace = state.memory.config.daemon.shutdown_grace.std();
     // An async block, because its timer starts only when it is first polled.
     let wait = async |duration| tokio::time::sleep(duration).await;
-    run_until(shared, wait(grace), wait(CANCEL_TIMEOUT)).await;
+    run_until(state, wait(grace), wait(CANCEL_TIMEOUT)).await;
 }
 
 /// Like [`run`], with the waits of the shutdown as arguments: how long runs may continue, and how long they may take to
 /// end after they are cancelled. The wait for a future begins when it is first polled.
 async fn run_until(
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     grace: impl Future<Output = ()>,
     cancelled: impl Future<Output = ()>,
 ) {
-    if shared.memory.store.damage().is_some() {
+    if state.memory.store.damage().is_some() {
         // No run could be recorded.
-        shared.stopped().await;
+        state.stopped().await;
         return;
     }
-    let recovering = shared.clone();
-    blocking(&shared, RECOVERY, move || recover(&recovering)).await;
+    let recovering = state.clone();
+    blocking(&state, RECOVERY, move || recover(&recovering)).await;
     let mut recovered = Instant::now();
-    let Some(mut heartbeat) = heartbeat::start(&shared).await else {
-        shared.stop();
+    let Some(mut heartbeat) = heartbeat::start(&state).await else {
+        state.stop();
         return;
     };
-    let (period, mut silent) = (heartbeat::period(&shared) + TOLERANCE, 0);
-    let mut runs = Runs::new(&shared);
+    let (period, mut silent) = (heartbeat::period(&state) + TOLERANCE, 0);
+    let mut runs = Runs::new(&state);
     let scheduler = Arc::new(Mutex::new(Scheduler::default()));
     loop {
         tokio::select! {
-            () = shared.stopped() => break,
+            () = state.stopped() => break,
             agent = runs.ended() => agent.into_iter().for_each(|agent| scheduler.lock().slot_ended(&agent)),
-            () = shared.wake.notified() => silent = 0,
+            () = state.wake.notified() => silent = 0,
             // tokio's clock is monotonic, so it does not jump.
             () = tokio::time::sleep(period) => silent += 1,
         }
         if silent >= LOST_AFTER {
             silent = 0;
             heartbeat::stop(&mut heartbeat).await;
-            match heartbeat::start(&shared).await {
+            match heartbeat::start(&state).await {
                 Some(started) => heartbeat = started,
                 None => {
-                    shared.stop();
+                    state.stop();
                     break;
                 }
             }
         }
-        if shared.memory.config.daemon.runs_agents.is_empty() {
+        if state.memory.config.daemon.runs_agents.is_empty() {
             continue;
         }
-        if shared.memory.store.read_only().is_some() {
+        if state.memory.store.read_only().is_some() {
             // No run could be recorded. The next heartbeat checks whether the disk accepts writes again.
             continue;
         }
-        if shared.memory.store.shared_log().is_some() && recovered.elapsed() >= HEARTBEAT {
+        if state.memory.store.shared_log().is_some() && recovered.elapsed() >= HEARTBEAT {
             recovered = Instant::now();
-            let recovering = shared.clone();
+            let recovering = state.clone();
             let agents = tokio::select! {
-                agents = blocking(&shared, RECOVERY, move || recover(&recovering)) => agents,
+                agents = blocking(&state, RECOVERY, move || recover(&recovering)) => agents,
                 // A database may take long to answer, so the stop is awaited as well.
-                () = shared.stopped() => break,
+                () = state.stopped() => break,
             };
             agents.unwrap_or_default().iter().for_each(|agent| scheduler.lock().slot_ended(agent));
         }
-        let catalog = shared.catalog.load_full();
-        if !scheduler.lock().needs_poll(&shared.memory, &catalog) {
+        let catalog = state.catalog.load_full();
+        if !scheduler.lock().needs_poll(&state.memory, &catalog) {
             continue;
         }
-        let (deciding, scheduler, pending) = (shared.clone(), scheduler.clone(), runs.pending());
-        let slots = blocking(&shared, "the search for due agents", move || {
+        let (deciding, scheduler, pending) = (state.clone(), scheduler.clone(), runs.pending());
+        let due = blocking(&state, "the search for due agents", move || {
             let tick = Tick::now(&deciding.memory, local_zone());
             Ok(scheduler.lock().poll(&deciding.memory, catalog, tick, &pending))
         });
-        slots.await.unwrap_or_default().into_iter().for_each(|slot| runs.start(slot));
+        due.await.unwrap_or_default().into_iter().for_each(|due| runs.start(due));
     }
     heartbeat::stop(&mut heartbeat).await;
     runs.drain(grace, cancelled).await;
@@ -121,11 +121,11 @@ async fn run_until(
 
 /// Runs blocking work in the background and logs its errors.
 async fn blocking<T: Send + 'static>(
-    shared: &Shared,
+    state: &DaemonState,
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Option<T> {
-    match shared.pools.background.run(work).await {
+    match state.pools.background.run(work).await {
         Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) => tracing::error!("{name} failed: {error}"),
         Err(error) => tracing::error!("{name} failed: {error}"),
@@ -134,12 +134,12 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Marks runs that dead processes left unfinished as interrupted. Returns the agents that have something to repeat.
-fn recover(shared: &Shared) -> Result<Vec<String>> {
-    if shared.memory.config.daemon.runs_agents.is_empty() {
+fn recover(state: &DaemonState) -> Result<Vec<String>> {
+    if state.memory.config.daemon.runs_agents.is_empty() {
         return Ok(Vec::new());
     }
-    for row in ledger::interrupt_orphaned(&shared.memory)? {
+    for row in ledger::interrupt_orphaned(&state.memory)? {
         tracing::warn!(agent = row.agent, run = %row.id, "a run was interrupted by the end of its process");
     }
-    ledger::agents_to_repeat(&shared.memory)
+    ledger::agents_to_repeat(&state.memory)
 }

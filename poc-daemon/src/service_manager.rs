@@ -1,7 +1,7 @@
 //! Notifies systemd that the daemon is ready, alive or stopping, if systemd started it as a service of type
 //! `notify`.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use sd_notify::NotifyState;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) fn ready() {
 
 /// Reports that the daemon is alive, twice in each watchdog interval, until it stops. If the store does not
 /// answer a read, nothing is reported, and systemd restarts the daemon.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     let watchdog = sd_notify::watchdog_enabled();
     loop {
         let interval = async {
@@ -22,10 +22,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             }
         };
         tokio::select! {
-            () = shared.stopped() => return notify(&[NotifyState::Stopping]),
+            () = state.stopped() => return notify(&[NotifyState::Stopping]),
             () = interval => {
-                let reading = shared.clone();
-                if shared.pools.requests.run(move || reading.memory.store.view().seq).await.is_ok() {
+                let reading = state.clone();
+                if state.pools.requests.run(move || reading.memory.store.view().seq).await.is_ok() {
                     notify(&[NotifyState::Watchdog]);
                 }
             }

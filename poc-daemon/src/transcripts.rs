@@ -9,7 +9,7 @@
 mod changes;
 mod folders;
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use changes::TranscriptChanges;
 use folders::TranscriptFolders;
 use parking_lot::Mutex;
@@ -22,30 +22,30 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Captures transcripts until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let config = &shared.memory.config.transcripts;
-    let changed = shared.transcripts.changed();
+pub(crate) async fn run(state: Arc<DaemonState>) {
+    let config = &state.memory.config.transcripts;
+    let changed = state.transcripts.changed();
     let folders = Arc::new(Mutex::new(TranscriptFolders::new(config, changed.clone())));
     // Finds sessions that continued while no daemon ran.
-    ops::followed_transcripts(&shared.memory.paths).iter().for_each(|path| folders.lock().follow(path));
+    ops::followed_transcripts(&state.memory.paths).iter().for_each(|path| folders.lock().follow(path));
     let mut changes =
-        TranscriptChanges::new(config.quiet.std(), shared.memory.config.daemon.reload_poll.std());
+        TranscriptChanges::new(config.quiet.std(), state.memory.config.daemon.reload_poll.std());
     loop {
         let deadline = changes.deadline(Instant::now());
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = changed.notified() => {}
             () = tokio::time::sleep_until(deadline.into()) => {}
         }
-        let (named, now) = (shared.transcripts.take(), Instant::now());
+        let (named, now) = (state.transcripts.take(), Instant::now());
         for path in named {
             folders.lock().follow(&path);
             changes.event(path, now);
         }
         if changes.is_scan_due(now) {
-            let (scanned, at) = (folders.clone(), shared.memory.now());
+            let (scanned, at) = (folders.clone(), state.memory.now());
             let scan = move || scanned.lock().scan(at);
-            match shared.pools.background.run(scan).await {
+            match state.pools.background.run(scan).await {
                 Ok(found) => found.into_iter().for_each(|path| changes.event(path, now)),
                 Err(error) => tracing::error!("a scan of the transcripts failed: {error}"),
             }
@@ -53,9 +53,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         }
         folders.lock().take_events().into_iter().for_each(|path| changes.event(path, now));
         for transcript in changes.due(Instant::now()) {
-            let capturing = shared.clone();
+            let capturing = state.clone();
             let path = transcript.clone();
-            let captured = shared.pools.background.run(move || {
+            let captured = state.pools.background.run(move || {
                 if !capturing.is_stopping() {
                     capture(&capturing, &path);
                 }
@@ -67,10 +67,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-fn capture(shared: &Shared, transcript: &Path) {
+fn capture(state: &DaemonState, transcript: &Path) {
     let shown = transcript.display();
-    let captured = cancellation::scope(&shared.cancellation, || {
-        import::capture(&shared.memory, transcript, &CaptureOptions::default())
+    let captured = cancellation::scope(&state.cancellation, || {
+        import::capture(&state.memory, transcript, &CaptureOptions::default())
     });
     match captured {
         Ok(report) => {

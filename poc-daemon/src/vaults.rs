@@ -6,9 +6,8 @@
 
 mod watcher;
 
-use crate::reconcile::Pending;
-use crate::shared::Shared;
-use crate::watch::debounce::Debounce;
+use crate::debounce::{Debounce, Pending};
+use crate::state::DaemonState;
 use parking_lot::Mutex;
 use poc_graph::cancellation;
 use poc_graph::error::Result;
@@ -22,16 +21,16 @@ use tokio::sync::Notify;
 use watcher::VaultWatcher;
 
 /// Synchronises bound folders until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     let changed = Arc::new(Notify::new());
-    let state = Arc::new(Mutex::new(VaultSyncs::new(changed.clone())));
-    let mut debounce = Debounce::new(&shared.memory.config.daemon, Instant::now());
+    let syncs = Arc::new(Mutex::new(VaultSyncs::new(changed.clone())));
+    let mut debounce = Debounce::new(&state.memory.config.daemon, Instant::now());
     debounce.event(Instant::now());
     loop {
         let poll = tokio::select! {
-            () = shared.stopped() => return,
-            () = shared.vaults.notified() => {
-                state.lock().all = true;
+            () = state.stopped() => return,
+            () = state.vaults.notified() => {
+                syncs.lock().all = true;
                 debounce.event(Instant::now());
                 continue;
             }
@@ -42,8 +41,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = tokio::time::sleep_until(debounce.deadline().into()) => !debounce.has_events(),
         };
         debounce.begin();
-        let (syncing, state) = (shared.clone(), state.clone());
-        let synced = shared.pools.background.run(move || state.lock().run(&syncing, poll));
+        let (syncing, syncs) = (state.clone(), syncs.clone());
+        let synced = state.pools.background.run(move || syncs.lock().run(&syncing, poll));
         let is_busy = synced.await.unwrap_or_else(|error| {
             tracing::error!("a sync of the vaults failed: {error}");
             false
@@ -70,11 +69,11 @@ impl VaultSyncs {
     }
 
     /// Synchronises every vault with changed files, or all. Returns whether files were being written meanwhile.
-    fn run(&mut self, shared: &Shared, poll: bool) -> bool {
+    fn run(&mut self, state: &DaemonState, poll: bool) -> bool {
         let all = std::mem::take(&mut self.all) || poll;
         let paths = self.watcher.take_events();
         let mut is_busy = false;
-        let tenants = match shared.memory.store.tenants() {
+        let tenants = match state.memory.store.tenants() {
             Ok(tenants) => tenants,
             Err(error) => {
                 tracing::warn!("the vaults cannot be read: {}", error.line());
@@ -82,17 +81,17 @@ impl VaultSyncs {
             }
         };
         for (tenant, _) in tenants {
-            let memory = shared.memory.of(&tenant);
+            let memory = state.memory.of(&tenant);
             let vaults = vault::bindings(&memory).unwrap_or_else(|error| {
                 tracing::warn!("the vaults cannot be read: {}", error.line());
                 Vec::new()
             });
             for vault in vaults {
                 let is_inside = |path: &PathBuf| path.starts_with(&vault.folder);
-                if !shared.is_stopping() && (all || paths.iter().any(is_inside)) {
+                if !state.is_stopping() && (all || paths.iter().any(is_inside)) {
                     // The watch starts before the scan, so that a change after the scan causes an event.
                     self.watcher.watch(&vault.folder);
-                    let synced = cancellation::scope(&shared.cancellation, || {
+                    let synced = cancellation::scope(&state.cancellation, || {
                         vault::sync(&memory, &vault, &SyncOptions::default(), &|_, _| {})
                     });
                     is_busy |= self.report(&vault, &memory, synced);

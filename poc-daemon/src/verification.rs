@@ -1,6 +1,6 @@
 //! Verifies the memory once a week, at the lowest priority.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use crate::wall_clock;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
@@ -15,15 +15,15 @@ const POLL: Span = Span(10 * Span::MINUTE.0);
 const NICE: i32 = 19;
 
 /// Verifies when it is due, until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    while wall_clock::wait(&shared, POLL).await {
-        let last = verification::last(&shared.memory.paths.verification());
+pub(crate) async fn run(state: Arc<DaemonState>) {
+    while wall_clock::wait(&state, POLL).await {
+        let last = verification::last(&state.memory.paths.verification());
         // Old findings may have been repaired before the daemon was restarted, so they are verified again.
-        let is_old = |last: &Verification| !last.findings.is_empty() && last.at < shared.started;
-        if !verification::is_due(last.as_ref(), shared.memory.now()) && !last.as_ref().is_some_and(is_old) {
+        let is_old = |last: &Verification| !last.findings.is_empty() && last.at < state.started;
+        if !verification::is_due(last.as_ref(), state.memory.now()) && !last.as_ref().is_some_and(is_old) {
             continue;
         }
-        match shared.in_background("the memory was not verified", at_low_priority).await {
+        match state.in_background("the memory was not verified", at_low_priority).await {
             Some(0) => tracing::info!("the memory was verified: log, records, views and indexes agree"),
             Some(findings) => tracing::error!(findings, "the memory was verified: files are damaged"),
             None => {}
@@ -33,7 +33,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// Verifies on its own thread, because a process without privileges cannot raise the priority of a thread
 /// again. Returns the number of findings.
-fn at_low_priority(shared: &Shared) -> Result<usize> {
+fn at_low_priority(state: &DaemonState) -> Result<usize> {
     std::thread::scope(|scope| {
         let verifying = scope.spawn(|| {
             // On Linux, this sets the priority of the calling thread only.
@@ -41,9 +41,9 @@ fn at_low_priority(shared: &Shared) -> Result<usize> {
             if let Err(error) = rustix::process::setpriority_process(None, NICE) {
                 tracing::debug!("the priority cannot be lowered: {error}");
             }
-            let check_cancelled = || shared.check_running();
+            let check_cancelled = || state.check_running();
             let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &check_cancelled };
-            verification::verify(&shared.memory, &callbacks)
+            verification::verify(&state.memory, &callbacks)
         });
         let verified = verifying.join().map_err(|_| Error::internal("the verification panicked"))?;
         Ok(verified?.findings.len())

@@ -1,8 +1,8 @@
 //! Each op with a route gives the same answer over REST as on the command line.
 
-use crate::both_ways::{Last, Names};
 use crate::support::World;
 use crate::support::http::{Http, ON};
+use crate::with_and_without_daemon::{Last, Names};
 use poc_memory::ops::{Access, OPS, OpDef};
 use serde_json::{Value, json};
 

@@ -124,7 +124,7 @@ impl Tiny {
     }
 }
 
-/// Matrices are quantized, as in real files; vectors are not.
+/// Matrices are quantised, as in real files; vectors are not.
 fn tensor(shape: &[usize], by: f32, dice: &mut u64) -> QTensor {
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| (unit(dice) * 2.0 - 1.0) * by).collect();
     let kind = if shape.len() == 2 { GgmlDType::Q8_0 } else { GgmlDType::F32 };

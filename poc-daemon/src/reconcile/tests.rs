@@ -4,6 +4,7 @@ use poc_config::Config;
 use poc_graph::time::Timestamp;
 use poc_search::query::Names;
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The agents' folder, the catalog in use, and the time.
 struct World {
@@ -35,7 +36,7 @@ impl World {
         self.files.insert(name.to_owned(), pipeline.to_owned());
     }
 
-    fn scan(&self) -> ScanResult {
+    fn scan(&self) -> CatalogSnapshot {
         let config = Config::defaults().unwrap();
         let names = Names::of(&config);
         let context = Context { config: &config, names: &names, template: &|_| unreachable!() };
@@ -61,7 +62,7 @@ impl World {
             if self.folder_exists { self.files.iter().map(entry).collect() } else { BTreeMap::new() };
         let problems = if self.folder_exists { Vec::new() } else { vec!["the folder is gone".to_owned()] };
         let catalog = Catalog { agents, problems, missing: self.missing.clone(), ..Catalog::default() };
-        ScanResult { catalog, folder_exists: self.folder_exists, settings: self.settings.clone() }
+        CatalogSnapshot { catalog, folder_exists: self.folder_exists, settings: self.settings.clone() }
     }
 
     /// Scans after some time. Returns the events and what is pending.
@@ -78,9 +79,13 @@ impl World {
             .events
             .into_iter()
             .map(|event| match event {
-                CatalogEvent::Broken(name, last_good, errors) => {
-                    format!("broken {name} (last good: {last_good}) line {}", errors[0].line.unwrap())
+                CatalogEvent::Broken { agent, last_valid_in_use, errors } => {
+                    format!(
+                        "broken {agent} (last good: {last_valid_in_use}) line {}",
+                        errors[0].line.unwrap()
+                    )
                 }
+                CatalogEvent::Agent(change) => format!("{change:?}"),
                 other => format!("{other:?}"),
             })
             .collect();

@@ -1,12 +1,12 @@
 //! Runs due slots, a limited number of agents at the same time.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_agent::batches::SlotBatches;
-use poc_agent::due_slots::Tick;
+use poc_agent::due_slots::{DueRun, Tick};
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
 use poc_agent::run::RunOptions;
 use poc_agent::schedule::local_zone;
-use poc_agent::scheduler::{self, Slot};
+use poc_agent::scheduler;
 use poc_graph::error::Error;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 /// Runs that were started and have not ended.
 pub(super) struct Runs {
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     tasks: JoinSet<()>,
     /// The agent of each task.
     agents: HashMap<Id, String>,
-    pending: BTreeMap<String, Slot>,
+    pending: BTreeMap<String, DueRun>,
     /// Missed slots are caught up one at a time, so that a start after a long downtime causes no burst
     /// of runs.
     catch_up: Arc<Semaphore>,
 }
 
 impl Runs {
-    pub(super) fn new(shared: &Arc<Shared>) -> Runs {
+    pub(super) fn new(state: &Arc<DaemonState>) -> Runs {
         Runs {
-            shared: shared.clone(),
+            state: state.clone(),
             tasks: JoinSet::new(),
             agents: HashMap::new(),
             pending: BTreeMap::new(),
@@ -36,21 +36,21 @@ impl Runs {
         }
     }
 
-    /// Slots that were started and have not ended.
-    pub(super) fn pending(&self) -> BTreeMap<String, Slot> {
+    /// Runs that were started and have not ended.
+    pub(super) fn pending(&self) -> BTreeMap<String, DueRun> {
         self.pending.clone()
     }
 
-    /// Runs a slot as soon as the pool of agents has room.
-    pub(super) fn start(&mut self, slot: Slot) {
-        let (shared, catch_up) = (self.shared.clone(), self.catch_up.clone());
-        let (cancellation, models) = (self.shared.calls.clone(), self.shared.models.clone());
+    /// Starts a due run as soon as the pool of agents has room.
+    pub(super) fn start(&mut self, due: DueRun) {
+        let (state, catch_up) = (self.state.clone(), self.catch_up.clone());
+        let (cancellation, models) = (self.state.calls.clone(), self.state.models.clone());
         let options = RunOptions { cancellation, models, ..RunOptions::default() };
-        let agent = slot.agent.clone();
-        self.pending.insert(agent.clone(), slot.clone());
+        let agent = due.agent.clone();
+        self.pending.insert(agent.clone(), due.clone());
         let task = self.tasks.spawn(async move {
-            let _turn = if slot.late { catch_up.acquire_owned().await.ok() } else { None };
-            work(shared, slot, options).await;
+            let _turn = if due.late { catch_up.acquire_owned().await.ok() } else { None };
+            work(state, due, options).await;
         });
         self.agents.insert(task.id(), agent);
     }
@@ -73,15 +73,15 @@ impl Runs {
         if self.all_end_before(grace).await {
             return;
         }
-        self.shared.calls.cancel();
+        self.state.calls.cancel();
         if self.all_end_before(cancelled).await {
             return;
         }
-        let shared = self.shared.clone();
+        let state = self.state.clone();
         let message =
-            format!("the daemon stopped and waited {} for it", shared.memory.config.daemon.shutdown_grace);
-        super::blocking(&self.shared, "marking interrupted runs", move || {
-            for row in ledger::abandon(&shared.memory, |_| true, Status::Interrupted, &message)? {
+            format!("the daemon stopped and waited {} for it", state.memory.config.daemon.shutdown_grace);
+        super::blocking(&self.state, "marking interrupted runs", move || {
+            for row in ledger::abandon(&state.memory, |_| true, Status::Interrupted, &message)? {
                 tracing::warn!(agent = row.agent, run = %row.id, "interrupted: {message}");
             }
             Ok(())
@@ -113,11 +113,11 @@ impl Runs {
     }
 }
 
-/// Runs one slot and its batches to the end. Its errors are logged and recorded.
-async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
-    let Slot { agent, trigger, .. } = slot.clone();
-    let running = shared.clone();
-    let ran = shared.pools.agents.run(move || {
+/// Executes one due run and its batches to the end. Its errors are logged and recorded.
+async fn work(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
+    let DueRun { agent, trigger, .. } = due.clone();
+    let running = state.clone();
+    let ran = state.pools.agents.run(move || {
         // No slot is claimed while the daemon stops; the next start catches it up.
         let acquire = || {
             let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
@@ -125,12 +125,12 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
         };
         // A run uses the definition from its start until its end.
         let catalog = || running.catalog.load_full();
-        let run_slot = |_place| {
+        let run_due = |_place| {
             let memory = running.memory_now();
             let tick = Tick::now(&memory, local_zone());
-            scheduler::run_slot(&memory, &catalog(), &slot, tick, &options)
+            scheduler::run_due(&memory, &catalog(), &due, tick, &options)
         };
-        let mut last = acquire().map(run_slot).transpose()?.flatten();
+        let mut last = acquire().map(run_due).transpose()?.flatten();
         let mut batches = last.as_ref().and_then(SlotBatches::after);
         while let Some(row) = &last {
             log(row);
@@ -147,8 +147,8 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: RunOptions) {
         Err(error) => error.to_string(),
     };
     tracing::error!(agent, slot = %trigger, "a run failed: {message}");
-    let recording = shared.clone();
-    super::blocking(&shared, "recording a failed run", move || {
+    let recording = state.clone();
+    super::blocking(&state, "recording a failed run", move || {
         let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
         ledger::record_unrun(&recording.memory, &agent, trigger, failed)
     })

@@ -1,7 +1,7 @@
 //! Tests of the schedule with a clock that only the tests advance.
 
 use super::*;
-use crate::{pools, watch};
+use crate::{pools, reload};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -29,7 +29,7 @@ struct World {
 }
 
 struct Daemon {
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     runtime: Runtime,
     schedule: JoinHandle<()>,
     /// Receives a value when shutdown starts to wait for runs; closed if there is nothing to wait for.
@@ -61,48 +61,48 @@ impl World {
         let runtime = pools::runtime(&config).unwrap();
         let memory = Memory::open(paths, config, self.clock.clone(), Arc::new(SystemRng)).unwrap();
         let catalog = Catalog::load(&memory).unwrap();
-        let shared = Arc::new(Shared::new(memory, catalog));
+        let state = Arc::new(DaemonState::new(memory, catalog));
         let (grace, graced) = oneshot::channel::<()>();
         let (drains, draining) = oneshot::channel();
         let wait = async move {
             let _ = drains.send(());
             let _ = graced.await;
         };
-        let schedule = runtime.spawn(run_until(shared.clone(), wait, std::future::pending()));
-        self.daemon = Some(Daemon { shared, runtime, schedule, draining: Some(draining), grace });
+        let schedule = runtime.spawn(run_until(state.clone(), wait, std::future::pending()));
+        self.daemon = Some(Daemon { state, runtime, schedule, draining: Some(draining), grace });
         self.call("insert", json!({"title": "A note", "body": "about page splits"})).unwrap();
     }
 
-    fn shared(&self) -> &Shared {
-        &self.daemon.as_ref().unwrap().shared
+    fn state(&self) -> &DaemonState {
+        &self.daemon.as_ref().unwrap().state
     }
 
     /// Stops the daemon. The shutdown grace lasts until `during` has returned; without runs there is no
     /// grace.
     fn stop(&mut self, during: impl FnOnce(&World)) {
-        self.shared().stop();
+        self.state().stop();
         let draining = self.daemon.as_mut().unwrap().draining.take().unwrap();
         if draining.blocking_recv().is_ok() {
             during(self);
         }
-        let Daemon { shared, runtime, schedule, grace, .. } = self.daemon.take().unwrap();
+        let Daemon { state, runtime, schedule, grace, .. } = self.daemon.take().unwrap();
         drop(grace);
         runtime.block_on(schedule).unwrap();
         drop(runtime);
-        drop(shared);
+        drop(state);
     }
 
     /// Moves the clock to the next second and wakes the schedule.
     fn tick(&self) {
         self.clock.advance(Span::SECOND);
-        self.shared().wake.notify_one();
+        self.state().wake.notify_one();
     }
 
     fn call(&self, op: &str, request: Value) -> Result<Value> {
-        let shared = self.shared();
+        let state = self.state();
         let ctx = Ctx {
-            memory: &shared.memory,
-            host: shared,
+            memory: &state.memory,
+            host: state,
             actor: Principal::Person,
             may_write: true,
             progress: &|_| {},
@@ -245,7 +245,7 @@ fn a_broken_file_keeps_its_slots() {
     world.tick();
     world.until("often", |history| !runs(history).is_empty());
     world.write("agents/often.toml", "broken");
-    watch::reload(world.shared()).unwrap();
+    reload::reload(world.state()).unwrap();
     let list = world.call("agent list", json!({})).unwrap();
     let often = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "often").unwrap();
     assert_eq!(often["state"], "last-good", "{list:#}");

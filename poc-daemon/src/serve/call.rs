@@ -1,7 +1,7 @@
 //! Runs the op that a request names, in the pool for its kind of work.
 
 use crate::pools::Pool;
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::{Ctx, OpDef, Principal, Progress};
@@ -21,30 +21,30 @@ pub(super) struct CallOrigin {
 
 /// The pool for an op; without an op, the pool for other requests. Ops that may wait long for a model have
 /// their own pool, so that they never delay other requests.
-pub(super) fn pool<'a>(shared: &'a Shared, op: Option<&OpDef>) -> &'a Pool {
+pub(super) fn pool<'a>(state: &'a DaemonState, op: Option<&OpDef>) -> &'a Pool {
     match op {
-        Some(op) if op.long_running => &shared.pools.long_running,
-        _ => &shared.pools.requests,
+        Some(op) if op.long_running => &state.pools.long_running,
+        _ => &state.pools.requests,
     }
 }
 
 /// Runs an op in its pool and counts the call. `cancellation` stops it, unless it outlives its caller.
 pub(super) async fn call(
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     origin: CallOrigin,
     op: &'static OpDef,
     args: Value,
     cancellation: CancellationToken,
     progress: impl Fn(Progress) + Send + 'static,
 ) -> Result<Value> {
-    let running = shared.clone();
+    let running = state.clone();
     let work = move || match op.outlives_caller {
         true => run(&running, origin, op, args, &progress),
         false => cancellation::scope(&cancellation, || run(&running, origin, op, args, &progress)),
     };
     tokio::select! {
-        result = pool(&shared, Some(op)).run(work) => result.unwrap_or_else(|_| Err(failed(op))),
-        () = shared.abandoned(), if !op.outlives_caller => {
+        result = pool(&state, Some(op)).run(work) => result.unwrap_or_else(|_| Err(failed(op))),
+        () = state.abandoned(), if !op.outlives_caller => {
             tracing::warn!("the op `{}` does not end, and the daemon stops without it", op.name);
             Err(Error::unavailable(format!("the daemon stopped before `{}` was done", op.name)))
         }
@@ -54,7 +54,7 @@ pub(super) async fn call(
 /// Runs an op on this thread and counts the call. It may block, so it must not run on a thread of the
 /// async runtime.
 pub(super) fn run(
-    shared: &Shared,
+    state: &DaemonState,
     origin: CallOrigin,
     op: &OpDef,
     args: Value,
@@ -62,20 +62,20 @@ pub(super) fn run(
 ) -> Result<Value> {
     let started = Instant::now();
     let CallOrigin { surface, actor, may_write } = origin;
-    shared.metrics.count_call_start(op.name, surface);
-    let changed = shared.memory_in_effect();
-    let memory = changed.as_ref().unwrap_or(&shared.memory);
-    let ctx = Ctx { memory, host: shared, actor, may_write, progress };
+    state.metrics.count_call_start(op.name, surface);
+    let changed = state.memory_in_effect();
+    let memory = changed.as_ref().unwrap_or(&state.memory);
+    let ctx = Ctx { memory, host: state, actor, may_write, progress };
     let work = || match op.uses_shutdown_grace {
         true => op.run(&ctx, args),
-        false => cancellation::scope(&shared.cancellation, || op.run(&ctx, args)),
+        false => cancellation::scope(&state.cancellation, || op.run(&ctx, args)),
     };
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::error!("the op `{}` failed unexpectedly", op.name);
         Err(failed(op))
     });
     let outcome = result.as_ref().map_or_else(|error| error.code.name(), |_| "ok");
-    shared.metrics.count_call_end(op.name, surface, outcome, started.elapsed());
+    state.metrics.count_call_end(op.name, surface, outcome, started.elapsed());
     result
 }
 

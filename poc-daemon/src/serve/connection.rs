@@ -3,7 +3,7 @@
 
 use super::call::{CallOrigin, call};
 use super::idle_connections::{IdleConnections, until_closed};
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
 use poc_memory::ops::{self, Principal};
@@ -23,11 +23,11 @@ use tokio::task::JoinSet;
 /// Serves a connection until the client closes it or is idle for too long, or until the daemon stops and
 /// every request is answered. In the last case it returns the open connection.
 pub(super) async fn serve(
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     stream: UnixStream,
     idle: &Arc<IdleConnections>,
 ) -> Option<UnixStream> {
-    let daemon = &shared.memory.config.daemon;
+    let daemon = &state.memory.config.daemon;
     let (limit, in_flight) = (daemon.max_frame_bytes, daemon.max_in_flight);
     let handshake_timeout = daemon.handshake_timeout;
     let (mut from, to) = stream.into_split();
@@ -44,7 +44,7 @@ pub(super) async fn serve(
     drop(waiting);
     let result = match greeted {
         Ok(()) => {
-            let mut requests = Requests::new(shared.clone(), answers.clone());
+            let mut requests = Requests::new(state.clone(), answers.clone());
             let end = listen(&mut requests, &mut from, limit, in_flight, idle).await;
             let has_client = match &end {
                 Ok(end) => *end == DisconnectReason::Stopping,
@@ -89,7 +89,7 @@ async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: u
 
 /// The requests of a connection that are in progress.
 struct Requests {
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     answers: mpsc::Sender<Frame>,
     running: JoinSet<()>,
     /// Stops them when the client is gone.
@@ -97,8 +97,8 @@ struct Requests {
 }
 
 impl Requests {
-    fn new(shared: Arc<Shared>, answers: mpsc::Sender<Frame>) -> Requests {
-        Requests { shared, answers, running: JoinSet::new(), cancellation: CancellationToken::default() }
+    fn new(state: Arc<DaemonState>, answers: mpsc::Sender<Frame>) -> Requests {
+        Requests { state, answers, running: JoinSet::new(), cancellation: CancellationToken::default() }
     }
 
     /// Waits until one request ends.
@@ -125,8 +125,8 @@ async fn listen(
     in_flight: usize,
     idle: &Arc<IdleConnections>,
 ) -> Result<DisconnectReason> {
-    let shared = requests.shared.clone();
-    let idle_timeout = shared.memory.config.daemon.idle_timeout;
+    let state = requests.state.clone();
+    let idle_timeout = state.memory.config.daemon.idle_timeout;
     loop {
         if requests.running.len() >= in_flight {
             tokio::select! {
@@ -140,7 +140,7 @@ async fn listen(
             let waiting = requests.running.is_empty().then(|| idle.add());
             let timeout = tokio::time::sleep(idle_timeout.std());
             tokio::select! {
-                () = shared.stopped() => return Ok(DisconnectReason::Stopping),
+                () = state.stopped() => return Ok(DisconnectReason::Stopping),
                 frame = reading.as_mut() => break frame,
                 () = requests.one_ended(), if waiting.is_none() => {}
                 () = timeout, if waiting.is_some() => {
@@ -153,7 +153,7 @@ async fn listen(
         match frame {
             Ok(Some(Frame::Request { id, op, args, actor })) if id != CONNECTION => {
                 let (answers, cancellation) = (requests.answers.clone(), requests.cancellation.clone());
-                requests.running.spawn(answer(shared.clone(), id, op, args, actor, cancellation, answers));
+                requests.running.spawn(answer(state.clone(), id, op, args, actor, cancellation, answers));
             }
             Ok(Some(_)) => {
                 return Err(Error::invalid("the frame is not a request")
@@ -191,7 +191,7 @@ fn displaced() -> Error {
 
 /// Runs one request and sends its answer.
 async fn answer(
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     id: u64,
     op: String,
     args: Value,
@@ -201,11 +201,11 @@ async fn answer(
 ) {
     let progress = answers.clone();
     // A slow client misses some progress frames, because work must never wait for it.
-    let progress = move |state| drop(progress.try_send(Frame::Progress { id, progress: state }));
+    let progress = move |report| drop(progress.try_send(Frame::Progress { id, progress: report }));
     let result = match ops::find(&op) {
         Some(def) => {
             let origin = CallOrigin { surface: "socket", actor, may_write: true };
-            call(shared, origin, def, args, cancellation, progress).await
+            call(state, origin, def, args, cancellation, progress).await
         }
         None => Err(unknown(&op)),
     };

@@ -2,7 +2,7 @@
 
 use super::connection;
 use super::idle_connections::IdleConnections;
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use std::os::unix::fs::PermissionsExt;
@@ -49,8 +49,8 @@ pub(crate) fn remove(paths: &Paths) -> Result<()> {
 
 /// Serves the socket until the daemon stops and every request is answered. Returns the connections that are
 /// still open: clients wait until they are closed to know that the daemon has exited.
-pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<UnixStream> {
-    let slots = Arc::new(Semaphore::new(shared.memory.config.daemon.max_connections));
+pub(crate) async fn run(state: Arc<DaemonState>, listener: UnixListener) -> Vec<UnixStream> {
+    let slots = Arc::new(Semaphore::new(state.memory.config.daemon.max_connections));
     let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
     let mut open = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
     let mut waiting = None;
     loop {
         tokio::select! {
-            () = shared.stopped() => break,
+            () = state.stopped() => break,
             // A connection may notice the stop before this loop does. It then stays open.
             Some(ended) = connections.join_next(), if !connections.is_empty() => {
                 open.extend(ended.ok().flatten());
@@ -66,9 +66,9 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
             stream = accept(&listener), if waiting.is_none() => waiting = stream,
             slot = idle.free_slot(&slots), if waiting.is_some() => {
                 let (Some(stream), Some(slot)) = (waiting.take(), slot) else { continue };
-                let (shared, idle) = (shared.clone(), idle.clone());
+                let (state, idle) = (state.clone(), idle.clone());
                 connections.spawn(async move {
-                    let stream = connection::serve(shared, stream, &idle).await;
+                    let stream = connection::serve(state, stream, &idle).await;
                     drop(slot);
                     stream
                 });

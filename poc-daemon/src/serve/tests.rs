@@ -2,7 +2,7 @@
 
 use super::socket;
 use crate::pools;
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -27,7 +27,7 @@ const LIMIT: usize = 4096;
 struct TestServer {
     _home: tempfile::TempDir,
     paths: Paths,
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     runtime: Runtime,
     serving: Option<tokio::task::JoinHandle<Vec<tokio::net::UnixStream>>>,
 }
@@ -61,10 +61,10 @@ impl TestServer {
             }
             catalog = Catalog::load(&memory).unwrap();
         }
-        let shared = Arc::new(Shared::new(memory, catalog));
+        let state = Arc::new(DaemonState::new(memory, catalog));
         let listener = runtime.block_on(async { socket::bind(&paths) }).unwrap();
-        let serving = runtime.spawn(socket::run(shared.clone(), listener));
-        TestServer { _home: home, paths, shared, runtime, serving: Some(serving) }
+        let serving = runtime.spawn(socket::run(state.clone(), listener));
+        TestServer { _home: home, paths, state, runtime, serving: Some(serving) }
     }
 
     /// A connection on which nothing was sent yet.
@@ -85,7 +85,7 @@ impl TestServer {
 
     /// Stops the server and returns the connections that are still open.
     fn end(&mut self) -> Vec<tokio::net::UnixStream> {
-        self.shared.stop();
+        self.state.stop();
         self.runtime.block_on(self.serving.take().unwrap()).unwrap()
     }
 }
@@ -122,11 +122,11 @@ fn work_that_outlives_its_caller_stops_with_the_daemon() {
     let file = json!({"from": {"text": "# A file\n\nIts text.\n"}});
     let import = |server: &TestServer| server.client().call("import", file.clone(), &|_| {});
     assert_eq!(import(&server).unwrap()["inserted"], 1);
-    let before = server.shared.memory.store.published_seq();
-    server.shared.cancellation.cancel();
+    let before = server.state.memory.store.published_seq();
+    server.state.cancellation.cancel();
     let error = import(&server).unwrap_err();
     assert!(error.message.starts_with("the request was cancelled"), "{error}");
-    assert_eq!(server.shared.memory.store.published_seq(), before);
+    assert_eq!(server.state.memory.store.published_seq(), before);
     // An op that watches the shutdown grace continues.
     let folder = server.paths.store().with_file_name("backups");
     server.client().call("backup", json!({"path": folder}), &|_| {}).unwrap();
@@ -265,7 +265,7 @@ fn slow_models_never_delay_other_requests() {
     server.client().call("insert", json!({"title": "Another note", "body": "x"}), &|_| {}).unwrap();
 
     // Every run ends once its call is cancelled.
-    server.shared.calls.cancel();
+    server.state.calls.cancel();
     drop(model);
     for _ in 0..runs {
         assert!(matches!(receive(&mut stream), Some(Frame::Ok { .. } | Frame::Err { .. })));

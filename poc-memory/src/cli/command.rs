@@ -27,7 +27,7 @@ pub(super) const LOCAL: &[LocalCommandDef] = &[
     LocalCommandDef::of::<eval::Eval>(),
     LocalCommandDef::of::<backup::Backup>(),
     LocalCommandDef::of::<restore::Restore>(),
-    LocalCommandDef::of::<completions::Completions>(),
+    LocalCommandDef::of::<completions::CompletionsCommand>(),
     LocalCommandDef::of::<man::Man>(),
     LocalCommandDef::of::<help::Help>(),
     LocalCommandDef::of::<settings::ConfigShow>(),

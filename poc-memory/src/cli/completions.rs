@@ -24,7 +24,7 @@ const VARIABLE: &str = "POC_MEMORY_COMPLETE";
 /// `poc-memory completions fish | source` to `~/.config/fish/config.fish`. A script that was saved to a file must be
 /// written again after an update.
 #[derive(Debug, clap::Args)]
-pub(super) struct Completions {
+pub(super) struct CompletionsCommand {
     /// The shell
     #[arg(value_enum)]
     shell: Shell,
@@ -61,7 +61,7 @@ pub(super) struct CompletionsOutput {
     script: String,
 }
 
-impl LocalCommand for Completions {
+impl LocalCommand for CompletionsCommand {
     const NAME: &'static str = "completions";
     const FOR_AGENTS: bool = true;
     const VERBATIM: bool = true;

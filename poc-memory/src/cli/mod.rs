@@ -40,7 +40,7 @@ mod usage;
 pub use files::{restrict_new_files, survive_file_size_limit};
 
 use crate::dispatch::{self, Connection};
-use crate::ops::{OpDef, Screen, tenancy};
+use crate::ops::{OpDef, Terminal, tenancy};
 use command::SelectedCommand;
 use command_context::CommandContext;
 use globals::Globals;
@@ -100,7 +100,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         let hint = "an agent proposes actions in its reply; a person decides";
         return Err(Error::new(Code::Rejected, message).hint(hint));
     }
-    let screen = output.screen();
+    let terminal = output.terminal();
     let answer = match chosen {
         SelectedCommand::Local(command) => {
             if !context.globals.tenant.is_empty() && !command.tenants {
@@ -114,7 +114,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             (command.run)(&context, matches)?
         }
         SelectedCommand::Op(op) => {
-            call(&context, op, context.with_global_arguments((op.parse)(matches)?)?, &screen)?
+            call(&context, op, context.with_global_arguments((op.parse)(matches)?)?, &terminal)?
         }
     };
     output.answer(&answer)?;
@@ -131,7 +131,7 @@ fn call(
     context: &CommandContext,
     op: &OpDef,
     args: serde_json::Value,
-    screen: &Screen,
+    terminal: &Terminal,
 ) -> Result<RenderedAnswer> {
     let value = call_value(context, op, args)?;
     let output = (op.decode)(&value)?;
@@ -139,7 +139,7 @@ fn call(
         tracing::warn!("{notice}");
     }
     Ok(RenderedAnswer {
-        text: output.styled(screen),
+        text: output.styled(terminal),
         verbatim: output.verbatim(),
         exit: output.exit(),
         value,

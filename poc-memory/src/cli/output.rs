@@ -1,7 +1,7 @@
 //! Output of the program: answers on standard output, everything else on standard error.
 
 use super::globals::Globals;
-use crate::ops::{self, Emphasis, Screen, StyledText};
+use crate::ops::{self, Emphasis, StyledText, Terminal};
 use clap::builder::styling::{AnsiColor, Style};
 use poc_graph::error::{Error, Exit, Result};
 use serde_json::{Value, json};
@@ -46,9 +46,9 @@ impl Output {
         say(&mut stdout.lock(), &text)
     }
 
-    /// The screen that answers are laid out for.
-    pub(super) fn screen(&self) -> Screen {
-        Screen::new(terminal_columns(), &self.globals.options())
+    /// The terminal that answers are laid out for.
+    pub(super) fn terminal(&self) -> Terminal {
+        Terminal::new(terminal_columns(), &self.globals.options())
     }
 
     /// A text with its emphasis as colours, if wanted. Only the text is escaped.
@@ -78,7 +78,7 @@ impl Output {
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
         let mut text = format!("{red}error:{red:#} {}\n", escaped(&error.to_string()));
         if let Some(hint) = &error.hint {
-            let hint = self.screen().with_options(hint);
+            let hint = self.terminal().with_options(hint);
             text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
         }
         print_error(&mut stderr, &text);

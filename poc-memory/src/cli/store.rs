@@ -8,7 +8,7 @@ use crate::ops::{Progress, plural};
 use poc_config::StoreConfig;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
-use poc_store::{CopyBeginning, SharedLog, Store, copy_log};
+use poc_store::{CopyStart, SharedLog, Store, copy_log};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl LocalCommand for StoreCopy {
                 let paths = Paths::in_folder(Path::new(&to));
                 paths.create()?;
                 let from = log.address();
-                let store = Store::open_shared(&paths.store(), "", Vec::new(), log, CopyBeginning::History)?;
+                let store = Store::open_shared(&paths.store(), "", Vec::new(), log, CopyStart::History)?;
                 store.checkpoint()?;
                 Ok(StoreCopyOutput { from, to, head: store.last_seq() })
             }

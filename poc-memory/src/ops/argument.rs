@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use poc_agent::ledger::Status;
 use poc_config::{HistoryRetention, SearchConfig, bounds, files};
 use poc_graph::error::Error;
-use poc_graph::time::{Deadline, Moment, Timestamp};
+use poc_graph::time::{FutureTime, Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
 use poc_notes::weight::WeightChange;
 use schemars::JsonSchema;
@@ -243,8 +243,8 @@ pub(super) fn moment(word: &str) -> Result<Moment, String> {
 }
 
 /// A time in the future, absolute or relative.
-pub(super) fn deadline(word: &str) -> Result<Deadline, String> {
-    Deadline::parse(word).map_err(message_with_hint)
+pub(super) fn deadline(word: &str) -> Result<FutureTime, String> {
+    FutureTime::parse(word).map_err(message_with_hint)
 }
 
 /// The count of the request, or else of the setting `(key, value)`. The bounds of the setting apply to both.

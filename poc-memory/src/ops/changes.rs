@@ -1,6 +1,6 @@
 //! `changes`
 
-use super::screen::{Emphasis, Screen, StyledText};
+use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::second;
 use super::{Access, Ctx, Op, Route, argument};
 use poc_agent::agent_changes::agent_changes;
@@ -146,10 +146,10 @@ impl Op for Changes {
     }
 
     fn show(output: &ChangesOutput) -> String {
-        Self::styled(output, &Screen::default()).to_string()
+        Self::styled(output, &Terminal::default()).to_string()
     }
 
-    fn styled(output: &ChangesOutput, screen: &Screen) -> StyledText {
+    fn styled(output: &ChangesOutput, terminal: &Terminal) -> StyledText {
         if output.changes.is_empty() {
             return match output.history_since {
                 Some(since) => format!("nothing has changed since the history begins, {}\n", second(since)),
@@ -175,7 +175,7 @@ impl Op for Changes {
         let rows: Vec<Vec<String>> = output.changes.iter().map(row).collect();
         let mut text = StyledText::default();
         let columns = [Emphasis::Name, Emphasis::Faint, Emphasis::None, Emphasis::None, Emphasis::Name];
-        text.push_table(screen, &columns, &rows, |_| None);
+        text.push_table(terminal, &columns, &rows, |_| None);
         text
     }
 }

@@ -2,7 +2,7 @@
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
-use super::screen::{Screen, StyledText};
+use super::terminal::{StyledText, Terminal};
 use super::{Ctx, Principal, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
@@ -150,8 +150,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// The answer as text for a person: empty, or ending with a newline.
     fn show(output: &Self::Output) -> String;
 
-    /// The same text, laid out for a screen and with emphasis.
-    fn styled(output: &Self::Output, _screen: &Screen) -> StyledText {
+    /// The same text, laid out for a terminal and with emphasis.
+    fn styled(output: &Self::Output, _screen: &Terminal) -> StyledText {
         Self::show(output).into()
     }
 
@@ -205,7 +205,7 @@ pub trait OpOutput {
     /// See [`Op::show`].
     fn show(&self) -> String;
     /// See [`Op::styled`].
-    fn styled(&self, screen: &Screen) -> StyledText;
+    fn styled(&self, terminal: &Terminal) -> StyledText;
     /// See [`Op::verbatim`].
     fn verbatim(&self) -> bool;
     /// See [`Op::notice`].
@@ -225,8 +225,8 @@ impl<O: Op> OpOutput for TypedOutput<O> {
         O::show(&self.0)
     }
 
-    fn styled(&self, screen: &Screen) -> StyledText {
-        O::styled(&self.0, screen)
+    fn styled(&self, terminal: &Terminal) -> StyledText {
+        O::styled(&self.0, terminal)
     }
 
     fn verbatim(&self) -> bool {

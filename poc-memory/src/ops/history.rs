@@ -18,7 +18,8 @@ use std::fmt::Write as _;
 /// note is under its id.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct History {
+#[schemars(rename = "History")]
+pub(crate) struct HistoryRequest {
     /// Key or id of the note
     node: String,
     /// Include quarantined notes, which no person has approved. Only models need this: a person always sees them
@@ -88,7 +89,7 @@ impl From<history::NodeChange> for HistoryEntry {
     }
 }
 
-impl Op for History {
+impl Op for HistoryRequest {
     const NAME: &'static str = "history";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::post("/v1/history");

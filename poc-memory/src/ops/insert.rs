@@ -21,7 +21,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[command(visible_alias = "add")]
 #[schemars(transform = batch::describe)]
-pub(crate) struct Insert {
+#[schemars(rename = "Insert")]
+pub(crate) struct InsertRequest {
     /// Title, one line; if omitted, the first line of the body
     #[arg(
         long,
@@ -115,7 +116,7 @@ pub(crate) struct InsertOutput {
     notes: Option<Vec<InsertedNote>>,
 }
 
-impl Op for Insert {
+impl Op for InsertRequest {
     const NAME: &'static str = "insert";
     const ACCESS: Access = Access::Write;
     const CREATES_PROFILE: bool = true;
@@ -129,7 +130,7 @@ impl Op for Insert {
         if let Some(notes) = self.notes.take() {
             let notes = notes.of(&self, ctx)?;
             let total = notes.len() as u64;
-            let draft = |note: &Insert| note.clone().draft(ctx);
+            let draft = |note: &InsertRequest| note.clone().draft(ctx);
             let stored = poc_notes::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             })?;
@@ -181,7 +182,7 @@ impl Op for Insert {
     }
 }
 
-impl Insert {
+impl InsertRequest {
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// strength or reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Link {
+#[schemars(rename = "Link")]
+pub(crate) struct LinkRequest {
     /// Key or id of the note where the link starts
     from: String,
     /// Key or id of the note where it ends
@@ -58,7 +59,7 @@ enum LinkStatus {
     NotPresent,
 }
 
-impl Op for Link {
+impl Op for LinkRequest {
     const NAME: &'static str = "link";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/link");

@@ -52,7 +52,6 @@ mod rename;
 pub(crate) mod request;
 mod retrieve;
 mod schema_defaults;
-mod screen;
 mod search;
 mod serde_message;
 mod shared_log;
@@ -61,6 +60,7 @@ mod stats;
 mod supersede;
 mod tags;
 pub mod tenancy;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -88,8 +88,8 @@ pub(crate) use measures::measures_table;
 pub use page::PageLink;
 pub use principal::Principal;
 pub use request::FormerText;
-pub use screen::{Emphasis, Screen, StyledText};
 pub use shared_log::{PeerOutput, SharedLogOutput};
+pub use terminal::{Emphasis, StyledText, Terminal};
 pub(crate) use text::{plural, second, table};
 pub(crate) use vault::lag;
 pub(crate) use verify::{DamagedFile, VerifyOutput};
@@ -144,7 +144,7 @@ impl Ctx<'_> {
 
 /// All ops, in the order in which help lists them.
 pub const OPS: &[OpDef] = &[
-    OpDef::of::<insert::Insert>(),
+    OpDef::of::<insert::InsertRequest>(),
     OpDef::of::<import::Import>(),
     OpDef::of::<export::Export>(),
     OpDef::of::<backup::Backup>(),
@@ -163,23 +163,23 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<tags::Tags>(),
     OpDef::of::<backlinks::Backlinks>(),
     OpDef::of::<duplicates::Duplicates>(),
-    OpDef::of::<write::Write>(),
+    OpDef::of::<write::WriteRequest>(),
     OpDef::of::<recall::Recall>(),
     OpDef::of::<forget::Forget>(),
-    OpDef::of::<link::Link>(),
-    OpDef::of::<weight::Weight>(),
+    OpDef::of::<link::LinkRequest>(),
+    OpDef::of::<weight::WeightRequest>(),
     OpDef::of::<reinforce::Reinforce>(),
     OpDef::of::<demote::Demote>(),
     OpDef::of::<mark::Mark>(),
     OpDef::of::<rename::Rename>(),
-    OpDef::of::<supersede::Supersede>(),
+    OpDef::of::<supersede::SupersedeRequest>(),
     OpDef::of::<delete::Delete>(),
-    OpDef::of::<visit::Visit>(),
-    OpDef::of::<history::History>(),
+    OpDef::of::<visit::VisitRequest>(),
+    OpDef::of::<history::HistoryRequest>(),
     OpDef::of::<changes::Changes>(),
     OpDef::of::<undo::Undo>(),
     OpDef::of::<night::Night>(),
-    OpDef::of::<stats::Stats>(),
+    OpDef::of::<stats::StatsRequest>(),
     OpDef::of::<consolidate::Consolidate>(),
     OpDef::of::<migrate::EmbedMigrate>(),
     OpDef::of::<profile::RemoteBind>(),
@@ -203,7 +203,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::AgentShow>(),
     OpDef::of::<agent::AgentExplain>(),
     OpDef::of::<agent::AgentCheck>(),
-    OpDef::of::<agent::AgentTest>(),
+    OpDef::of::<agent::AgentTestRequest>(),
     OpDef::of::<agent::AgentSave>(),
     OpDef::of::<agent::AgentRun>(),
     OpDef::of::<agent::AgentHistory>(),

@@ -4,17 +4,17 @@ use super::argument::TextArgument;
 use super::hit::{NoteRow, bounded, is_zero};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveRow};
-use super::screen::{Screen, StyledText};
+use super::terminal::{StyledText, Terminal};
 use super::text::{degradations, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::GateKind;
 use poc_graph::Node;
 use poc_graph::error::Result;
 use poc_notes::answer_status::{self, AsOf};
-use poc_notes::known_note::{self, GateReason, GateResult};
+use poc_notes::query_gate::{self, GateReason, GateResult};
 use poc_notes::resolve::quoted;
 use poc_notes::samples;
-use poc_rank::gate::{CertaintySignals, Signals, TitleSignals, Verdict};
+use poc_rank::gate::{CertaintySignals, GateSignals, TitleSignals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub(crate) struct QueryOutput {
     /// The rule that decided the verdict.
     decided_by: GateReason,
     /// The signals the verdict is based on.
-    signals: Signals,
+    signals: GateSignals,
     /// The thresholds and weights of the gate by setting, if an explanation is requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     thresholds: BTreeMap<String, f64>,
@@ -103,9 +103,9 @@ impl Op for Query {
         let text = self.text.question(&ctx.memory.config.search)?;
         let (memory, visibility) = (ctx.memory, ctx.visibility(self.quarantined));
         let view = memory.store.view();
-        let known = known_note::find(memory, &view, text, visibility)?;
+        let known = query_gate::find(memory, &view, text, visibility)?;
         let thresholds = match self.explain {
-            true => known_note::thresholds(memory, known.gate)?,
+            true => query_gate::thresholds(memory, known.gate)?,
             false => BTreeMap::new(),
         };
         let mut freshness = answer_status::of(memory, &view);
@@ -119,7 +119,7 @@ impl Op for Query {
         }
         let node = known.best.filter(|_| known.verdict > Verdict::Miss);
         if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
-            && let Err(error) = known_note::touch(memory, node.id, ctx.cause(Self::NAME))
+            && let Err(error) = query_gate::touch(memory, node.id, ctx.cause(Self::NAME))
         {
             freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
         }
@@ -150,10 +150,10 @@ impl Op for Query {
     }
 
     fn show(output: &QueryOutput) -> String {
-        Self::styled(output, &Screen::default()).to_string()
+        Self::styled(output, &Terminal::default()).to_string()
     }
 
-    fn styled(output: &QueryOutput, screen: &Screen) -> StyledText {
+    fn styled(output: &QueryOutput, terminal: &Terminal) -> StyledText {
         let (key, title) = match &output.note {
             Some(note) => (note.key.as_str(), note.title.as_str()),
             None => ("", ""),
@@ -164,7 +164,7 @@ impl Op for Query {
             }
             Verdict::Weak => format!(
                 "WEAK  {key}  {title}\nunverified: `{} get {}` shows whether it is what you mean\n",
-                screen.program,
+                terminal.program,
                 quoted(key)
             ),
             Verdict::Miss => "MISS\n".to_owned(),
@@ -173,7 +173,7 @@ impl Op for Query {
             text.push_str(&format!("\n{body}\n\n"));
             if output.body_left_out > 0 {
                 let more = plural(output.body_left_out as u64, "more character");
-                text.push_str(&format!("{more}: `{} get {}` shows all\n\n", screen.program, quoted(key)));
+                text.push_str(&format!("{more}: `{} get {}` shows all\n\n", terminal.program, quoted(key)));
             }
         }
         text.push_str(&signals(&output.signals));
@@ -192,7 +192,7 @@ impl Op for Query {
         if !output.fallback.is_empty() {
             text.push_str("\nnearest, unverified\n");
             styled.push(std::mem::take(&mut text));
-            retrieve::push_lines(&mut styled, screen, &output.fallback);
+            retrieve::push_lines(&mut styled, terminal, &output.fallback);
         }
         styled.push(text + &degradations(&output.degraded));
         styled
@@ -200,15 +200,15 @@ impl Op for Query {
 }
 
 /// The signals as one line.
-fn signals(signals: &Signals) -> String {
+fn signals(signals: &GateSignals) -> String {
     let likelihood =
         |value: &Option<f64>| value.map(|value| format!(", likelihood {value:.3}")).unwrap_or_default();
     match signals {
-        Signals::Certainty(CertaintySignals { coverage, cosine, likelihood: judged, certainty }) => {
+        GateSignals::Certainty(CertaintySignals { coverage, cosine, likelihood: judged, certainty }) => {
             let judged = likelihood(judged);
             format!("words {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
         }
-        Signals::Titles(TitleSignals { vec, lex, jaccard, ce, fused }) => {
+        GateSignals::Titles(TitleSignals { vec, lex, jaccard, ce, fused }) => {
             let fused = fused.map(|fused| format!(", fused {fused:.3}")).unwrap_or_default();
             let ce = likelihood(ce);
             format!("meaning {vec:.3}, spelling {lex:.3}, words {jaccard:.3}{ce}{fused}")

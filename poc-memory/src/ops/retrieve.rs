@@ -3,13 +3,13 @@
 use super::argument::{self, TextArgument};
 use super::hit::{DETAIL_INDENT, NoteRow};
 use super::request::FormerText;
-use super::screen::{Emphasis, Screen, StyledText};
+use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{degradations, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, View};
 use poc_notes::answer_status::{self, AsOf};
-use poc_notes::{parts, rerank};
+use poc_notes::{passages, rerank};
 use poc_rank::decay::weight_at;
 use poc_search::retrieve::RetrievalHit;
 use poc_store::Records as _;
@@ -121,7 +121,8 @@ pub(crate) struct LinkedNote {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NearestPassage {
     /// Number of the passage: 0 is the title, 1 the first passage of the text.
-    part: u16,
+    #[serde(rename = "part")]
+    number: u16,
     /// Cosine of its vector with the question's, −1 to 1.
     cosine: f64,
     /// Its text.
@@ -154,14 +155,14 @@ impl Op for Retrieve {
     }
 
     fn show(output: &RetrieveOutput) -> String {
-        Self::styled(output, &Screen::default()).to_string()
+        Self::styled(output, &Terminal::default()).to_string()
     }
 
-    fn styled(output: &RetrieveOutput, screen: &Screen) -> StyledText {
+    fn styled(output: &RetrieveOutput, terminal: &Terminal) -> StyledText {
         let mut text = StyledText::default();
         match output.results.as_slice() {
             [] => text.push("nothing found\n"),
-            found => push_lines(&mut text, screen, found),
+            found => push_lines(&mut text, terminal, found),
         }
         text.push(degradations(&output.degraded));
         text
@@ -202,17 +203,17 @@ pub(super) fn to_hits(
         let near = hit
             .near
             .zip(node.as_ref())
-            .map(|(near, node)| (near, parts::text(node, near.part, &ctx.memory.config.vectors)));
-        // Part 0 is the title, which every hit shows.
-        // A note that was changed after the ranking may lack the part; then the whole text is searched.
-        let passage = near.filter(|(near, _)| near.part > 0).and_then(|(_, text)| text);
+            .map(|(near, node)| (near, passages::text(node, near.passage, &ctx.memory.config.vectors)));
+        // Passage 0 is the title, which every hit shows.
+        // A note that was changed after the ranking may lack the passage; then the whole text is searched.
+        let passage = near.filter(|(near, _)| near.passage > 0).and_then(|(_, text)| text);
         Ok(RetrieveRow {
             note: NoteRow::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
             derived: hit.derived.map(derived).transpose()?.flatten(),
             linked: hit.linked_from.map(|from| linked(hit.id, from)).transpose()?.flatten(),
             nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
-                part: near.part,
+                number: near.passage,
                 cosine: near.cosine,
                 text: text.unwrap_or_default().to_owned(),
             }),
@@ -227,7 +228,7 @@ pub(super) fn to_hits(
 }
 
 /// Adds hits as text for a person.
-pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[RetrieveRow]) {
+pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[RetrieveRow]) {
     // Scores of rank fusion are small and close together.
     let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
@@ -247,11 +248,11 @@ pub(super) fn push_lines(text: &mut StyledText, screen: &Screen, found: &[Retrie
     // A hit may lack a nearest passage.
     let is_explained = found.iter().any(|hit| hit.nearest.is_some());
     let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::None, Emphasis::Faint];
-    text.push_table(screen, &columns, &rows, |row| {
+    text.push_table(terminal, &columns, &rows, |row| {
         let hit = found.get(row)?;
         let mut lines = match is_explained {
             true => explanation(hit, digits),
-            false => screen.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
+            false => terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
         };
         if let Some(DerivedNote { key, title }) = &hit.derived {
             // Writing to a string cannot fail.
@@ -279,9 +280,9 @@ fn explanation(hit: &RetrieveRow, digits: usize) -> String {
         let _ = writeln!(shares, "         linked with {key}: {title}{reason}");
     }
     let Some(nearest) = &hit.nearest else { return shares };
-    let place = match nearest.part {
+    let place = match nearest.number {
         0 => "title".to_owned(),
-        part => format!("passage {part}"),
+        number => format!("passage {number}"),
     };
     let mut shown: String = nearest.text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((end, _)) = shown.char_indices().nth(SHOWN) {

@@ -3,7 +3,7 @@
 use super::argument::OptionalTextArgument;
 use super::hit::{DETAIL_INDENT, NoteRow, is_zero};
 use super::request::FormerText;
-use super::screen::{Emphasis, Screen, StyledText};
+use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{degradations, one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
@@ -247,10 +247,10 @@ impl Op for Search {
     }
 
     fn show(output: &SearchOutput) -> String {
-        Self::styled(output, &Screen::default()).to_string()
+        Self::styled(output, &Terminal::default()).to_string()
     }
 
-    fn styled(output: &SearchOutput, screen: &Screen) -> StyledText {
+    fn styled(output: &SearchOutput, terminal: &Terminal) -> StyledText {
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let by_weight = output.sorted_by.as_deref() == Some("weight");
@@ -263,9 +263,9 @@ impl Op for Search {
         let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
         let columns = [Emphasis::Faint, Emphasis::Name, Emphasis::Faint, Emphasis::None];
         let mut styled = StyledText::default();
-        styled.push_table(screen, &columns, &rows, |row| {
+        styled.push_table(terminal, &columns, &rows, |row| {
             let hit = output.results.get(row).filter(|_| output.by_text)?;
-            Some(screen.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT))
+            Some(terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT))
         });
         let mut text = String::new();
         if output.results.is_empty() {

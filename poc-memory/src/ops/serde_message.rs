@@ -39,7 +39,7 @@ mod tests {
         check("invalid type: null, expected f64", "invalid type: null, expected a number");
         check("invalid type: map, expected a sequence", "invalid type: map, expected a list");
         check(
-            "invalid type: sequence, expected struct Insert",
+            "invalid type: sequence, expected struct InsertRequest",
             "invalid type: sequence, expected an object with the fields of the schema",
         );
         check("a time has a zone, expected `Z`", "a time has a zone, expected `Z`");

@@ -15,7 +15,7 @@ use poc_notes::growth::Growth;
 use poc_notes::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shape::Shape;
+use shape::GraphShape;
 use spread::{Cosines, Spread};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,8 @@ use std::fmt::Write as _;
 /// Count notes, edges and keywords, and show how much space they take.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Stats {
+#[schemars(rename = "Stats")]
+pub(crate) struct StatsRequest {
     /// Also show by how much the memory has grown since a time, or how long ago (`24h`)
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
@@ -77,7 +78,7 @@ pub(crate) struct StatsOutput {
     /// How many notes of the default tenant each agent would process now; null if that needs a search. Empty for other
     /// tenants.
     backlog: BTreeMap<String, Option<usize>>,
-    graph: Shape,
+    graph: GraphShape,
     as_of: AsOf,
     /// How many transactions the slowest index is behind.
     lag: u64,
@@ -85,7 +86,7 @@ pub(crate) struct StatsOutput {
     degraded: Vec<String>,
 }
 
-impl Op for Stats {
+impl Op for StatsRequest {
     const NAME: &'static str = "stats";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/stats");
@@ -125,7 +126,7 @@ impl Op for Stats {
                 query: Spread::from(&counted.query_cosines),
             },
             backlog,
-            graph: Shape::of(&view, &ctx.memory.config.structure.options()),
+            graph: GraphShape::of(&view, &ctx.memory.config.structure.options()),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 /// explicit links.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Supersede {
+#[schemars(rename = "Supersede")]
+pub(crate) struct SupersedeRequest {
     /// Key or id of the note to retire
     old: String,
     /// Key or id of its replacement
@@ -41,7 +42,7 @@ pub(crate) struct SupersedeOutput {
     undo_within: HistoryRetention,
 }
 
-impl Op for Supersede {
+impl Op for SupersedeRequest {
     const NAME: &'static str = "supersede";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/supersede");

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// Record that an agent has visited notes, as its own runs do.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Visit {
+#[schemars(rename = "Visit")]
+pub(crate) struct VisitRequest {
     /// Name of the agent
     agent: String,
     /// Keys or ids of the notes
@@ -31,7 +32,7 @@ pub(crate) struct VisitOutput {
     nodes: Vec<String>,
 }
 
-impl Op for Visit {
+impl Op for VisitRequest {
     const NAME: &'static str = "visit";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/visit");

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// the cap.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Weight {
+#[schemars(rename = "Weight")]
+pub(crate) struct WeightRequest {
     /// Key or id of the note
     node: String,
     /// `2.5` sets the weight, `+0.3` and `-0.3` adjust it
@@ -33,7 +34,7 @@ pub(crate) struct WeightOutput {
     weight: f64,
 }
 
-impl Op for Weight {
+impl Op for WeightRequest {
     const NAME: &'static str = "weight";
     const ACCESS: Access = Access::Write;
     const ROUTE: Option<Route> = Route::post("/v1/weight");

@@ -15,7 +15,8 @@ use serde_json::{Map, Value};
 /// written twice is stored twice.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Write {
+#[schemars(rename = "Write")]
+pub(crate) struct WriteRequest {
     /// The text
     #[arg(value_parser = argument::text, help = "The text. `-` reads standard input")]
     #[schemars(regex(pattern = r"\S"))]
@@ -37,7 +38,7 @@ pub(crate) struct WriteOutput {
     edges: usize,
 }
 
-impl Op for Write {
+impl Op for WriteRequest {
     const NAME: &'static str = "write";
     const ACCESS: Access = Access::Write;
     const CREATES_PROFILE: bool = true;

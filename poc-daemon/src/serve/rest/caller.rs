@@ -95,9 +95,9 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
 
 /// The session that the cookie of a request belongs to.
 pub(super) fn session(rest: &RestContext, headers: &HeaderMap) -> Option<Session> {
-    let (shared, host) = (&rest.shared, headers.get(HOST)?.to_str().ok()?);
-    if !shared.memory.config.page.enabled {
+    let (state, host) = (&rest.state, headers.get(HOST)?.to_str().ok()?);
+    if !state.memory.config.page.enabled {
         return None;
     }
-    shared.sessions.find(session_cookie::read(rest, headers)?, host, shared.memory.now())
+    state.sessions.find(session_cookie::read(rest, headers)?, host, state.memory.now())
 }

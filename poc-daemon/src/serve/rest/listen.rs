@@ -6,7 +6,7 @@ use super::token::Tokens;
 use super::tracked_body::TrackedBody;
 use super::{RestContext, note_path, router};
 use crate::serve::idle_connections::{IdleConnections, until_closed};
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use axum::Router;
 use axum::response::Response;
 use hyper::server::conn::http1;
@@ -37,18 +37,18 @@ pub(crate) struct HttpListener {
 }
 
 impl HttpListener {
-    fn new(shared: &Arc<Shared>, listener: std::net::TcpListener) -> Result<HttpListener> {
-        let config = &shared.memory.config;
+    fn new(state: &Arc<DaemonState>, listener: std::net::TcpListener) -> Result<HttpListener> {
+        let config = &state.memory.config;
         let unusable = |error| cannot_listen(config.rest.address, &error);
         listener.set_nonblocking(true).map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let listener = TcpListener::from_std(listener).map_err(unusable)?;
         let origin_guard = OriginGuard::new(address, &config.rest);
-        let tokens = Tokens::load(&shared.memory.paths)?;
-        let rest = Arc::new(RestContext { shared: shared.clone(), origin_guard, tokens });
-        let mcp = config.mcp.http.then(|| Arc::new(Mcp::new(shared)));
+        let tokens = Tokens::load(&state.memory.paths)?;
+        let rest = Arc::new(RestContext { state: state.clone(), origin_guard, tokens });
+        let mcp = config.mcp.http.then(|| Arc::new(Mcp::new(state)));
         let router = router::router(&rest, mcp.as_ref())?;
-        let _ = shared.http.set(address);
+        let _ = state.http.set(address);
         tracing::info!(%address, rest = config.rest.enabled, mcp = config.mcp.http, "HTTP");
         Ok(HttpListener { listener, router, mcp })
     }
@@ -58,16 +58,16 @@ impl HttpListener {
 ///
 /// # Errors
 /// `unavailable` when the address cannot be bound, `invalid_config` when a token cannot be used.
-pub(crate) fn bind(shared: &Arc<Shared>) -> Result<Option<HttpListener>> {
-    let config = &shared.memory.config;
+pub(crate) fn bind(state: &Arc<DaemonState>) -> Result<Option<HttpListener>> {
+    let config = &state.memory.config;
     if config.rest.enabled || config.mcp.http {
-        Tokens::load(&shared.memory.paths)?;
-        return HttpListener::new(shared, listen(config.rest.address)?).map(Some);
+        Tokens::load(&state.memory.paths)?;
+        return HttpListener::new(state, listen(config.rest.address)?).map(Some);
     }
-    let open = shared.sessions.address(shared.memory.now()).filter(|_| config.page.enabled);
+    let open = state.sessions.address(state.memory.now()).filter(|_| config.page.enabled);
     let Some(address) = open else { return Ok(None) };
     match listen(address) {
-        Ok(listener) => HttpListener::new(shared, listener).map(Some),
+        Ok(listener) => HttpListener::new(state, listener).map(Some),
         Err(error) => {
             tracing::warn!("the page is not served until `poc-memory page`: {error}");
             Ok(None)
@@ -80,29 +80,29 @@ pub(crate) fn bind(shared: &Arc<Shared>) -> Result<Option<HttpListener>> {
 /// # Errors
 /// `unavailable` when the settings switch the page off or no address can be bound, `invalid_config` when a token cannot
 /// be used.
-pub(crate) fn listen_for_page(shared: &Shared) -> Result<SocketAddr> {
-    let config = &shared.memory.config;
+pub(crate) fn listen_for_page(state: &DaemonState) -> Result<SocketAddr> {
+    let config = &state.memory.config;
     if !config.page.enabled {
         return Err(Error::unavailable("the page is switched off")
             .hint("set `enabled = true` under `[page]` in config.toml, and restart the daemon"));
     }
-    let mut late = shared.late_listener.lock();
-    let bound = match (shared.http.get(), &*late) {
+    let mut late = state.late_listener.lock();
+    let bound = match (state.http.get(), &*late) {
         (Some(address), _) => Ok(*address),
         (None, Some(listener)) => listener.local_addr(),
         (None, None) => {
-            Tokens::load(&shared.memory.paths)?;
+            Tokens::load(&state.memory.paths)?;
             // Browsers get the address of the page from the sign-in link, so any free port will do.
             let free = SocketAddr::new(config.rest.address.ip(), 0);
             let listener = listen(config.rest.address).or_else(|_| listen(free))?;
             let address = listener.local_addr();
             *late = Some(listener);
-            shared.listen.notify_one();
+            state.listen.notify_one();
             address
         }
     };
     let address = bound.map_err(|error| cannot_listen(config.rest.address, &error))?;
-    shared.sessions.set_address(address);
+    state.sessions.set_address(address);
     Ok(address)
 }
 
@@ -116,15 +116,15 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Error {
 }
 
 /// Waits until the page is wanted. `None` when the daemon stops first.
-async fn wait_for_page(shared: &Arc<Shared>) -> Option<HttpListener> {
+async fn wait_for_page(state: &Arc<DaemonState>) -> Option<HttpListener> {
     loop {
         tokio::select! {
-            () = shared.stopped() => return None,
-            () = shared.listen.notified() => {}
+            () = state.stopped() => return None,
+            () = state.listen.notified() => {}
         }
-        let mut late = shared.late_listener.lock();
+        let mut late = state.late_listener.lock();
         let listener = late.take()?;
-        match HttpListener::new(shared, listener) {
+        match HttpListener::new(state, listener) {
             Ok(bound) => return Some(bound),
             Err(error) => tracing::error!("the page cannot be served: {error}"),
         }
@@ -132,27 +132,27 @@ async fn wait_for_page(shared: &Arc<Shared>) -> Option<HttpListener> {
 }
 
 /// Serves connections until the daemon stops and every request is answered.
-pub(crate) async fn run(shared: Arc<Shared>, bound: Option<HttpListener>) {
+pub(crate) async fn run(state: Arc<DaemonState>, bound: Option<HttpListener>) {
     let bound = match bound {
         Some(bound) => Some(bound),
-        None => wait_for_page(&shared).await,
+        None => wait_for_page(&state).await,
     };
     let Some(HttpListener { listener, router, mcp }) = bound else { return };
-    let slots = Arc::new(Semaphore::new(shared.memory.config.rest.max_connections));
+    let slots = Arc::new(Semaphore::new(state.memory.config.rest.max_connections));
     let idle = Arc::new(IdleConnections::default());
     let mut connections = JoinSet::new();
     // A client that waits for a free slot. No other client is accepted until it has one.
     let mut waiting = None;
     loop {
         tokio::select! {
-            () = shared.stopped() => break,
+            () = state.stopped() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             stream = accept(&listener), if waiting.is_none() => waiting = stream,
             slot = idle.free_slot(&slots), if waiting.is_some() => {
                 let (Some(stream), Some(slot)) = (waiting.take(), slot) else { continue };
-                let (shared, router, idle) = (shared.clone(), router.clone(), idle.clone());
+                let (state, router, idle) = (state.clone(), router.clone(), idle.clone());
                 connections.spawn(async move {
-                    serve(&shared, stream, router, &idle).await;
+                    serve(&state, stream, router, &idle).await;
                     drop(slot);
                 });
             }
@@ -213,7 +213,7 @@ impl Drop for PendingRequest {
 
 /// Serves one connection, until it is closed because it is idle and all connections are in use. `axum::serve`
 /// would wait forever for the rest of a half-sent request.
-async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
+async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Arc<IdleConnections>) {
     // Responses are written in one piece, so delaying small packets (Nagle's algorithm) has no benefit.
     let _ = stream.set_nodelay(true);
     let router = TowerToHyperService::new(router);
@@ -229,7 +229,7 @@ async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<Id
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(shared.memory.config.rest.header_timeout.std())
+        .header_read_timeout(state.memory.config.rest.header_timeout.std())
         .max_buf_size(MAX_HEADER_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
@@ -237,7 +237,7 @@ async fn serve(shared: &Shared, stream: TcpStream, router: Router, idle: &Arc<Id
     let ended = loop {
         tokio::select! {
             ended = connection.as_mut() => break ended,
-            () = shared.stopped() => {
+            () = state.stopped() => {
                 // A running request is answered; an idle connection is closed.
                 connection.as_mut().graceful_shutdown();
                 break connection.await;

@@ -5,12 +5,12 @@
 //! cannot use sessions of the other server.
 
 use super::answer::HttpError;
-use super::endpoint::declares_json;
+use super::op_route::declares_json;
 use super::token::TokenRole;
 use super::tracked_body::TrackedBody;
 use super::{RestContext, body};
 use crate::serve::call::{self, CallOrigin};
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -55,9 +55,9 @@ struct Service {
 }
 
 impl Mcp {
-    pub(super) fn new(shared: &Arc<Shared>) -> Mcp {
+    pub(super) fn new(state: &Arc<DaemonState>) -> Mcp {
         let ended = tokio_util::sync::CancellationToken::new();
-        let service = |may_write| Service::new(shared, may_write, &ended);
+        let service = |may_write| Service::new(state, may_write, &ended);
         let (full, read_only) = (service(true), service(false));
         Mcp { full, read_only, starting: Mutex::default(), responses: TaskTracker::new(), ended }
     }
@@ -116,7 +116,7 @@ impl Mcp {
     }
 
     async fn check_limit(&self, rest: &RestContext) -> Result<(), HttpError> {
-        let limit = rest.shared.memory.config.mcp.max_sessions;
+        let limit = rest.state.memory.config.mcp.max_sessions;
         let open = self.full.sessions.sessions.read().await.len()
             + self.read_only.sessions.sessions.read().await.len();
         if open < limit {
@@ -128,9 +128,13 @@ impl Mcp {
 }
 
 impl Service {
-    fn new(shared: &Arc<Shared>, may_write: bool, ended: &tokio_util::sync::CancellationToken) -> Service {
+    fn new(
+        state: &Arc<DaemonState>,
+        may_write: bool,
+        ended: &tokio_util::sync::CancellationToken,
+    ) -> Service {
         let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(shared.memory.config.mcp.session_timeout.std());
+        sessions.session_config.keep_alive = Some(state.memory.config.mcp.session_timeout.std());
         let sessions = Arc::new(sessions);
         // The origin guard has checked `Host` and `Origin` already, more strictly than the SDK would, and
         // the body was read up to our own limit.
@@ -140,7 +144,7 @@ impl Service {
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_cancellation_token(ended.clone());
-        let caller = Arc::new(DaemonOpExecutor { shared: shared.clone(), may_write });
+        let caller = Arc::new(DaemonOpExecutor { state: state.clone(), may_write });
         // Each session has a server of its own, which remembers its searches.
         let server = move || Ok(Server::new(caller.clone()));
         let http = StreamableHttpService::new(server, sessions.clone(), config);
@@ -166,23 +170,23 @@ impl Service {
 
 /// Calls ops on the memory that is open in this process.
 struct DaemonOpExecutor {
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     may_write: bool,
 }
 
 impl OpExecutor for DaemonOpExecutor {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         let origin = CallOrigin { surface: "mcp", actor: Principal::Model, may_write: self.may_write };
-        call::run(&self.shared, origin, op, request, &|_| {})
+        call::run(&self.state, origin, op, request, &|_| {})
     }
 
     fn spawn_blocking(&self, op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
-        let shared = self.shared.clone();
+        let state = self.state.clone();
         let token = CancellationToken::default();
         let stop = token.clone();
         tokio::spawn(async move {
-            let mut running = pin!(call::pool(&shared, op).run(move || cancellation::scope(&token, work)));
-            let limit = shared.memory.config.rest.request_timeout;
+            let mut running = pin!(call::pool(&state, op).run(move || cancellation::scope(&token, work)));
+            let limit = state.memory.config.rest.request_timeout;
             let ended = tokio::select! {
                 ended = running.as_mut() => ended,
                 () = tokio::time::sleep(limit.std()) => {
@@ -198,15 +202,15 @@ impl OpExecutor for DaemonOpExecutor {
 
     fn offers(&self, access: Access) -> bool {
         let may_call = self.may_write || access == Access::Read;
-        may_call && access.allows_models(&self.shared.settings.load().mcp)
+        may_call && access.allows_models(&self.state.settings.load().mcp)
     }
 
     fn tool_set(&self) -> ToolSet {
-        self.shared.settings.load().mcp.tools
+        self.state.settings.load().mcp.tools
     }
 
     fn tenants(&self) -> Option<&TenantSchema> {
-        Some(&self.shared.memory.config.tenant_schema)
+        Some(&self.state.memory.config.tenant_schema)
     }
 }
 

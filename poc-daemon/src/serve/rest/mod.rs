@@ -2,7 +2,7 @@
 //! on every surface, and the answer of the op is the body of the response.
 //!
 //! A request first passes the [`origin_guard`]: it must be meant for this server and must not come from a
-//! foreign page. The [`router`] passes it to its [`endpoint`], which checks the [`caller`], reads the
+//! foreign page. The [`router`] passes it to its [`op_route`], which checks the [`caller`], reads the
 //! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens. The [`page`] is an
 //! ordinary client of these routes, except that it has sessions.
 
@@ -13,13 +13,13 @@ mod caller;
 mod cors;
 mod csrf;
 mod docs;
-mod endpoint;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzing;
 mod listen;
 mod mcp;
 mod metrics_format;
 mod note_path;
+mod op_route;
 mod openapi;
 mod origin_guard;
 mod page;
@@ -37,18 +37,18 @@ pub(crate) use listen::{bind, listen_for_page, run};
 pub(crate) use mcp::PATH as MCP_PATH;
 pub(crate) use page::SIGN_IN_PATH;
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use std::sync::Arc;
 
 /// The shared state of all requests.
 struct RestContext {
-    shared: Arc<Shared>,
+    state: Arc<DaemonState>,
     origin_guard: origin_guard::OriginGuard,
     tokens: token::Tokens,
 }
 
 impl RestContext {
     fn config(&self) -> &poc_config::RestConfig {
-        &self.shared.memory.config.rest
+        &self.state.memory.config.rest
     }
 }

@@ -1,8 +1,8 @@
 //! Builds the router from the `ROUTE` of each op in `OPS`, the service resources, the page and MCP.
 
 use super::answer::{self, HttpError};
-use super::endpoint::{Endpoint, PathFields};
 use super::mcp::{self, Mcp};
+use super::op_route::{OpRoute, PathFields};
 use super::{RestContext, cors, page, service_routes};
 use axum::Router;
 use axum::extract::Request;
@@ -53,30 +53,30 @@ fn allowed(access: Access, config: &poc_config::RestConfig) -> bool {
 pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<Router> {
     let mut router = Router::new();
     let served = enabled_ops(rest.config())?;
-    let has_page = rest.shared.memory.config.page.enabled;
+    let has_page = rest.state.memory.config.page.enabled;
     if rest.config().enabled || has_page {
-        let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
+        let mut paths: BTreeMap<&str, Vec<OpRoute>> = BTreeMap::new();
         // A path whose ops are all switched off is routed as well, so that its error can say so.
         for route in OPS.iter().filter_map(|op| op.route) {
             paths.entry(route.path).or_default();
         }
         for (op, route) in &served {
-            paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
+            paths.entry(route.path).or_default().push(OpRoute::new(op, *route));
         }
         // A person may still delete on the page what the settings forbid programs to delete.
         let is_for_persons =
             |op: &&OpDef| has_page && !allowed(op.access, rest.config()) && !is_disabled(op, rest.config());
         for (op, route) in OPS.iter().filter(is_for_persons).filter_map(|op| Some((op, op.route?))) {
-            paths.entry(route.path).or_default().push(Endpoint::new(op, route).for_persons());
+            paths.entry(route.path).or_default().push(OpRoute::new(op, route).for_persons());
         }
         // Paths of release 0.1, which are no longer documented.
         for (op, route) in &served {
             if let Some(path) = op.former_path {
-                paths.entry(path).or_default().push(Endpoint::new(op, *route));
+                paths.entry(path).or_default().push(OpRoute::new(op, *route));
             }
         }
-        for (path, endpoints) in paths {
-            router = router.route(path, methods(rest, path, endpoints));
+        for (path, op_routes) in paths {
+            router = router.route(path, methods(rest, path, op_routes));
         }
     }
     if rest.config().enabled {
@@ -117,21 +117,21 @@ async fn guard(rest: Arc<RestContext>, request: Request, next: Next) -> Response
             error.into_response()
         }
     };
-    rest.shared.metrics.count_answer(response.status().as_u16());
+    rest.state.metrics.count_answer(response.status().as_u16());
     answer::harden(response)
 }
 
 /// The methods of a path with ops.
-fn methods(rest: &Arc<RestContext>, path: &str, endpoints: Vec<Endpoint>) -> MethodRouter {
+fn methods(rest: &Arc<RestContext>, path: &str, op_routes: Vec<OpRoute>) -> MethodRouter {
     let mut methods = MethodRouter::new();
     let mut names = Vec::new();
-    for endpoint in endpoints {
-        let (filter, name) = filter(endpoint.route.method);
+    for op_route in op_routes {
+        let (filter, name) = filter(op_route.route.method);
         names.push(name);
-        let (rest, endpoint) = (rest.clone(), Arc::new(endpoint));
+        let (rest, op_route) = (rest.clone(), Arc::new(op_route));
         methods = methods.on(filter, move |path: PathFields, request: Request| {
-            let (rest, endpoint) = (rest.clone(), endpoint.clone());
-            async move { endpoint.answer(&rest, path, request).await }
+            let (rest, op_route) = (rest.clone(), op_route.clone());
+            async move { op_route.answer(&rest, path, request).await }
         });
     }
     let off = disabled_routes(path, &names);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Adds the resources to a router.
 pub(super) fn add(router: Router, rest: &Arc<RestContext>, served: &[(&OpDef, Route)]) -> Router {
-    let document = openapi::document(served, &rest.shared.memory.config.tenant_schema);
+    let document = openapi::document(served, &rest.state.memory.config.tenant_schema);
     let (html, json) = (docs::page(&document), document.to_string());
     router
         .route(HEALTH.path, health(rest))
@@ -52,7 +52,7 @@ fn health(rest: &Arc<RestContext>) -> MethodRouter {
                 return ready(HttpError::from(error).into_response());
             }
         };
-        let cause = rest.shared.memory.store.read_only();
+        let cause = rest.state.memory.store.read_only();
         let body = match &cause {
             None => json!({ "status": "ok" }),
             Some(cause) => json!({ "status": "read-only", "cause": cause.name() }),
@@ -77,9 +77,9 @@ fn metrics(rest: &Arc<RestContext>) -> MethodRouter {
 
 async fn read_metrics(rest: &RestContext, head: &Parts) -> Result<Response, HttpError> {
     caller::authorize(rest, head, Access::Read)?;
-    let shared = rest.shared.clone();
-    let reading = call::pool(&rest.shared, None)
-        .run(move || shared.metrics.text(&shared.memory_now(), &shared.catalog.load(), &shared.models));
+    let state = rest.state.clone();
+    let reading = call::pool(&rest.state, None)
+        .run(move || state.metrics.text(&state.memory_now(), &state.catalog.load(), &state.models));
     let text =
         reading.await.map_err(|error| Error::internal(format!("the metrics cannot be read: {error}")))??;
     let format = MetricsFormat::of(&head.headers);

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 /// The name of the cookie. Browsers send cookies to every port of a host, so the daemons of several profiles
 /// need different names.
 fn name(rest: &RestContext) -> String {
-    let port = rest.shared.http.get().map_or(0, |address| address.port());
+    let port = rest.state.http.get().map_or(0, |address| address.port());
     format!("poc-memory-{port}")
 }
 

@@ -33,7 +33,7 @@ pub(super) struct ActionStep<'a> {
 
 /// An action that was applied.
 #[derive(Debug)]
-pub(super) struct AppliedAction {
+pub(super) struct ActionEffect {
     /// The nodes it created.
     pub(super) made: Vec<NodeId>,
     /// Its writes, as a half-open range of positions in the transaction.
@@ -41,7 +41,7 @@ pub(super) struct AppliedAction {
 }
 
 /// The outcome of one action.
-pub(super) type ActionOutcome = std::result::Result<AppliedAction, Refusal>;
+pub(super) type ActionOutcome = std::result::Result<ActionEffect, Refusal>;
 
 impl ActionStep<'_> {
     fn whole(&self) -> usize {
@@ -68,7 +68,7 @@ impl ActionStep<'_> {
             proposal.close(tx)?;
         }
         let end = position(tx)?;
-        Ok(made.map(|made| AppliedAction { made, writes: WriteRange { start, end } }))
+        Ok(made.map(|made| ActionEffect { made, writes: WriteRange { start, end } }))
     }
 }
 
@@ -129,7 +129,7 @@ fn execute_group(
         let made: Vec<NodeId> = outcomes
             .iter()
             .filter_map(|(_, outcome)| outcome.as_ref().ok())
-            .flat_map(|done: &AppliedAction| done.made.iter().copied())
+            .flat_map(|done: &ActionEffect| done.made.iter().copied())
             .collect();
         for (at, step) in &replacements {
             match step.execute(executor, tx, &made)? {

@@ -2,7 +2,7 @@
 
 use super::action::Action;
 use super::action_executor::{self, ActionExecutor};
-use super::action_group::{self, ActionStep, AppliedAction, position};
+use super::action_group::{self, ActionEffect, ActionStep, position};
 use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, NodeVersion, Run, Status};
 use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, RefusalReason};
@@ -290,7 +290,7 @@ impl ReplyApplication<'_> {
         plan: &'p [PlannedAction],
         row: &Run,
         changed: &HashSet<NodeId>,
-    ) -> Result<Vec<std::result::Result<Option<AppliedAction>, Refusal>>> {
+    ) -> Result<Vec<std::result::Result<Option<ActionEffect>, Refusal>>> {
         let stale = |action: &PlannedAction| {
             let id = action.permitted.nodes().into_iter().find(|id| changed.contains(id))?;
             let name = self.selection.by_id(id).map_or("a note", |handle| handle.name.as_str());

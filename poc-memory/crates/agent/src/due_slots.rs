@@ -57,31 +57,39 @@ pub struct RunHistory {
     pending: bool,
 }
 
-/// Decision about a slot.
+/// Decision about a slot or a rerun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Run it.
-    Run {
-        /// The agent.
-        agent: String,
-        /// The trigger of the run.
-        trigger: Trigger,
-        /// Whether the slot is caught up, because its time passed while no process could run it.
-        late: bool,
-    },
+    Run(DueRun),
     /// Do not run it; write a row.
-    Skip {
-        /// The agent.
-        agent: String,
-        /// The slots, which share one row.
-        slots: SlotRange,
-        /// The trigger; for several slots that of the last.
-        trigger: Trigger,
-        /// Whether the slots count as missed, because their time passed while no process could run them.
-        missed: bool,
-        /// The reason.
-        reason: StatusReason,
-    },
+    Skip(SkippedSlots),
+}
+
+/// A slot, rerun or set of changes that is to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueRun {
+    /// The agent.
+    pub agent: String,
+    /// The trigger of the run.
+    pub trigger: Trigger,
+    /// Whether the slot is caught up, because its time passed while no process could run it.
+    pub late: bool,
+}
+
+/// Slots, or a rerun, that are not run and share one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedSlots {
+    /// The agent.
+    pub agent: String,
+    /// The slots.
+    pub slots: SlotRange,
+    /// The trigger; for several slots that of the last.
+    pub trigger: Trigger,
+    /// Whether the slots count as missed, because their time passed while no process could run them.
+    pub missed: bool,
+    /// The reason.
+    pub reason: StatusReason,
 }
 
 /// A range of consecutive slots.
@@ -216,16 +224,22 @@ impl SlotCheck<'_> {
         }
         let (agent, trigger) = (self.agent.name.to_owned(), Trigger::Slot(slot));
         match (obstacle, decisions.last_mut()) {
-            (None, _) => decisions.push(Decision::Run { agent, trigger, late }),
+            (None, _) => decisions.push(Decision::Run(DueRun { agent, trigger, late })),
             (
                 Some(Obstacle { reason: why, missed: true }),
-                Some(Decision::Skip { slots, missed: true, reason, agent: before, trigger: last }),
+                Some(Decision::Skip(SkippedSlots {
+                    slots,
+                    missed: true,
+                    reason,
+                    agent: before,
+                    trigger: last,
+                })),
             ) if why == *reason && agent == *before => {
                 (slots.last, slots.count, *last) = (slot, slots.count + 1, trigger);
             }
             (Some(Obstacle { reason, missed }), _) => {
                 let slots = SlotRange { first: slot, last: slot, count: 1 };
-                decisions.push(Decision::Skip { agent, slots, trigger, missed, reason });
+                decisions.push(Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason }));
             }
         }
         true
@@ -239,10 +253,10 @@ impl SlotCheck<'_> {
         let (late, trigger) = (*now > due.plus(*tolerance), Trigger::Rerun { run, due });
         let agent = agent.name.to_owned();
         decisions.push(match self.obstacle(due, due, late) {
-            None => Decision::Run { agent, trigger, late },
+            None => Decision::Run(DueRun { agent, trigger, late }),
             Some(Obstacle { reason, missed }) => {
                 let slots = SlotRange { first: due, last: due, count: 1 };
-                Decision::Skip { agent, slots, trigger, missed, reason }
+                Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason })
             }
         });
     }
@@ -288,13 +302,13 @@ impl SlotCheck<'_> {
         let earliest = Timestamp(self.tick.now.minus(rules.catch_up_window).0 - 1);
         let mut missed = |after: Timestamp, until: Timestamp, reason: StatusReason| {
             if let Some(slots) = self.slot_range(after, until) {
-                decisions.push(Decision::Skip {
+                decisions.push(Decision::Skip(SkippedSlots {
                     agent: self.agent.name.to_owned(),
                     slots,
                     trigger: Trigger::Slot(slots.last),
                     missed: true,
                     reason,
-                });
+                }));
             }
         };
         if !self.agent.enabled {

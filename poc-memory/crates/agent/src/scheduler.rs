@@ -4,7 +4,7 @@
 
 use super::batches::SlotBatches;
 use super::consolidation::{self, ScheduledConsolidation};
-use super::due_slots::{self, Decision, Obstacle, RunHistory, TaskTiming, Tick};
+use super::due_slots::{self, Decision, DueRun, Obstacle, RunHistory, SkippedSlots, TaskTiming, Tick};
 use super::ledger::{self, AgentState, RowOutcome, Run, Status, StatusReason, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
@@ -19,21 +19,10 @@ use std::sync::Arc;
 mod change_watcher;
 mod consolidation_run;
 
-use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
+use change_watcher::{ChangeScan, ChangeScanResult, ChangeWatcher};
 
 /// Delay before the next poll of an agent whose ledger could not be read.
 const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
-
-/// A slot, rerun or set of changes that is to be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// The agent.
-    pub agent: String,
-    /// The trigger of the run.
-    pub trigger: Trigger,
-    /// Whether the slot is caught up after its time.
-    pub late: bool,
-}
 
 /// The next due time of every scheduled agent, as of the last poll.
 #[derive(Default)]
@@ -42,8 +31,8 @@ pub struct Scheduler {
     last_poll: Timestamp,
     next: BTreeMap<String, Timestamp>,
     changes: ChangeWatcher,
-    /// Delayed catch-up slots, with the time at which each may start.
-    delayed: BTreeMap<String, (Timestamp, Slot)>,
+    /// Delayed catch-up runs, with the time at which each may start.
+    delayed: BTreeMap<String, (Timestamp, DueRun)>,
 }
 
 impl Scheduler {
@@ -60,14 +49,14 @@ impl Scheduler {
     }
 
     /// Polls the agents whose due time has come. Writes the rows of slots that are not run and returns the
-    /// slots to run. `pending` are slots that were returned before and may have no row yet.
+    /// runs to start. `pending` are runs that were returned before and may have no row yet.
     pub fn poll(
         &mut self,
         memory: &Memory,
         catalog: Arc<Catalog>,
         tick: Tick,
-        pending: &BTreeMap<String, Slot>,
-    ) -> Vec<Slot> {
+        pending: &BTreeMap<String, DueRun>,
+    ) -> Vec<DueRun> {
         if tick.now < self.last_poll {
             // The clock went back, so the delays refer to times that are now far ahead.
             self.delayed.clear();
@@ -104,40 +93,40 @@ impl Scheduler {
             }
         }
         let decisions = due_slots::plan(&due, &history, tick);
-        let mut slots: Vec<Slot> =
+        let mut runs: Vec<DueRun> =
             decisions.into_iter().filter_map(|decision| record_decision(memory, decision)).collect();
         for (agent, entry) in &due.agents {
             let (Some(history), Some(definition)) = (history.get(agent), &entry.definition) else { continue };
             if definition.execution.schedule != Schedule::OnChange {
                 continue;
             }
-            let busy = slots.iter().any(|slot| slot.agent == *agent);
+            let busy = runs.iter().any(|run| run.agent == *agent);
             let scan = ChangeScan { memory, definition, since: entry.since, history, tick, busy };
             match self.changes.scan(&scan) {
-                ScanResult::Nothing => {}
-                ScanResult::Later(next) => _ = self.next.insert(agent.clone(), next),
-                ScanResult::Due(slot) => slots.push(slot),
+                ChangeScanResult::Nothing => {}
+                ChangeScanResult::Later(next) => _ = self.next.insert(agent.clone(), next),
+                ChangeScanResult::Due(run) => runs.push(run),
             }
         }
-        slots.retain(|slot| {
-            let wait = due_slots::timing(&definitions, &slot.agent).filter(|_| slot.late);
+        runs.retain(|run| {
+            let wait = due_slots::timing(&definitions, &run.agent).filter(|_| run.late);
             let wait = wait.map_or(Span(0), |agent| due_slots::catch_up_delay(agent, spread));
             if wait > Span(0) {
-                self.delayed.insert(slot.agent.clone(), (tick.now.plus(wait), slot.clone()));
+                self.delayed.insert(run.agent.clone(), (tick.now.plus(wait), run.clone()));
             }
             wait <= Span(0)
         });
-        let come = |_: &String, delayed: &mut (Timestamp, Slot)| delayed.0 <= tick.now;
-        slots.extend(self.delayed.extract_if(.., come).map(|(_, (_, slot))| slot));
-        slots
+        let come = |_: &String, delayed: &mut (Timestamp, DueRun)| delayed.0 <= tick.now;
+        runs.extend(self.delayed.extract_if(.., come).map(|(_, (_, run))| run));
+        runs
     }
 
-    /// The slot that was returned for an agent, or is delayed.
-    fn pending<'a>(&'a self, agent: &str, pending: &'a BTreeMap<String, Slot>) -> Option<&'a Slot> {
-        pending.get(agent).or_else(|| self.delayed.get(agent).map(|(_, slot)| slot))
+    /// The run that was returned for an agent, or is delayed.
+    fn pending<'a>(&'a self, agent: &str, pending: &'a BTreeMap<String, DueRun>) -> Option<&'a DueRun> {
+        pending.get(agent).or_else(|| self.delayed.get(agent).map(|(_, run)| run))
     }
 
-    /// Polls and runs the slots one after the other: a scheduler without threads. Returns their outcomes.
+    /// Polls and starts the due runs one after the other: a scheduler without threads. Returns their outcomes.
     pub fn tick(
         &mut self,
         memory: &Memory,
@@ -148,10 +137,10 @@ impl Scheduler {
         if !self.needs_poll(memory, catalog) {
             return Vec::new();
         }
-        let slots = self.poll(memory, catalog.clone(), tick, &BTreeMap::new());
+        let runs = self.poll(memory, catalog.clone(), tick, &BTreeMap::new());
         let mut outcomes = Vec::new();
-        for slot in slots {
-            let mut outcome = run_slot(memory, catalog, &slot, tick, options);
+        for due in runs {
+            let mut outcome = run_due(memory, catalog, &due, tick, options);
             let first = outcome.as_ref().ok().and_then(Option::as_ref);
             let mut batches = first.and_then(SlotBatches::after);
             while let (Some(batches), Ok(Some(row))) = (&mut batches, &outcome) {
@@ -161,7 +150,7 @@ impl Scheduler {
             if batches.is_none() || outcome.is_err() {
                 outcomes.push(outcome);
             }
-            self.slot_ended(&slot.agent);
+            self.slot_ended(&due.agent);
         }
         outcomes
     }
@@ -253,20 +242,20 @@ pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
     Ok(first)
 }
 
-/// Runs a slot with the current definition of its agent, for the tenant whose turn it is. If something blocks
+/// Starts a due run with the current definition of its agent, for the tenant whose turn it is. If something blocks
 /// it by now, or it fails before the run has a row, a row is written instead. `None` when the slot already
 /// has a row or has to wait.
 ///
 /// # Errors
 /// Those of [`run::run`], and the store's.
-pub fn run_slot(
+pub fn run_due(
     memory: &Memory,
     catalog: &Catalog,
-    slot: &Slot,
+    due: &DueRun,
     tick: Tick,
     options: &RunOptions,
 ) -> Result<Option<Run>> {
-    let (agent, trigger) = (&slot.agent, slot.trigger);
+    let (agent, trigger) = (&due.agent, due.trigger);
     let by_changes = matches!(trigger, Trigger::Change { .. });
     let Some(timing) = due_slots::timing(catalog, agent) else {
         let (reason, message) = (Some(StatusReason::InvalidConfig), Some("its file was deleted".to_owned()));
@@ -278,7 +267,7 @@ pub fn run_slot(
         );
     };
     let history = RunHistory::from(ledger::state(memory, agent)?);
-    if let Some(obstacle) = due_slots::obstacle(timing, &history, trigger, slot.late, tick) {
+    if let Some(obstacle) = due_slots::obstacle(timing, &history, trigger, due.late, tick) {
         let waits = matches!(obstacle.reason, StatusReason::Overlap | StatusReason::Cooldown);
         if waits && by_changes {
             // The changes can be handled afterwards.
@@ -320,11 +309,11 @@ fn outcome(obstacle: Obstacle, message: Option<String>) -> RowOutcome {
 
 /// The run history of an agent; `None` when the ledger cannot be read, which leaves its slots for the next
 /// poll.
-fn load_history(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<RunHistory> {
+fn load_history(memory: &Memory, agent: &str, pending: Option<&DueRun>) -> Option<RunHistory> {
     match ledger::state(memory, agent) {
         Ok(state) => {
             let mut history = RunHistory::from(state);
-            pending.into_iter().for_each(|slot| history.add_pending(slot.trigger));
+            pending.into_iter().for_each(|run| history.add_pending(run.trigger));
             Some(history)
         }
         Err(error) => {
@@ -334,11 +323,11 @@ fn load_history(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<
     }
 }
 
-/// Writes the row of a decision not to run; returns the slot of a decision to run.
-fn record_decision(memory: &Memory, decision: Decision) -> Option<Slot> {
+/// Writes the row of a decision not to run; returns the run of a decision to run.
+fn record_decision(memory: &Memory, decision: Decision) -> Option<DueRun> {
     match decision {
-        Decision::Run { agent, trigger, late } => Some(Slot { agent, trigger, late }),
-        Decision::Skip { agent, slots, trigger, missed, reason } => {
+        Decision::Run(due) => Some(due),
+        Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason }) => {
             let message = (slots.count > 1).then(|| slots.to_string());
             let outcome = outcome(Obstacle { reason, missed }, message);
             let status = outcome.status;

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_addresses_are_recognised() {
+    fn loopback_addresses_are_recognized() {
         for (url, here) in [
             ("http://localhost/", true),
             ("http://127.0.0.9:80/", true),

@@ -54,5 +54,5 @@ pub use retrieval::{
 pub use saved_pipeline::SavedPipeline;
 pub use schema::schema;
 pub use sections::*;
-pub use store::{BeginWith, StoreConfig};
+pub use store::{CopyStartSetting, StoreConfig};
 pub use tenants::{TenantKey, TenantSchema};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Where a new copy of a shared log starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum BeginWith {
+pub enum CopyStartSetting {
     /// At the newest snapshot in the database, if there is one. The copy has no history before it.
     Snapshot,
     /// At the first change, so that the copy has the whole history.
@@ -35,7 +35,7 @@ section!(
         /// How often the database is queried for changes if it sends no notifications.
         poll: Span,
         /// Where the copy in a new folder starts.
-        begin_with: BeginWith,
+        begin_with: CopyStartSetting,
         /// Number of changes after which the daemon stores a snapshot in the database; 0 for never.
         snapshot_every: u64,
     }

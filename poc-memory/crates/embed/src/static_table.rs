@@ -5,7 +5,7 @@
 //! scaled to length 1. [`super::distill`] creates the rows with a model.
 
 use super::Embedder;
-use super::table::Table;
+use super::table::EmbeddingTable;
 use super::wordpiece::WordPiece;
 use poc_graph::error::{Error, Result};
 use poc_rank::cosine::normalize;
@@ -23,15 +23,15 @@ const MANY: usize = 32;
 /// The embedder `static`.
 pub struct StaticEmbedder {
     name: String,
-    table: Arc<Table>,
+    table: Arc<EmbeddingTable>,
     pieces: WordPiece,
 }
 
 impl StaticEmbedder {
     /// Creates an embedder with the built-in table.
     pub fn bundled() -> Result<StaticEmbedder> {
-        static TABLE: OnceLock<Result<Arc<Table>, String>> = OnceLock::new();
-        let table = TABLE.get_or_init(|| Table::read(Cow::Borrowed(BUNDLED)).map(Arc::new));
+        static TABLE: OnceLock<Result<Arc<EmbeddingTable>, String>> = OnceLock::new();
+        let table = TABLE.get_or_init(|| EmbeddingTable::read(Cow::Borrowed(BUNDLED)).map(Arc::new));
         match table {
             Ok(table) => Ok(StaticEmbedder::with(table.clone())),
             Err(problem) => Err(Error::internal(format!("the bundled table cannot be used: {problem}"))),
@@ -40,10 +40,10 @@ impl StaticEmbedder {
 
     /// Opens a table that was created by `poc-memory embed distill`.
     pub fn open(path: &Path) -> Result<StaticEmbedder> {
-        Ok(StaticEmbedder::with(Arc::new(Table::open(path)?)))
+        Ok(StaticEmbedder::with(Arc::new(EmbeddingTable::open(path)?)))
     }
 
-    fn with(table: Arc<Table>) -> StaticEmbedder {
+    fn with(table: Arc<EmbeddingTable>) -> StaticEmbedder {
         let pieces = WordPiece::new(table.head.lowercase, table.head.strip_accents);
         StaticEmbedder { name: format!("static-{}-{}", table.dimensions, table.revision), table, pieces }
     }

@@ -17,7 +17,7 @@
 //! | rows × dimensions | values, signed bytes, each multiplied by the scale of its row |
 //! | 32 | BLAKE3 of everything before |
 
-use super::wordpiece::Vocabulary;
+use super::wordpiece::WordPieceVocabulary;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -72,9 +72,9 @@ pub(super) struct TableHeader {
 }
 
 /// A loaded table.
-pub(super) struct Table {
+pub(super) struct EmbeddingTable {
     pub(super) head: TableHeader,
-    pub(super) vocabulary: Vocabulary,
+    pub(super) vocabulary: WordPieceVocabulary,
     pub(super) dimensions: usize,
     /// The first bytes of the checksum in hexadecimal. They distinguish embedders with different
     /// tables.
@@ -85,21 +85,21 @@ pub(super) struct Table {
     values: usize,
 }
 
-impl Table {
+impl EmbeddingTable {
     /// Reads a table from a file and verifies its checksum.
-    pub(super) fn open(path: &Path) -> Result<Table> {
+    pub(super) fn open(path: &Path) -> Result<EmbeddingTable> {
         let bytes =
             std::fs::read(path).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
         let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM));
         let whole = blake3::hash(content).as_bytes().as_slice() == checksum;
-        let table = Table::read(Cow::Owned(bytes)).and_then(|table| {
+        let table = EmbeddingTable::read(Cow::Owned(bytes)).and_then(|table| {
             if whole { Ok(table) } else { Err("it is damaged: its checksum is wrong".into()) }
         });
         Ok(table.map_err(|problem| TableError::NotATable { path: path.to_owned(), problem })?)
     }
 
     /// Reads a table from bytes without verifying the checksum. The error describes the problem.
-    pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<Table, String> {
+    pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<EmbeddingTable, String> {
         if !bytes.starts_with(MAGIC) {
             return Err("it is not a table".into());
         }
@@ -135,7 +135,7 @@ impl Table {
                 .map_err(|error| format!("its head cannot be read: {error}"))?;
         let words = std::str::from_utf8(bytes.get(head_end..words_end).unwrap_or_default())
             .map_err(|_| "its vocabulary is not UTF-8")?;
-        let vocabulary = Vocabulary::new(words.lines(), &head.continues);
+        let vocabulary = WordPieceVocabulary::new(words.lines(), &head.continues);
         if vocabulary.len() != rows {
             return Err(format!("its vocabulary has {} tokens for {rows} rows", vocabulary.len()));
         }
@@ -150,7 +150,7 @@ impl Table {
         }
         let checksum = bytes.get(values_end..).unwrap_or_default();
         let revision = checksum.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        Ok(Table { head, vocabulary, dimensions, revision, scales, values: scales_end, bytes })
+        Ok(EmbeddingTable { head, vocabulary, dimensions, revision, scales, values: scales_end, bytes })
     }
 
     /// Adds the row of a token to a sum. If the sum has fewer dimensions, only the first ones are
@@ -221,7 +221,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.table");
         std::fs::write(&path, sample()).unwrap();
-        let table = Table::open(&path).unwrap();
+        let table = EmbeddingTable::open(&path).unwrap();
         assert_eq!((table.dimensions, table.vocabulary.len(), &table.head), (2, 3, &head()));
         let mut sum = vec![0.0; 2];
         [0, 1, 2, 7].into_iter().for_each(|token| table.add(token, &mut sum));
@@ -237,15 +237,15 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x40;
             std::fs::write(&path, &bytes).unwrap();
-            assert!(Table::open(&path).is_err(), "byte {at}");
+            assert!(EmbeddingTable::open(&path).is_err(), "byte {at}");
             std::fs::write(&path, &whole[..at]).unwrap();
-            assert!(Table::open(&path).is_err(), "cut at {at}");
+            assert!(EmbeddingTable::open(&path).is_err(), "cut at {at}");
         }
     }
 
     #[test]
     fn format_errors_are_reported() {
-        let report = |bytes: &[u8]| Table::read(Cow::Owned(bytes.to_vec())).err().unwrap();
+        let report = |bytes: &[u8]| EmbeddingTable::read(Cow::Owned(bytes.to_vec())).err().unwrap();
         let mut newer = sample();
         newer[8] = 2;
         let mut wide = sample();

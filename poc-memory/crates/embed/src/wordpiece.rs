@@ -17,7 +17,7 @@ use tokenizers::{
 const LONGEST_WORD: usize = 100;
 
 /// A vocabulary with look-up by text.
-pub(super) struct Vocabulary {
+pub(super) struct WordPieceVocabulary {
     // The concatenated texts of all tokens. `ends` has the end of each.
     text: String,
     ends: Vec<usize>,
@@ -29,10 +29,10 @@ pub(super) struct Vocabulary {
     longest: usize,
 }
 
-impl Vocabulary {
+impl WordPieceVocabulary {
     /// Creates a vocabulary from the tokens by id. Tokens that continue a word start with the prefix `continues`.
-    pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a str>, continues: &str) -> Vocabulary {
-        let mut made = Vocabulary {
+    pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a str>, continues: &str) -> WordPieceVocabulary {
+        let mut made = WordPieceVocabulary {
             text: String::new(),
             ends: Vec::new(),
             begin: HashTable::new(),
@@ -51,7 +51,7 @@ impl Vocabulary {
             let (place, length, is_inner) = (hash(piece), piece.len(), inner.is_some());
             made.longest = made.longest.max(length);
             let skip = if is_inner { made.mark } else { 0 };
-            let Vocabulary { text, ends, begin, middle, .. } = &mut made;
+            let WordPieceVocabulary { text, ends, begin, middle, .. } = &mut made;
             let rehash = |&id: &u32| hash(piece_of(text, ends, id, skip));
             let table = if is_inner { middle } else { begin };
             table.insert_unique(place, id, rehash);
@@ -133,7 +133,7 @@ impl WordPiece {
     }
 
     /// The token ids of a text. Words that the vocabulary does not cover have none.
-    pub(super) fn tokens(&self, vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
+    pub(super) fn tokens(&self, vocabulary: &WordPieceVocabulary, text: &str) -> Vec<u32> {
         let mut tokens = Vec::new();
         let mut word = String::new();
         for run in text.split(separates) {
@@ -185,7 +185,8 @@ mod tests {
         "##i",
     ];
 
-    static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::new(TOKENS.iter().copied(), "##"));
+    static VOCABULARY: LazyLock<WordPieceVocabulary> =
+        LazyLock::new(|| WordPieceVocabulary::new(TOKENS.iter().copied(), "##"));
 
     fn check(text: &str, expected: &[&str]) {
         let tokens = WordPiece::new(true, true).tokens(&VOCABULARY, text);

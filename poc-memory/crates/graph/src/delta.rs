@@ -25,9 +25,8 @@ pub enum Delta {
     Visit(Arc<str>, NodeId, Visit),
     /// The agent's visit of the node was deleted.
     VisitDeleted(Arc<str>, NodeId),
-    /// The unit vector of a part of the node: part 0 is the title, the others are passages of the
-    /// body.
+    /// The unit vector of a passage of the node: passage 0 is the title, the others are those of the body.
     Vector(NodeId, u16, Arc<[f32]>),
-    /// The vector of this part was deleted.
+    /// The vector of this passage was deleted.
     VectorDeleted(NodeId, u16),
 }

@@ -40,8 +40,8 @@ pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use project::{PROJECT_PREFIX, is_project, project_name};
 pub use structure::{
-    Communities, Embedding, Health, Layout, Outliers, PowerLaw, SavedStructure, StructureOptions,
-    StructureSource, clustering,
+    Communities, GraphMetrics, Layout, Outliers, PowerLaw, SavedStructure, SpectralEmbedding,
+    StructureOptions, StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
 pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};

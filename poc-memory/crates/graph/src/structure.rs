@@ -1,4 +1,4 @@
-//! Values derived from the graph as a whole: communities, the spectral embedding, outlier scores and health figures.
+//! Values derived from the graph as a whole: communities, the spectral embedding, outlier scores and graph metrics.
 //!
 //! Each value is computed at most once per state of the graph, even for concurrent requests. For a large graph that has
 //! changed little since, an earlier result is reused.
@@ -7,17 +7,17 @@ mod adjacency;
 mod cell;
 mod clustering;
 mod communities;
-mod embedding;
-mod health;
+mod graph_metrics;
 mod id_hash;
 mod layout;
 mod leiden;
 mod outliers;
-mod parts;
+mod partition;
 mod policy;
 mod saved;
 mod source;
 mod space;
+mod spectral_embedding;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +25,13 @@ pub(crate) use cell::StructureCell;
 
 pub use clustering::clustering;
 pub use communities::Communities;
-pub use embedding::Embedding;
-pub use health::{Health, PowerLaw};
+pub use graph_metrics::{GraphMetrics, PowerLaw};
 pub use layout::Layout;
 pub use outliers::Outliers;
 pub use policy::StructureOptions;
 pub use saved::SavedStructure;
 pub use source::StructureSource;
+pub use spectral_embedding::SpectralEmbedding;
 
 use super::View;
 use std::sync::Arc;
@@ -58,9 +58,9 @@ impl View {
 
     /// The spectral embedding of the graph. All callers must pass the same number of dimensions; later values are
     /// ignored.
-    pub fn embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
+    pub fn embedding(&self, options: &StructureOptions) -> (Arc<SpectralEmbedding>, StructureSource) {
         self.restore_structure(options);
-        let compute = || Embedding::compute(self, options.dimensions);
+        let compute = || SpectralEmbedding::compute(self, options.dimensions);
         let found = self.structure.embedding.get(self.generation(), self.size(), options, true, compute);
         found.unwrap_or_else(|| self.fresh_embedding(options))
     }
@@ -73,11 +73,11 @@ impl View {
         self.structure.outliers.get(self.generation(), self.size(), options, false, compute)
     }
 
-    /// The health figures of the graph; `None` if the graph is large and they would have to be computed.
-    pub fn health(&self, options: &StructureOptions) -> Option<(Arc<Health>, StructureSource)> {
+    /// The metrics of the graph; `None` if the graph is large and they would have to be computed.
+    pub fn graph_metrics(&self, options: &StructureOptions) -> Option<(Arc<GraphMetrics>, StructureSource)> {
         self.restore_structure(options);
-        let part = &self.structure.health;
-        part.get(self.generation(), self.size(), options, false, || Health::compute(self))
+        let part = &self.structure.graph_metrics;
+        part.get(self.generation(), self.size(), options, false, || GraphMetrics::compute(self))
     }
 
     /// Loads the saved structure if the graph is large and no structure was computed yet.
@@ -92,7 +92,7 @@ impl View {
         self.fresh_communities(options);
         self.fresh_embedding(options);
         self.structure.outliers.fresh(self.generation(), || self.compute_outliers(options));
-        self.structure.health.fresh(self.generation(), || Health::compute(self));
+        self.structure.graph_metrics.fresh(self.generation(), || GraphMetrics::compute(self));
     }
 
     /// The number of graph changes since the oldest derived value was computed; `None` if any was never computed.
@@ -108,7 +108,7 @@ impl View {
             ("communities", structure.communities.changes(now)),
             ("embedding", structure.embedding.changes(now)),
             ("outliers", structure.outliers.changes(now)),
-            ("health", structure.health.changes(now)),
+            ("health", structure.graph_metrics.changes(now)),
         ]
     }
 
@@ -146,8 +146,8 @@ impl View {
         }
     }
 
-    fn fresh_embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
-        let compute = || Embedding::compute(self, options.dimensions);
+    fn fresh_embedding(&self, options: &StructureOptions) -> (Arc<SpectralEmbedding>, StructureSource) {
+        let compute = || SpectralEmbedding::compute(self, options.dimensions);
         self.structure.embedding.fresh(self.generation(), compute)
     }
 

@@ -2,10 +2,10 @@
 
 pub mod calendar_names;
 mod date_text;
-mod deadline;
+mod future_time;
 mod moment;
 
-pub use deadline::Deadline;
+pub use future_time::FutureTime;
 pub use moment::Moment;
 
 use crate::error::{Error, Result};

@@ -6,10 +6,10 @@ pub mod fuzzing;
 mod latch;
 mod mentions;
 mod passages;
+mod per_tenant;
 mod reader;
 mod snapshotted;
 pub mod structure;
-mod tenants;
 #[doc(hidden)]
 pub mod testing;
 mod text;
@@ -17,8 +17,8 @@ mod vectors;
 
 pub use mentions::MentionIndex;
 pub use passages::passages;
+pub use per_tenant::{Index, PerTenant};
 pub use reader::{MentionReader, TextReader, VectorReader};
-pub use tenants::{Index, PerTenant};
 pub use text::{JoinedScores, QueryTerms, TextField, TextHit, TextIndex, TextScores};
 pub use text::{is_name, names, without_possessive};
 pub use vectors::{CosineScores, NoteCosines, VectorHit, VectorIndex};

@@ -5,7 +5,7 @@
 //! tool (those with extended thinking) get it as the input of an optional tool.
 
 use super::conversation::{has_required_fields, max_reply_tokens, messages, schema_instruction};
-use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature};
+use super::http::{CallProgress, Http, HttpError, HttpRequest, RequestFeature};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
@@ -58,7 +58,7 @@ impl Model for Anthropic {
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::start(request.timeout);
+        let progress = CallProgress::start(request.timeout);
         let mut mode = *self.mode.lock();
         let answer = loop {
             let message = HttpRequest::post(self.url("messages"), self.headers(), &self.body(request, mode)?);

@@ -7,8 +7,8 @@ mod cancellable_reader;
 mod chat;
 mod deadline;
 mod family;
-mod file;
 mod generate;
+mod gguf;
 mod grammar;
 mod sample;
 mod spelling;
@@ -18,8 +18,8 @@ use super::environment::{Environment, path_of};
 use super::usage::Usage;
 use deadline::Deadline;
 use family::Network;
-use file::{FileStamp, Gguf};
 use generate::GenerationJob;
+use gguf::{FileStamp, Gguf};
 use parking_lot::Mutex;
 use poc_agent::model::{
     CallCost, CallError, CallFailure, Model, Priority, PrioritySemaphore, Reply, Request,
@@ -29,7 +29,7 @@ use poc_embed::catch_panics;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::PathBuf;
 use std::sync::Arc;
-use vocabulary::Vocabulary;
+use vocabulary::TokenVocabulary;
 
 /// The provider `candle`.
 pub(super) struct Candle {
@@ -49,7 +49,7 @@ struct LoadedModel {
     stamp: FileStamp,
     context: usize,
     network: Box<dyn Network>,
-    vocabulary: Vocabulary,
+    vocabulary: TokenVocabulary,
     threads: ThreadPool,
 }
 
@@ -66,7 +66,7 @@ impl Candle {
     ) -> Result<Candle, String> {
         let file = path_of(&model.id, environment)?;
         let tokenizer = provider.tokenizer.as_deref().map(|path| path_of(path, environment)).transpose()?;
-        let kind = file::tokenizer(&file)?;
+        let kind = gguf::tokenizer(&file)?;
         vocabulary::locate(&file, kind.as_deref(), tokenizer.as_deref())?;
         Ok(Candle {
             file,
@@ -84,7 +84,7 @@ impl Candle {
         let gguf = Gguf::open(&self.file, deadline)?;
         let stamp = gguf.stamp;
         let context = gguf.context().min(self.model.context.unwrap_or(usize::MAX));
-        let vocabulary = Vocabulary::read(&gguf, self.tokenizer.as_deref())?;
+        let vocabulary = TokenVocabulary::read(&gguf, self.tokenizer.as_deref())?;
         let network = gguf.load(context, deadline)?;
         let threads = ThreadPoolBuilder::new()
             .num_threads(self.threads)
@@ -101,7 +101,7 @@ impl Candle {
         loaded: Option<LoadedModel>,
         deadline: &Deadline<'_>,
     ) -> Result<LoadedModel, CallError> {
-        let current = file::stamp(&self.file).map_err(CallError::Setup)?;
+        let current = gguf::stamp(&self.file).map_err(CallError::Setup)?;
         match loaded.filter(|loaded| loaded.stamp == current) {
             Some(loaded) => Ok(loaded),
             None => {

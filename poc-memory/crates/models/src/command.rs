@@ -11,7 +11,7 @@ mod pipe;
 use super::api_key::ApiKey;
 use super::conversation::transcript;
 use super::environment::{Environment, path_of};
-use super::http::{Progress, backoff};
+use super::http::{CallProgress, backoff};
 use super::usage::{add_lost_attempts, cost_bound, upper_bound};
 use pipe::{Keep, Pipe};
 use poc_agent::child_process::ChildProcess;
@@ -100,7 +100,7 @@ impl Model for CommandModel {
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::start(request.timeout);
+        let progress = CallProgress::start(request.timeout);
         let attempts = request.attempts.max(1);
         let mut spent = Vec::new();
         let before_retry = |failures: u32, (mut failed, retryable): (CallFailure, bool)| {
@@ -128,7 +128,7 @@ impl Model for CommandModel {
 
 impl CommandModel {
     /// Runs the program once. The flag of a failure says whether a retry may succeed.
-    fn attempt(&self, request: &Request<'_>, progress: &Progress) -> Result<Reply, (CallFailure, bool)> {
+    fn attempt(&self, request: &Request<'_>, progress: &CallProgress) -> Result<Reply, (CallFailure, bool)> {
         if request.cancellation.is_cancelled() {
             return Err((CallError::Stopped.into(), false));
         }

@@ -6,7 +6,7 @@ mod failure;
 mod progress;
 
 pub(super) use failure::{HttpError, RequestFeature};
-pub(super) use progress::Progress;
+pub(super) use progress::CallProgress;
 
 use super::api_key::ApiKey;
 use exchange::{ExchangeError, HttpResponse, exchange};
@@ -147,7 +147,7 @@ impl Http {
         &self,
         message: &HttpRequest,
         request: &Request<'_>,
-        progress: &Progress,
+        progress: &CallProgress,
     ) -> Result<Value, HttpError> {
         // A call that repeats its request in another form gets no additional attempts, because each lost
         // attempt may be charged.
@@ -187,7 +187,7 @@ impl Http {
         delay: Duration,
         why: &str,
         request: &Request<'_>,
-        progress: &Progress,
+        progress: &CallProgress,
     ) -> Result<(), HttpError> {
         if delay.is_zero() {
             return Ok(());
@@ -229,7 +229,7 @@ impl Http {
         &self,
         message: &HttpRequest,
         request: &Request<'_>,
-        progress: &Progress,
+        progress: &CallProgress,
     ) -> Result<Value, AttemptError> {
         if request.cancellation.is_cancelled() {
             return Err(CallError::Stopped.into());

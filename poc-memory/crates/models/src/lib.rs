@@ -15,7 +15,7 @@ mod http;
 mod mock_model;
 mod ollama;
 mod openai;
-mod replay;
+mod recorded_replies;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -99,7 +99,7 @@ impl ModelFactory for ProviderFactory {
                         model.provider
                     ));
                 };
-                Box::new(replay::Replay { folder: path_of(folder, environment)? })
+                Box::new(recorded_replies::RecordedReplies { folder: path_of(folder, environment)? })
             }
         })
     }

@@ -2,7 +2,7 @@
 //! context length; without it, Ollama silently truncates long prompts.
 
 use super::conversation::{estimated_tokens, max_reply_tokens, messages, strip_thinking};
-use super::http::{Http, HttpRequest, Progress, names};
+use super::http::{CallProgress, Http, HttpRequest, names};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
@@ -26,7 +26,7 @@ impl Model for Ollama {
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::start(request.timeout);
+        let progress = CallProgress::start(request.timeout);
         let room = max_reply_tokens(&self.model, &self.calls, request)?;
         let context = self.context(request, room);
         let message = HttpRequest::post(

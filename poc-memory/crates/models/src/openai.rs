@@ -4,7 +4,7 @@
 use super::conversation::{
     has_required_fields, max_reply_tokens, messages, schema_instruction, strip_thinking,
 };
-use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature, names};
+use super::http::{CallProgress, Http, HttpError, HttpRequest, RequestFeature, names};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
@@ -79,7 +79,7 @@ impl Model for OpenAi {
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::start(request.timeout);
+        let progress = CallProgress::start(request.timeout);
         let room = max_reply_tokens(&self.model, &self.calls, request)?;
         let mut dialect = *self.dialect.lock();
         let answer = loop {
@@ -154,7 +154,7 @@ impl OpenAi {
         request: &Request<'_>,
         dialect: Dialect,
         room: usize,
-        progress: &Progress,
+        progress: &CallProgress,
     ) -> Result<Value, HttpError> {
         let mode = self.modes.get(dialect.mode).copied().unwrap_or(SchemaMode::Prompt);
         let in_prompt = matches!(mode, SchemaMode::Object | SchemaMode::Prompt);

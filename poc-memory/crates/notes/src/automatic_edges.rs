@@ -23,8 +23,8 @@ pub(super) struct BatchNote {
     pub text: String,
     /// The keywords, normalised.
     pub keywords: Vec<String>,
-    /// The vectors of its parts.
-    pub parts: Vec<Vec<f32>>,
+    /// The vectors of its passages.
+    pub vectors: Vec<Vec<f32>>,
 }
 
 /// An edge to create from a new note.
@@ -55,8 +55,8 @@ pub(super) fn find(
         .collect::<Vec<usize>>()
         .par_chunks(GROUP)
         .map(|group| {
-            let parts = group.iter().filter_map(|&at| batch.get(at)).map(|note| note.parts.as_slice());
-            let cosines = memory.vectors.note_cosines(&parts.collect::<Vec<_>>())?;
+            let vectors = group.iter().filter_map(|&at| batch.get(at)).map(|note| note.vectors.as_slice());
+            let cosines = memory.vectors.note_cosines(&vectors.collect::<Vec<_>>())?;
             let candidates = group.iter().enumerate().filter_map(|(new, &at)| {
                 Some(Candidates {
                     memory,
@@ -85,8 +85,8 @@ const KEYWORD_NOTES: usize = 1024;
 /// The notes of a batch, prepared for comparisons with each other.
 struct Batch<'a> {
     notes: &'a [BatchNote],
-    /// The parts of each note whose vectors are not zero.
-    parts: Vec<Vec<MeasuredVector<'a>>>,
+    /// The vectors of each note that are not zero.
+    vectors: Vec<Vec<MeasuredVector<'a>>>,
     /// The sketch of the words of each note.
     sketches: Vec<WordSketch>,
     /// The first position of each note.
@@ -95,13 +95,18 @@ struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     fn new(notes: &'a [BatchNote]) -> Batch<'a> {
-        let parts = notes.iter().map(|note| {
-            let parts = note.parts.iter().map(|part| MeasuredVector::of(part));
-            parts.filter(|part| !part.is_zero()).collect()
+        let vectors = notes.iter().map(|note| {
+            let vectors = note.vectors.iter().map(|vector| MeasuredVector::of(vector));
+            vectors.filter(|vector| !vector.is_zero()).collect()
         });
         let positions = notes.iter().enumerate().rev().map(|(at, note)| (note.id, at));
         let sketches = notes.iter().map(|note| WordProfile::of(&note.text).sketch());
-        Batch { notes, parts: parts.collect(), sketches: sketches.collect(), positions: positions.collect() }
+        Batch {
+            notes,
+            vectors: vectors.collect(),
+            sketches: sketches.collect(),
+            positions: positions.collect(),
+        }
     }
 
     /// The sketch of the words of the first note with an id.
@@ -117,10 +122,11 @@ impl<'a> Batch<'a> {
 
     /// The cosines of note `at` with all notes before it that have another id.
     fn cosines(&self, at: usize) -> Vec<NearNote<'_>> {
-        let Some((note, own)) = self.notes.get(at).zip(self.parts.get(at)) else { return Vec::new() };
-        let before = self.notes.iter().zip(&self.parts).take(at).filter(|(other, _)| other.id != note.id);
-        let near = before.filter_map(|(other, parts)| {
-            let pairs = own.iter().flat_map(|own| parts.iter().map(|part| (own.cosine(part), part.values())));
+        let Some((note, own)) = self.notes.get(at).zip(self.vectors.get(at)) else { return Vec::new() };
+        let before = self.notes.iter().zip(&self.vectors).take(at).filter(|(other, _)| other.id != note.id);
+        let near = before.filter_map(|(other, vectors)| {
+            let pairs =
+                own.iter().flat_map(|own| vectors.iter().map(|vector| (own.cosine(vector), vector.values())));
             let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
             Some(NearNote { id: other.id, cosine, vector: NearVector::Batch(vector), batch: Some(other) })
         });
@@ -138,7 +144,7 @@ struct NearNote<'a> {
     batch: Option<&'a BatchNote>,
 }
 
-/// The part of a note that is nearest.
+/// The passage of a note that is nearest.
 #[derive(Clone, Copy)]
 enum NearVector<'a> {
     Batch(&'a [f32]),
@@ -182,7 +188,7 @@ impl Candidates<'_> {
         let indexed = self.cosines.best(self.new, k, &keep).into_iter().map(|hit| NearNote {
             id: hit.id,
             cosine: hit.cosine,
-            vector: NearVector::Indexed(hit.part),
+            vector: NearVector::Indexed(hit.passage),
             batch: None,
         });
         best(indexed.chain(batch.iter().copied()), k)
@@ -293,11 +299,13 @@ impl Candidates<'_> {
         Ok(edges)
     }
 
-    /// The vector of the part of a note that is nearest.
+    /// The vector of the passage of a note that is nearest.
     fn vector<'a>(&self, near: &NearNote<'a>) -> Cow<'a, [f32]> {
         match near.vector {
             NearVector::Batch(vector) => Cow::Borrowed(vector),
-            NearVector::Indexed(part) => Cow::Owned(self.cosines.vector(near.id, part).unwrap_or_default()),
+            NearVector::Indexed(passage) => {
+                Cow::Owned(self.cosines.vector(near.id, passage).unwrap_or_default())
+            }
         }
     }
 }

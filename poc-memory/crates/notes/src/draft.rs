@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_are_normalised() {
+    fn keywords_are_normalized() {
         let words = ["  B-Tree ", "b-tree", "Cafe\u{301}"].map(String::from);
         assert_eq!(keyword_normalization::normalize(&words).unwrap(), ["b-tree", "café"]);
     }

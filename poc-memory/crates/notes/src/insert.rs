@@ -144,7 +144,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
     put_activity(tx, &node, planned, now)?;
     let mut counts = automatic_edges::EdgeCounts::default();
     if let Some(text) = &planned.text {
-        tx.put_vectors(node.id, &text.embedder, &text.parts)?;
+        tx.put_vectors(node.id, &text.embedder, &text.vectors)?;
         automatic_edges::delete(tx, node.id)?;
         counts = automatic_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
         samples::add(tx, SampleKind::Insert, &text.embedder, &text.cosines)?;

@@ -2,7 +2,7 @@
 
 use super::automatic_edges::{self, AutomaticEdge, BatchNote};
 use super::draft::{Draft, check_size};
-use super::{Memory, key, parts, resolve};
+use super::{Memory, key, passages, resolve};
 use poc_embed::Embedder;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -33,7 +33,7 @@ pub(super) struct EmbeddedText {
     /// Name of the embedder.
     pub embedder: String,
     /// Vectors: the title, then the passages of the body.
-    pub parts: Vec<Vec<f32>>,
+    pub vectors: Vec<Vec<f32>>,
     /// Edges to create.
     pub edges: Vec<AutomaticEdge>,
     /// The cosines of the nearest notes.
@@ -178,21 +178,21 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
         return Ok(());
     }
     let nodes: Vec<&Node> = notes.iter().map(|note| &note.node).collect();
-    let parts = embed(memory, &nodes)?;
+    let vectors = embed(memory, &nodes)?;
     // Edges are determined only once, so indexes that are still being built must be complete.
     memory.store.settle();
     let view = memory.store.view();
-    let batch_note = |(node, parts): (&Node, _)| BatchNote {
+    let batch_note = |(node, vectors): (&Node, _)| BatchNote {
         id: node.id,
         text: node.text(),
         keywords: node.keywords.clone(),
-        parts,
+        vectors,
     };
-    let batch: Vec<BatchNote> = nodes.into_iter().zip(parts).map(batch_note).collect();
+    let batch: Vec<BatchNote> = nodes.into_iter().zip(vectors).map(batch_note).collect();
     let found = automatic_edges::find(memory, &view, &batch)?;
     for ((note, batch_note), (edges, cosines)) in notes.iter_mut().zip(batch).zip(found) {
         let embedder = memory.embedder.name().to_owned();
-        note.text = Some(EmbeddedText { embedder, parts: batch_note.parts, edges, cosines });
+        note.text = Some(EmbeddedText { embedder, vectors: batch_note.vectors, edges, cosines });
     }
     Ok(())
 }
@@ -213,7 +213,7 @@ pub(super) fn vectors(
     let mut counts = Vec::with_capacity(nodes.len());
     for node in nodes {
         let before = texts.len();
-        texts.extend(parts::embedding_texts(node, config));
+        texts.extend(passages::embedding_texts(node, config));
         counts.push(texts.len() - before);
     }
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();

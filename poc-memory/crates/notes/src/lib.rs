@@ -29,7 +29,6 @@ mod insert_plan;
 pub mod interchange;
 mod key;
 pub mod keyword_normalization;
-pub mod known_note;
 pub mod link;
 pub mod mark;
 pub mod markdown;
@@ -37,10 +36,11 @@ pub mod markdown_frame;
 pub mod message;
 pub mod migrate;
 pub mod neighbor_edges;
-pub mod parts;
+pub mod passages;
 mod past;
 pub mod project;
 pub mod quarantine;
+pub mod query_gate;
 mod read_snapshot;
 pub mod recall;
 mod regular_file;
@@ -75,7 +75,7 @@ pub use read_snapshot::ReadSnapshot;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
-use poc_config::{BeginWith, Config};
+use poc_config::{Config, CopyStartSetting};
 use poc_embed::{Embedder, Reranker};
 use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
@@ -84,7 +84,7 @@ use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
 use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
-use poc_store::{Cause, CopyBeginning, Follower, SharedLog, Store, WriterId};
+use poc_store::{Cause, CopyStart, Follower, SharedLog, Store, WriterId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -196,11 +196,11 @@ impl Memory {
             vec![text_by_tenant.clone(), vectors_by_tenant.clone(), mentions_by_tenant.clone()];
         let store = match log.clone() {
             Some(log) => {
-                let beginning = match config.store.begin_with {
-                    BeginWith::Snapshot => CopyBeginning::Snapshot,
-                    BeginWith::History => CopyBeginning::History,
+                let start = match config.store.begin_with {
+                    CopyStartSetting::Snapshot => CopyStart::Snapshot,
+                    CopyStartSetting::History => CopyStart::History,
                 };
-                Store::open_shared(&directory, embedder.name(), followers, log, beginning)?
+                Store::open_shared(&directory, embedder.name(), followers, log, start)?
             }
             None => Store::open(&directory, embedder.name(), followers)?,
         };

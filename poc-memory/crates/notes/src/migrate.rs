@@ -160,14 +160,14 @@ fn fill(
                     nodes.push(node);
                 }
             }
-            let parts =
+            let vectors =
                 insert_plan::vectors(&memory.config.vectors, embedder, &nodes.iter().collect::<Vec<_>>())?;
             let cause = memory.cause(actor, MIGRATION_OP);
             let stored = own.store.transact(cause, |tx| {
                 let mut stored = 0;
-                for (node, parts) in nodes.iter().zip(&parts) {
+                for (node, vectors) in nodes.iter().zip(&vectors) {
                     if tx.node(node.id)?.is_some_and(|now| now.content_hash == node.content_hash) {
-                        tx.add_vectors(node.id, embedder.name(), parts)?;
+                        tx.add_vectors(node.id, embedder.name(), vectors)?;
                         stored += 1;
                     }
                 }

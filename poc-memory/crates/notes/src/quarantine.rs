@@ -73,8 +73,8 @@ fn restore_tenant(
     }
     let mut embedded = Vec::with_capacity(lacking.len());
     for batch in lacking.chunks(BATCH) {
-        let parts = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
-        embedded.extend(batch.iter().zip(parts));
+        let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
+        embedded.extend(batch.iter().zip(vectors));
     }
     let mut accepted: FxHashSet<NodeId> = FxHashSet::default();
     let mut rest = embedded.as_slice();
@@ -90,13 +90,13 @@ fn restore_tenant(
         let is_last = later.is_empty();
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
             let (mut outcomes, mut accepted) = (Vec::new(), accepted.clone());
-            for (node, parts) in group {
+            for (node, vectors) in group {
                 let conflict = conflict(tx, node)?;
                 if conflict.is_none() {
                     accepted.insert(node.id);
                     if !dry_run {
                         tx.put_node(node)?;
-                        tx.put_vectors(node.id, memory.embedder.name(), parts)?;
+                        tx.put_vectors(node.id, memory.embedder.name(), vectors)?;
                     }
                 }
                 outcomes.push(conflict);

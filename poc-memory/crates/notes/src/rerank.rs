@@ -1,6 +1,6 @@
 //! Retrieval whose best hits are reordered by a cross-encoder, if one is configured.
 
-use super::{Memory, parts};
+use super::{Memory, passages};
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
 use poc_search::retrieve::{Retrieval, RetrievalHit, Retriever};
@@ -39,13 +39,13 @@ pub fn find(
 fn passage_of(memory: &Memory, hit: &RetrievalHit) -> Result<String> {
     // Deleted since the view was taken.
     let Some(node) = memory.store.node(hit.id)? else { return Ok(String::new()) };
-    Ok(passage(memory, &node, hit.near.map(|near| near.part)))
+    Ok(passage(memory, &node, hit.near.map(|near| near.passage)))
 }
 
-/// The text of a passage as it was embedded. Returns the first passage if `part` is the title (0) or `None`, and the
-/// title if the note has no passage.
-pub(super) fn passage(memory: &Memory, node: &Node, part: Option<u16>) -> String {
-    let part = part.unwrap_or(1).max(1);
-    let passage = parts::embedding_text(node, part, &memory.config.vectors);
+/// The text of a passage as it was embedded. Returns the first passage of the body if `number` is that of the title (0) or
+/// `None`, and the title if the note has no passage.
+pub(super) fn passage(memory: &Memory, node: &Node, number: Option<u16>) -> String {
+    let number = number.unwrap_or(1).max(1);
+    let passage = passages::embedding_text(node, number, &memory.config.vectors);
     passage.map_or_else(|| node.title.clone(), |passage| passage.into_owned())
 }

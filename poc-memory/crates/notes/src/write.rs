@@ -49,16 +49,16 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
     };
     let nodes = nodes(memory, &message, draft.trust)?;
     message.chunks = nodes.iter().map(|node| node.id).collect();
-    let parts = insert_plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
+    let vectors = insert_plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
     let embedder = memory.embedder.name();
     let edges = memory.store.transact(cause, |tx| {
         let before = recent_chunks(tx, &message, config)?;
-        for (node, parts) in nodes.iter().zip(&parts) {
+        for (node, vectors) in nodes.iter().zip(&vectors) {
             let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
             let node = Node { key: key::unique(&node.key, taken)?, ..node.clone() };
             tx.put_node(&node)?;
             tx.put_activity(node.id, &Activity::new(now, 1.0))?;
-            tx.put_vectors(node.id, embedder, parts)?;
+            tx.put_vectors(node.id, embedder, vectors)?;
         }
         tx.put_message(&message)?;
         create_edges(tx, &message, &before, config)

@@ -49,7 +49,7 @@ impl Verdict {
 /// The numbers that a gate decides by.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Signals {
+pub enum GateSignals {
     /// The numbers of the gate `certainty`.
     Certainty(CertaintySignals),
     /// The numbers of the gates `two-path` and `fused`.

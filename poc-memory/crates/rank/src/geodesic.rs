@@ -5,7 +5,7 @@
 //! routing using hyperbolic space"; by direction as in the compass routing of Kranakis, Singh and Urrutia 1999) in the
 //! spectral embedding, whose distances come from commute times.
 
-use poc_graph::{Embedding, Ix, View};
+use poc_graph::{Ix, SpectralEmbedding, View};
 use rustc_hash::FxHashMap;
 
 /// Cosines that differ by at most this count as equal. Coordinates have seven digits and their differences fewer, so
@@ -17,7 +17,7 @@ const EQUAL: f64 = 1e-5;
 /// Among equally good neighbours, the one with the smallest id is chosen.
 pub fn walk(
     view: &View,
-    embedding: &Embedding,
+    embedding: &SpectralEmbedding,
     from: Ix,
     to: Ix,
     max_hops: usize,
@@ -72,7 +72,7 @@ pub struct GeodesicWalks {
 /// Walks in both directions between any two of the nodes in `ends`, which must not repeat a node.
 pub fn walks(
     view: &View,
-    embedding: &Embedding,
+    embedding: &SpectralEmbedding,
     ends: &[Ix],
     max_hops: usize,
     mut accepts: impl FnMut(Ix) -> bool,
@@ -105,7 +105,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn way(view: &View, from: Ix, to: Ix, max_hops: usize) -> Option<Vec<Ix>> {
-        walk(view, &Embedding::compute(view, 16), from, to, max_hops, |_| true)
+        walk(view, &SpectralEmbedding::compute(view, 16), from, to, max_hops, |_| true)
     }
 
     /// 0 — 1 — 2 — 3, with 4 attached to 1. In a tree, every edge is at right angles to all others: seen from 1, the
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn walks_on_a_branching_path_match_those_found_by_hand() {
         let view = view(6, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (1, 4, 1.0)]);
-        let embedding = Embedding::compute(&view, 16);
+        let embedding = SpectralEmbedding::compute(&view, 16);
         let at = |ix| embedding.coordinates(ix);
         assert!((cosine_from(at(1), at(2), at(3)) - 0.5f64.sqrt()).abs() < 1e-6);
         assert!(cosine_from(at(1), at(4), at(3)).abs() < 1e-6);
@@ -182,7 +182,7 @@ mod tests {
             ends in Just((0u32..10).collect::<Vec<_>>()).prop_shuffle(), count in 0usize..5, max_hops in 1usize..8,
         ) {
             let view = view(10, &links);
-            let embedding = Embedding::compute(&view, 16);
+            let embedding = SpectralEmbedding::compute(&view, 16);
             let ends = &ends[..count];
             let mut sorted = ends.to_vec();
             sorted.sort_unstable();

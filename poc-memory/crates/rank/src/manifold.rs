@@ -7,7 +7,7 @@
 
 use super::top_k::{Ranked, Top};
 use faer::{Mat, Side};
-use poc_graph::{Embedding, Ix, View};
+use poc_graph::{Ix, SpectralEmbedding, View};
 use std::collections::BTreeMap;
 
 /// Variances with a smaller relative difference count as equal, because coordinates have single precision.
@@ -27,7 +27,7 @@ impl PrincipalAxis {
     /// The axis of nodes with their weights, which must be above 0. If the nodes are in several components, the
     /// component with the highest total weight is used, or the larger one if the weights are equal. `None` if no node
     /// has coordinates.
-    pub fn through(embedding: &Embedding, nodes: &[(Ix, f64)]) -> Option<PrincipalAxis> {
+    pub fn through(embedding: &SpectralEmbedding, nodes: &[(Ix, f64)]) -> Option<PrincipalAxis> {
         let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
         for &(ix, weight) in nodes {
             if let Some(component) = embedding.component(ix) {
@@ -78,7 +78,7 @@ impl PrincipalAxis {
     pub fn further(
         &self,
         view: &View,
-        embedding: &Embedding,
+        embedding: &SpectralEmbedding,
         k: usize,
         mut accepts: impl FnMut(Ix) -> bool,
     ) -> Vec<(Ix, f64)> {
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn scores(view: &View, nodes: &[(Ix, f64)]) -> BTreeMap<Ix, f64> {
-        let embedding = Embedding::compute(view, 16);
+        let embedding = SpectralEmbedding::compute(view, 16);
         let line = PrincipalAxis::through(&embedding, nodes).unwrap();
         line.further(view, &embedding, 99, |_| true).into_iter().collect()
     }
@@ -154,7 +154,7 @@ mod tests {
         for (ix, expected) in expected {
             assert!((found[&ix] - expected * root).abs() < 1e-5, "{ix}: {}", found[&ix]);
         }
-        let embedding = Embedding::compute(&view, 16);
+        let embedding = SpectralEmbedding::compute(&view, 16);
         let line = PrincipalAxis::through(&embedding, &[(2, 1.0), (1, 1.0)]).unwrap();
         let others = line.further(&view, &embedding, 1, |ix| ix != 1 && ix != 2);
         assert_eq!(others.first().map(|found| found.0), Some(3));
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn without_a_direction_the_nearest_node_is_best() {
         let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0)]);
-        let embedding = Embedding::compute(&view, 16);
+        let embedding = SpectralEmbedding::compute(&view, 16);
         let line = PrincipalAxis::through(&embedding, &[(0, 0.3)]).unwrap();
         assert!(!line.has_direction());
         let found = line.further(&view, &embedding, 9, |_| true);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn the_heaviest_component_counts() {
         let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0), (3, 4, 1.0)]);
-        let embedding = Embedding::compute(&view, 16);
+        let embedding = SpectralEmbedding::compute(&view, 16);
         let component = |nodes: &[(Ix, f64)]| PrincipalAxis::through(&embedding, nodes).unwrap().component;
         let (large, small) = (embedding.component(0).unwrap(), embedding.component(3).unwrap());
         assert_eq!(component(&[(3, 1.0), (0, 0.6), (1, 0.5)]), large);
@@ -229,7 +229,7 @@ mod tests {
         fn the_axis_of_two_nodes_goes_through_both(links in connected(), a in 0u32..10, b in 0u32..10, w in 0.1f64..1.0) {
             prop_assume!(a != b);
             let view = view(10, &links);
-            let embedding = Embedding::compute(&view, 16);
+            let embedding = SpectralEmbedding::compute(&view, 16);
             let place = |ix| embedding.coordinates(ix);
             let (there, back) = (
                 PrincipalAxis::through(&embedding, &[(a, 1.0), (b, w)]).unwrap(),

@@ -1,12 +1,12 @@
 //! Nearest neighbours in the spectral embedding, where the distance of two nodes is the square root of their commute
-//! time ([`Embedding`]; Qiu and Hancock 2007).
+//! time ([`SpectralEmbedding`]; Qiu and Hancock 2007).
 //!
 //! The distance from a seed of weight w is divided by w, where the weight of the heaviest seed is scaled to 1. If the
 //! node has an edge of strength s to the seed, the distance is also divided by s, so that a weak edge does not make a
 //! node near. The distance of a node is the smallest of its distances from the seeds.
 
 use super::top_k::{Ranked, Top};
-use poc_graph::{Embedding, Ix, View};
+use poc_graph::{Ix, SpectralEmbedding, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// seeds without coordinates are ignored.
 pub fn nearest(
     view: &View,
-    embedding: &Embedding,
+    embedding: &SpectralEmbedding,
     seeds: &[(Ix, f64)],
     k: usize,
     mut accepts: impl FnMut(Ix) -> bool,
@@ -100,7 +100,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     fn all(view: &View, seeds: &[(Ix, f64)], k: usize) -> Vec<(Ix, f64)> {
-        let embedding = Embedding::compute(view, 16);
+        let embedding = SpectralEmbedding::compute(view, 16);
         nearest(view, &embedding, seeds, k, |ix| !seeds.iter().any(|(seed, _)| *seed == ix))
     }
 
@@ -127,7 +127,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn other_components_and_seeds_without_edges_have_no_neighbours() {
+    fn other_components_and_seeds_without_edges_have_no_neighbors() {
         let view = view(5, &[(0, 1, 1.0), (2, 3, 1.0)]);
         close(&all(&view, &[(0, 1.0)], 9), &[(1, 2f64.sqrt())]);
         assert_eq!(all(&view, &[(4, 1.0)], 9), []);
@@ -164,7 +164,7 @@ pub(super) mod tests {
         #[test]
         fn neighbors_equal_their_definition(links in connected(), seeds in seeds(), k in 1usize..11) {
             let view = view(10, &links);
-            let embedding = Embedding::compute(&view, 16);
+            let embedding = SpectralEmbedding::compute(&view, 16);
             let heaviest = seeds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
             let mut expected: Vec<(Ix, f64)> = (0..10)
                 .filter(|ix| !seeds.iter().any(|(seed, _)| seed == ix))

@@ -125,7 +125,7 @@ fn each<R: Record>(
 }
 
 /// The sources from which followers are brought up to date.
-pub(super) struct Sources {
+pub(super) struct CatchUpSources {
     pub(super) log: Arc<Log>,
     pub(super) engine: Arc<dyn Engine>,
     /// The name of the embedder whose vectors followers receive.
@@ -142,13 +142,13 @@ const QUICK_NODES: usize = 5_000;
 const QUICK_BYTES: u64 = 8 << 20;
 
 /// The tenants whose complete data must be fed to a follower.
-pub(super) fn lacking(follower: &dyn Follower, sources: &Sources) -> Vec<Tenant> {
+pub(super) fn lacking(follower: &dyn Follower, sources: &CatchUpSources) -> Vec<Tenant> {
     let tenants = sources.tenants.iter().filter(|(_, nodes)| *nodes > 0).map(|(tenant, _)| *tenant);
     tenants.filter(|&tenant| follower.lacks(tenant)).collect()
 }
 
 /// Whether bringing a follower up to the end of the log takes longer than readers should wait.
-pub(super) fn is_long(follower: &dyn Follower, sources: &Sources, lacking: &[Tenant]) -> bool {
+pub(super) fn is_long(follower: &dyn Follower, sources: &CatchUpSources, lacking: &[Tenant]) -> bool {
     let lacking = sources.tenants.iter().filter(|(tenant, _)| lacking.contains(tenant));
     let nodes: usize = lacking.map(|(_, nodes)| nodes).sum();
     let applied = follower.applied();
@@ -159,7 +159,7 @@ pub(super) fn is_long(follower: &dyn Follower, sources: &Sources, lacking: &[Ten
 /// transaction `target`, which the engine must contain. Returns the number of changes applied.
 pub(super) fn feed(
     follower: &dyn Follower,
-    sources: &Sources,
+    sources: &CatchUpSources,
     lacking: &[Tenant],
     target: u64,
 ) -> Result<usize> {
@@ -175,11 +175,11 @@ pub(super) fn feed(
         nodes.finish()?;
         let mut vectors = DeltaBatcher::new(&mut feed);
         own.scan(Table::Vectors, &[], &mut |key, bytes| {
-            let (id, part, of) = keys::read_vector(key)?;
+            let (id, passage, of) = keys::read_vector(key)?;
             if of != sources.embedder.as_bytes() {
                 return Ok(());
             }
-            vectors.push(Delta::Vector(id, part, vector_encoding::decode(bytes)?))
+            vectors.push(Delta::Vector(id, passage, vector_encoding::decode(bytes)?))
         })?;
         vectors.finish()?;
     }
@@ -192,8 +192,8 @@ pub(super) fn feed(
 
 /// Brings a follower up to transaction `target`, which the engine must contain, from the log. Returns the number of
 /// changes applied.
-pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) -> Result<usize> {
-    let Sources { log, engine, embedder, .. } = sources;
+pub(super) fn follower(follower: &dyn Follower, sources: &CatchUpSources, target: u64) -> Result<usize> {
+    let CatchUpSources { log, engine, embedder, .. } = sources;
     let mut taken = 0;
     log.replay(follower.applied() + 1, target, &mut |txn, _| {
         let own = TenantRecords { engine: engine.as_ref(), tenant: txn.tenant };

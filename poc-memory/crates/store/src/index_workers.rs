@@ -1,7 +1,7 @@
 //! Runs the followers. After an open, each follower is brought up to the end of the log on its own thread. From then
 //! on, the committer feeds it.
 
-use super::catch_up::{self, Sources};
+use super::catch_up::{self, CatchUpSources};
 use super::follower::Follower;
 use super::watchdog;
 use parking_lot::{Condvar, Mutex};
@@ -61,7 +61,7 @@ impl IndexWorkers {
     /// are not in any checkpoint.
     pub(super) fn start(
         all: Vec<Arc<dyn Follower>>,
-        sources: &Arc<Sources>,
+        sources: &Arc<CatchUpSources>,
         last: u64,
         unsaved: usize,
     ) -> Result<IndexWorkers> {
@@ -191,7 +191,7 @@ impl Drop for IndexWorkers {
 
 impl IndexWorker {
     /// Brings the follower up to the last transaction, from which on the committer feeds it.
-    fn catch_up(&self, sources: &Sources, unsaved: &AtomicUsize) {
+    fn catch_up(&self, sources: &CatchUpSources, unsaved: &AtomicUsize) {
         let result = watchdog::catch_panic(|| {
             let follower = self.follower.as_ref();
             let mut target = self.progress.lock().offered;

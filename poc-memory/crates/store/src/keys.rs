@@ -28,17 +28,17 @@ pub(super) fn read_edge(key: &[u8]) -> Result<EdgeId> {
     parts().ok_or_else(|| damaged("an edge"))
 }
 
-/// The key of a node's vector for one part and embedder.
-pub(super) fn vector(id: NodeId, part: u16, embedder: &str) -> Vec<u8> {
-    [id.as_bytes().as_slice(), &part.to_be_bytes(), embedder.as_bytes()].concat()
+/// The key of a node's vector for one passage and embedder.
+pub(super) fn vector(id: NodeId, passage: u16, embedder: &str) -> Vec<u8> {
+    [id.as_bytes().as_slice(), &passage.to_be_bytes(), embedder.as_bytes()].concat()
 }
 
 /// The parts of a vector's key. The embedder is returned as bytes.
 pub(super) fn read_vector(key: &[u8]) -> Result<(NodeId, u16, &[u8])> {
     let parts = || {
         let (id, rest) = id(key)?;
-        let (part, embedder) = rest.split_first_chunk()?;
-        Some((id, u16::from_be_bytes(*part), embedder))
+        let (passage, embedder) = rest.split_first_chunk()?;
+        Some((id, u16::from_be_bytes(*passage), embedder))
     };
     parts().ok_or_else(|| damaged("a vector"))
 }

@@ -6,7 +6,6 @@
 
 pub mod atomic_file;
 mod catch_up;
-mod commit;
 mod commit_outcome;
 mod compact;
 mod compactor;
@@ -19,6 +18,7 @@ mod engine;
 mod follower;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod group_commit;
 mod index_workers;
 mod keys;
 mod lock;
@@ -88,7 +88,7 @@ pub use shared_log::{
     WriterId,
 };
 pub use shared_log_status::SharedLogStatus;
-pub use shared_snapshot::CopyBeginning;
+pub use shared_snapshot::CopyStart;
 pub use shared_state::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use transaction::Transaction;
@@ -146,10 +146,10 @@ impl Store {
         embedder: &str,
         followers: Vec<Arc<dyn Follower>>,
         shared_log: Arc<dyn SharedLog>,
-        begin: CopyBeginning,
+        start: CopyStart,
     ) -> Result<Store> {
         let parts =
-            open::StoreOptions { shared_log: Some((shared_log, begin)), ..open::StoreOptions::default() };
+            open::StoreOptions { shared_log: Some((shared_log, start)), ..open::StoreOptions::default() };
         Store::open_with(directory, embedder, followers, parts)
     }
 

@@ -4,8 +4,7 @@
 mod damaged;
 mod record_folder;
 
-use super::catch_up::Sources;
-use super::commit::{CommitQueue, Committer};
+use super::catch_up::CatchUpSources;
 use super::compact;
 use super::compactor::Compactor;
 use super::disk::{Disk, SystemDisk};
@@ -15,6 +14,7 @@ use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
 use super::follower::Follower;
+use super::group_commit::{CommitQueue, Committer};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits};
@@ -22,7 +22,7 @@ use super::quarantine::QuarantineFolder;
 use super::read_only::ReadOnlyReason;
 use super::shared_log::SharedLog;
 use super::shared_log_copy::{CopyError, SharedLogCopy};
-use super::shared_snapshot::{self, CopyBeginning};
+use super::shared_snapshot::{self, CopyStart};
 use super::shared_state::StoreState;
 use super::suspect_log::SuspectLog;
 use super::view_file::SavedViews;
@@ -64,7 +64,7 @@ pub(super) struct StoreOptions {
     /// The delay between two attempts to write to a disk that has failed.
     pub(super) retry_delay: Duration,
     /// The shared log that the folder is a copy of, and where a new copy starts.
-    pub(super) shared_log: Option<(Arc<dyn SharedLog>, CopyBeginning)>,
+    pub(super) shared_log: Option<(Arc<dyn SharedLog>, CopyStart)>,
 }
 
 impl Default for StoreOptions {
@@ -112,7 +112,7 @@ pub(super) fn open(
         return damaged.open(followers);
     }
     create_log_directory(&log_directory, directory, disk.as_ref())?;
-    if let Some((shared, CopyBeginning::Snapshot)) = &shared_log
+    if let Some((shared, CopyStart::Snapshot)) = &shared_log
         && log.last() == 0
         && prefix_end.is_none()
         && shared_snapshot::fetch(&log_directory, disk.as_ref(), shared.as_ref())?
@@ -166,7 +166,7 @@ pub(super) fn open(
         buffer,
         running: Mutex::default(),
     };
-    let sources = Arc::new(Sources {
+    let sources = Arc::new(CatchUpSources {
         log: log.clone(),
         engine: engine.clone(),
         embedder: embedder.to_owned(),

@@ -100,7 +100,7 @@ impl Store {
         Ok(changes)
     }
 
-    /// The vectors of a node from an embedder, sorted by part.
+    /// The vectors of a node from an embedder, sorted by passage.
     pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
         self.records().vectors(id, embedder)
     }

@@ -95,15 +95,15 @@ pub trait Records {
         self.record(id.as_bytes())
     }
 
-    /// The vectors of a node from an embedder, sorted by part.
+    /// The vectors of a node from an embedder, sorted by passage.
     fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
-        let mut parts = Vec::new();
+        let mut vectors = Vec::new();
         for (key, bytes) in self.raw_range(Table::Vectors, id.as_bytes())? {
             if keys::read_vector(&key)?.2 == embedder.as_bytes() {
-                parts.push(vector_encoding::decode(&bytes)?.to_vec());
+                vectors.push(vector_encoding::decode(&bytes)?.to_vec());
             }
         }
-        Ok(parts)
+        Ok(vectors)
     }
 
     /// The last visit of a node by each agent.

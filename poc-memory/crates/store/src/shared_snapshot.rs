@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Where the copy of a shared log in an empty folder starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyBeginning {
+pub enum CopyStart {
     /// At the newest snapshot. Earlier history cannot be read, as after a compaction.
     Snapshot,
     /// At the first record of the log.

@@ -1,9 +1,9 @@
 //! The state that all handles of a store share, and how a store is closed.
 
-use super::commit::CommitQueue;
 use super::compactor::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
+use super::group_commit::CommitQueue;
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::Log;

@@ -137,7 +137,7 @@ mod tests {
 
     /// The arguments whose values are completed.
     #[test]
-    fn arguments_are_recognised() {
+    fn arguments_are_recognized() {
         fn list(command: &Command, name: &str, found: &mut Vec<String>) {
             for argument in command.get_arguments() {
                 if let Some(kind) =

@@ -94,7 +94,7 @@ fn names_an_option(text: &str) -> bool {
 }
 
 #[test]
-fn the_check_of_hints_recognises_options() {
+fn the_check_of_hints_recognizes_options() {
     for text in ["leave `--force` out", "add `-p limit:5`"] {
         assert!(names_an_option(text), "{text}");
     }

@@ -43,5 +43,5 @@ pub(crate) use run::AgentRun;
 pub(crate) use save::AgentSave;
 pub(crate) use schema::AgentSchema;
 pub(crate) use show::AgentShow;
-pub(crate) use test::AgentTest;
+pub(crate) use test::AgentTestRequest;
 pub(crate) use undo::AgentUndo;

@@ -5,7 +5,7 @@ use crate::ops::{Access, Ctx, Op, Route, argument};
 use poc_agent::ledger::Pause;
 use poc_agent::pause;
 use poc_graph::error::Result;
-use poc_graph::time::Deadline;
+use poc_graph::time::FutureTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub(crate) struct AgentPause {
     /// When it resumes by itself: `2030-01-31`, `2030-01-31T08:00:00Z`, or `2h` (in two hours)
     #[arg(long, value_name = "TIME", value_parser = argument::deadline)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    until: Option<Deadline>,
+    until: Option<FutureTime>,
     /// The reason
     #[arg(long, value_name = "TEXT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]

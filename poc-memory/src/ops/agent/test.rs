@@ -15,7 +15,8 @@ use std::fmt::Write as _;
 /// memory is not touched and no model is called. If a test fails, the exit status is 1.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AgentTest {
+#[schemars(rename = "AgentTest")]
+pub(crate) struct AgentTestRequest {
     /// Name of the agent; if omitted, all agents
     agent: Option<String>,
 }
@@ -50,7 +51,7 @@ struct TestResult {
     handles: Vec<String>,
 }
 
-impl Op for AgentTest {
+impl Op for AgentTestRequest {
     const NAME: &'static str = "agent test";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;

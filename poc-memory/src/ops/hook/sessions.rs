@@ -6,7 +6,7 @@ use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
-use poc_notes::import::{Assistant, session_key};
+use poc_notes::import::{TranscriptSource, session_key};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -82,7 +82,7 @@ pub(super) fn keys(id: &str) -> Vec<String> {
     if id.is_empty() {
         return Vec::new();
     }
-    [Assistant::ClaudeCode, Assistant::Codex].map(|assistant| session_key(assistant, id)).into()
+    [TranscriptSource::ClaudeCode, TranscriptSource::Codex].map(|assistant| session_key(assistant, id)).into()
 }
 
 /// Deletes the files of old sessions.

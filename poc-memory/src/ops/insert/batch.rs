@@ -1,6 +1,6 @@
 //! The batch form of `insert`: many notes in one request.
 
-use super::Insert;
+use super::InsertRequest;
 use crate::ops::text::plural;
 use crate::ops::{Ctx, argument};
 use poc_graph::NodeId;
@@ -26,7 +26,7 @@ position; the others are stored. If a line cannot be parsed, nothing is stored";
 /// The notes of a batch, as given in `notes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct BatchNotes(Vec<Insert>);
+pub(super) struct BatchNotes(Vec<InsertRequest>);
 
 /// The result for one note of a batch: its id and key if it was stored, otherwise the error.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -78,8 +78,8 @@ pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
 impl BatchNotes {
     /// Returns the notes. Fails if the request also has fields of a single note, if a note contains a list of
     /// notes, or if there are more than `[insert] max-notes`.
-    pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
-        if *rest != Insert::default() {
+    pub(super) fn of(self, rest: &InsertRequest, ctx: &Ctx<'_>) -> Result<Vec<InsertRequest>> {
+        if *rest != InsertRequest::default() {
             return Err(Error::invalid("the request has both `notes` and fields of a single note")
                 .hint("move these fields into each item of `notes`")
                 .field("notes"));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The shape of the graph of live notes. Undefined figures are null, for example in a graph without edges; so
 /// are all figures of a large graph that has just changed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Shape {
+pub(super) struct GraphShape {
     /// How current the figures are: `fresh`, `reused, N changes old`, `computed now in N ms` or
     /// `not computed yet`.
     source: String,
@@ -36,14 +36,14 @@ pub(super) struct Shape {
     power_law_least: Option<u32>,
 }
 
-impl Shape {
-    pub(super) fn of(view: &View, options: &StructureOptions) -> Shape {
-        let found = view.health(options);
+impl GraphShape {
+    pub(super) fn of(view: &View, options: &StructureOptions) -> GraphShape {
+        let found = view.graph_metrics(options);
         let ages = view.ages().into_iter().map(|(name, age)| (name.to_owned(), age)).collect();
         let Some((health, source)) = found else {
-            return Shape { source: "not computed yet".into(), ages, ..Shape::default() };
+            return GraphShape { source: "not computed yet".into(), ages, ..GraphShape::default() };
         };
-        Shape {
+        GraphShape {
             source: source.to_string(),
             ages,
             components: Some(health.components),
@@ -59,7 +59,7 @@ impl Shape {
     }
 }
 
-impl std::fmt::Display for Shape {
+impl std::fmt::Display for GraphShape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (Some(components), Some(largest), Some(isolated)) =
             (self.components, self.largest, self.isolated)

@@ -1,6 +1,6 @@
 //! `vault add`
 
-use super::outcome::{VaultSyncOutcome, synchronise};
+use super::outcome::{VaultSyncOutcome, synchronize};
 use crate::ops::{Access, Ctx, Op, argument};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::{self, SyncOptions};
@@ -45,7 +45,7 @@ impl Op for VaultAdd {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultAddOutput> {
         let vault = vault::add(ctx.memory, &self.folder, self.name.as_deref(), self.write_back)?;
-        let sync = synchronise(ctx, &vault, &SyncOptions::default());
+        let sync = synchronize(ctx, &vault, &SyncOptions::default());
         if let Ok(daemon) = ctx.host.daemon() {
             daemon.vaults_changed();
         }

@@ -143,11 +143,11 @@ pub(super) fn problems_text(
 }
 
 /// Synchronises a vault.
-pub(super) fn synchronise(ctx: &Ctx<'_>, vault: &VaultBinding, options: &SyncOptions) -> VaultSyncOutcome {
-    let synchronised = vault::sync(ctx.memory, vault, options, &|done, total| {
+pub(super) fn synchronize(ctx: &Ctx<'_>, vault: &VaultBinding, options: &SyncOptions) -> VaultSyncOutcome {
+    let synced = vault::sync(ctx.memory, vault, options, &|done, total| {
         (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
     });
-    let (report, error) = match synchronised {
+    let (report, error) = match synced {
         Ok(report) => (report, None),
         Err(error) => (VaultReport::default(), Some(error)),
     };

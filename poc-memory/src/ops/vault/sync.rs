@@ -1,6 +1,6 @@
 //! `vault sync`
 
-use super::outcome::{VaultSyncOutcome, selected_bindings, synchronise};
+use super::outcome::{VaultSyncOutcome, selected_bindings, synchronize};
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::SyncOptions;
@@ -36,7 +36,7 @@ impl Op for VaultSyncRequest {
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultSyncOutput> {
         let options = SyncOptions { allow_empty: self.emptied };
         let vaults = selected_bindings(ctx, self.vault.as_deref())?;
-        Ok(VaultSyncOutput { vaults: vaults.iter().map(|vault| synchronise(ctx, vault, &options)).collect() })
+        Ok(VaultSyncOutput { vaults: vaults.iter().map(|vault| synchronize(ctx, vault, &options)).collect() })
     }
 
     fn show(output: &VaultSyncOutput) -> String {

@@ -1,6 +1,6 @@
 //! `vault write-back`
 
-use super::outcome::{VaultSyncOutcome, synchronise};
+use super::outcome::{VaultSyncOutcome, synchronize};
 use crate::ops::{Access, Ctx, Op};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::{self, SyncOptions};
@@ -37,7 +37,7 @@ impl Op for VaultWriteBack {
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultWriteBackOutput> {
         let vault = vault::named(ctx.memory, &self.vault)?;
         vault::set_write_back(ctx.memory, &vault, !self.off)?;
-        let sync = synchronise(ctx, &vault, &SyncOptions::default());
+        let sync = synchronize(ctx, &vault, &SyncOptions::default());
         Ok(VaultWriteBackOutput { write_back: !self.off, sync })
     }
 

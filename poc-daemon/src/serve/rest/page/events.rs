@@ -55,11 +55,11 @@ fn stream(rest: &Arc<RestContext>, headers: &HeaderMap, tenant: Tuple) -> Respon
 
 /// Sends events until the browser disconnects, the session ends or the daemon stops.
 async fn send(rest: Arc<RestContext>, headers: HeaderMap, tenant: Tuple, events: mpsc::Sender<Bytes>) {
-    let store = rest.shared.memory.store.for_tenant(&tenant);
+    let store = rest.state.memory.store.for_tenant(&tenant);
     let (mut known, mut known_store) = (None, None);
     let mut quiet = 0;
     loop {
-        let read_only = answer_status::read_only(&rest.shared.memory);
+        let read_only = answer_status::read_only(&rest.state.memory);
         if known_store.as_ref() != Some(&read_only) {
             let event = format!("event: store\ndata: {}\n\n", json!({ "read_only": read_only }));
             if events.send(event.into()).await.is_err() {
@@ -87,7 +87,7 @@ async fn send(rest: Arc<RestContext>, headers: HeaderMap, tenant: Tuple, events:
         }
         known = Some(seq);
         tokio::select! {
-            () = rest.shared.stopped() => return,
+            () = rest.state.stopped() => return,
             () = events.closed() => return,
             () = tokio::time::sleep(POLL) => {}
         }

@@ -73,7 +73,7 @@ async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
     if let Value::Object(args) = &mut args {
         tenancy::bind(args, &session.tenant)?;
     }
-    call::call(rest.shared.clone(), origin, op, args, token, |_| {}).await
+    call::call(rest.state.clone(), origin, op, args, token, |_| {}).await
 }
 
 /// The content of a note for browsers without scripts.

@@ -46,7 +46,7 @@ pub(super) fn screen(
         SessionAccess::Full => "full",
         SessionAccess::Person => "person",
     };
-    let profile = rest.shared.memory.paths.profile();
+    let profile = rest.state.memory.paths.profile();
     let tenant: Vec<String> = session.tenant.pairs().map(|(key, value)| format!("{key}={value}")).collect();
     let path = screen.paths.first().copied().unwrap_or_default();
     policy::document(html! {

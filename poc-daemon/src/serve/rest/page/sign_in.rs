@@ -61,7 +61,7 @@ pub(super) fn add(router: Router, rest: &Arc<RestContext>) -> Router {
 
 /// Starts the session of a link.
 fn redeem(rest: &RestContext, headers: &HeaderMap, code: &str) -> Result<Response> {
-    match rest.shared.sessions.redeem(code, rest.shared.memory.now()) {
+    match rest.state.sessions.redeem(code, rest.state.memory.now()) {
         Some(grant) => start(rest, headers, grant),
         None => Ok(ask(headers, Some("This link was used already, or is older than a minute."))),
     }
@@ -91,7 +91,7 @@ async fn sign_out(rest: &RestContext, head: &Parts, mut body: Body) -> Result<Re
     if let Some(session) = caller::session(rest, &head.headers) {
         csrf::check_csrf_token(&session, Some(token.as_bytes()))?;
         if let Some(secret) = session_cookie::read(rest, &head.headers) {
-            rest.shared.sessions.close(secret)?;
+            rest.state.sessions.close(secret)?;
         }
     }
     let cookie = session_cookie::clear(rest, &head.headers)?;
@@ -113,8 +113,8 @@ async fn form_field(rest: &RestContext, body: &mut Body, name: &str) -> Result<S
 /// program, the browser treats the redirected request as one of a foreign page and sends no cookie.
 fn start(rest: &RestContext, headers: &HeaderMap, grant: SessionGrant) -> Result<Response> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let lifetime = rest.shared.memory.config.page.session_lifetime;
-    let secret = rest.shared.sessions.open(grant, host, rest.shared.memory.now(), lifetime)?;
+    let lifetime = rest.state.memory.config.page.session_lifetime;
+    let secret = rest.state.sessions.open(grant, host, rest.state.memory.now(), lifetime)?;
     let cookie = session_cookie::set(rest, headers, &secret, lifetime)?;
     let mut response = policy::document(html! {
         (DOCTYPE)

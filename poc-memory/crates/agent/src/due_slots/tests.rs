@@ -60,11 +60,11 @@ impl World {
     /// The decisions at an instant as text.
     fn decisions_at(&self, now: &str) -> String {
         let words = self.decide(at(now)).into_iter().map(|decision| match decision {
-            Decision::Run { trigger, late, .. } => {
+            Decision::Run(DueRun { trigger, late, .. }) => {
                 let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
                 format!("run{again} {trigger}{}", if late { " late" } else { "" })
             }
-            Decision::Skip { slots, missed, reason, trigger, .. } => {
+            Decision::Skip(SkippedSlots { slots, missed, reason, trigger, .. }) => {
                 assert_eq!(trigger.due(), Some(slots.last));
                 let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
                 format!("{}{again} {slots}: {}", if missed { "missed" } else { "skipped" }, reason.name())
@@ -288,17 +288,17 @@ proptest! {
                 }
                 world.history = ledger.history();
                 let decisions = world.decide(now);
-                let runs = decisions.iter().filter(|decision| matches!(decision, Decision::Run { .. }));
+                let runs = decisions.iter().filter(|decision| matches!(decision, Decision::Run(_)));
                 prop_assert!(runs.count() <= 1);
                 for decision in decisions {
                     match decision {
-                        Decision::Run { trigger, late, .. } => {
+                        Decision::Run(DueRun { trigger, late, .. }) => {
                             let slot = trigger.due().unwrap();
                             prop_assert!(world.agent().start(slot) <= now);
                             prop_assert!(!late || catch_up);
                             ledger.take(slot, Status::Running, now)?;
                         }
-                        Decision::Skip { slots, missed, .. } => {
+                        Decision::Skip(SkippedSlots { slots, missed, .. }) => {
                             let status = if missed { Status::Missed } else { Status::Skipped };
                             ledger.take(slots.last, status, now)?;
                             ledger.state.settle(slots.first, slots.last);

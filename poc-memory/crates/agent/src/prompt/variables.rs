@@ -212,7 +212,7 @@ fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut No
 }
 
 fn health(view: &View, memory: &Memory) -> String {
-    let Some((health, _)) = view.health(&memory.config.structure.options()) else {
+    let Some((health, _)) = view.graph_metrics(&memory.config.structure.options()) else {
         return "the shape of the graph: not computed yet".to_owned();
     };
     let mut text = format!(
@@ -270,7 +270,7 @@ fn derived(definition: &Definition, selection: &Selection, fence: &Fence) -> Str
     if text.is_empty() { "none\n".to_owned() } else { fence.enclose(&text) }
 }
 
-/// The neighbors of each selected node, strongest first.
+/// The neighbours of each selected node, strongest first.
 fn linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let mut text = String::new();
     for handle in selection.chosen() {

@@ -3,10 +3,10 @@
 //! Changes are scanned after a quiet period without writes, at the latest some time after the first write.
 //! The store records which transactions each agent has handled; the state here only avoids repeated scans.
 
-use super::{Slot, outcome};
+use super::outcome;
 use crate::Catalog;
 use crate::Definition;
-use crate::due_slots::{self, RunHistory, TaskTiming, Tick};
+use crate::due_slots::{self, DueRun, RunHistory, TaskTiming, Tick};
 use crate::ledger::{self, Status, StatusReason, TimeRange, Trigger, TriggerKind};
 use crate::log_changes::{self, ChangeAuthor, SeqRange};
 use crate::schedule::Schedule;
@@ -76,13 +76,13 @@ impl DeferredChange {
 }
 
 /// Result of a scan.
-pub(super) enum ScanResult {
+pub(super) enum ChangeScanResult {
     /// Nothing to do.
     Nothing,
     /// Scan again at this time.
     Later(Timestamp),
     /// The agent is to run.
-    Due(Slot),
+    Due(DueRun),
 }
 
 impl ChangeWatcher {
@@ -142,15 +142,15 @@ impl ChangeWatcher {
     }
 
     /// Scans the changes for one agent.
-    pub(super) fn scan(&mut self, scan: &ChangeScan<'_>) -> ScanResult {
+    pub(super) fn scan(&mut self, scan: &ChangeScan<'_>) -> ChangeScanResult {
         self.try_scan(scan).unwrap_or_else(|error| {
             tracing::error!(agent = scan.definition.name, "the changes cannot be read: {error}");
             self.deferred.insert(scan.definition.name.clone());
-            ScanResult::Later(scan.tick.now.plus(scan.memory.config.agents.change_quiet))
+            ChangeScanResult::Later(scan.tick.now.plus(scan.memory.config.agents.change_quiet))
         })
     }
 
-    fn try_scan(&mut self, scan: &ChangeScan<'_>) -> Result<ScanResult> {
+    fn try_scan(&mut self, scan: &ChangeScan<'_>) -> Result<ChangeScanResult> {
         let ChangeScan { memory, definition, since, history, tick, busy } = *scan;
         let (agent, now) = (&definition.name, tick.now);
         let until = memory.store.published_seq();
@@ -158,11 +158,11 @@ impl ChangeWatcher {
             history.state().changes(since).map(|changes| changes.done).filter(|done| *done <= until)
         else {
             ledger::set_change_mark(memory, agent, since, until)?;
-            return Ok(ScanResult::Nothing);
+            return Ok(ChangeScanResult::Nothing);
         };
         let after = self.scanned_until.get(agent).map_or(done, |scanned| done.max(*scanned));
         if !self.to_scan.contains(agent) || after >= until {
-            return Ok(ScanResult::Nothing);
+            return Ok(ChangeScanResult::Nothing);
         }
         let trigger = Trigger::Change { after, until, found: now };
         let timing = TaskTiming::of(agent, definition, since);
@@ -187,7 +187,7 @@ impl ChangeWatcher {
         };
         if let Some(next) = wait {
             self.deferred.insert(agent.clone());
-            return Ok(ScanResult::Later(next));
+            return Ok(ChangeScanResult::Later(next));
         }
         // If the scan fails, run the agent: the run reports the problem in its row.
         let used_up = held.is_some_and(|held| held.reason == StatusReason::OverBudget);
@@ -198,12 +198,12 @@ impl ChangeWatcher {
             if used_up || until - done >= MARK_AFTER {
                 ledger::set_change_mark(memory, agent, since, until)?;
             }
-            return Ok(ScanResult::Nothing);
+            return Ok(ChangeScanResult::Nothing);
         }
         if let Some(obstacle) = obstacle {
             ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None))?;
-            return Ok(ScanResult::Nothing);
+            return Ok(ChangeScanResult::Nothing);
         }
-        Ok(ScanResult::Due(Slot { agent: agent.clone(), trigger, late: false }))
+        Ok(ChangeScanResult::Due(DueRun { agent: agent.clone(), trigger, late: false }))
     }
 }

@@ -16,7 +16,7 @@ struct World {
     clock: Arc<ManualClock>,
     scheduler: Scheduler,
     catalog: Arc<Catalog>,
-    pending: BTreeMap<String, Slot>,
+    pending: BTreeMap<String, DueRun>,
 }
 
 fn at(text: &str) -> Timestamp {
@@ -82,8 +82,8 @@ impl World {
     }
 }
 
-fn slot(agent: &str, time: &str) -> Slot {
-    Slot { agent: agent.into(), trigger: Trigger::Slot(at(time)), late: false }
+fn slot(agent: &str, time: &str) -> DueRun {
+    DueRun { agent: agent.into(), trigger: Trigger::Slot(at(time)), late: false }
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_slot_due_while_another_is_pending_leaves_a_row() {
     let now = Arc::new(catalog(&world.memory, &[("often", "\"every 1h\"\nenabled = false")]));
     for agent in ["often", "gone"] {
         let slot = slot(agent, "2026-11-21T01:00:00Z");
-        let carry = || run_slot(&world.memory, &now, &slot, tick(&world.memory), &RunOptions::default());
+        let carry = || run_due(&world.memory, &now, &slot, tick(&world.memory), &RunOptions::default());
         let row = carry().unwrap().unwrap();
         let reason = if agent == "gone" { StatusReason::InvalidConfig } else { StatusReason::Disabled };
         assert_eq!((row.status, row.reason), (Status::Skipped, Some(reason)));
@@ -170,7 +170,7 @@ fn a_slot_due_while_another_is_pending_leaves_a_row() {
     let slot = slot("often", "2026-11-21T02:00:00Z");
     world.clock.set(at("2026-11-22T03:00:00Z"));
     let row =
-        run_slot(&world.memory, &world.catalog, &slot, tick(&world.memory), &RunOptions::default()).unwrap();
+        run_due(&world.memory, &world.catalog, &slot, tick(&world.memory), &RunOptions::default()).unwrap();
     assert_eq!(
         row.map(|row| (row.status, row.reason)),
         Some((Status::Missed, Some(StatusReason::OutsideWindow)))
@@ -258,7 +258,7 @@ proptest! {
                         kills = true;
                         continue;
                     }
-                    let row = run_slot(&memory, &catalog, &slot, tick(&memory), &RunOptions::default());
+                    let row = run_due(&memory, &catalog, &slot, tick(&memory), &RunOptions::default());
                     prop_assert!(matches!(row, Ok(Some(_))), "{row:?}");
                     *ran.entry(key).or_default() += 1;
                 }

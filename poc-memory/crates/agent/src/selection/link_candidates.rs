@@ -9,8 +9,8 @@ use poc_graph::{Ix, NodeId, View};
 use poc_notes::Memory;
 use std::collections::BTreeMap;
 
-/// Parts of a note's text used to find similar notes: the title and the first passages.
-const PARTS: usize = 4;
+/// Passages of a note used to find similar notes: the title and the first ones of the text.
+const PASSAGES: usize = 4;
 
 /// Maximum shared names of a candidate.
 const MAX_NAMES: usize = 12;
@@ -70,7 +70,7 @@ fn similar(
 ) -> Result<Vec<(Ix, f64)>> {
     let min = memory.config.cosines()?.candidate;
     let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
-    for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {
+    for (_, vector) in memory.vectors.of(id).into_iter().take(PASSAGES) {
         for hit in memory.vectors.search(&vector, max, fits)? {
             if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= min) {
                 let cosine = best.entry(other).or_insert(hit.cosine);

@@ -1,13 +1,13 @@
-//! Neighbors of the selected nodes, and hubs of the graph.
+//! Neighbours of the selected nodes, and hubs of the graph.
 
 use super::protection::may_be_read;
 use poc_graph::{Ix, MergedEdge, View};
 use std::cmp::Reverse;
 
-/// Maximum hubs, communities and neighbors listed in a prompt.
+/// Maximum hubs, communities and neighbours listed in a prompt.
 pub(crate) const LISTED: usize = 10;
 
-/// The neighbors of a node, strongest first, at most [`LISTED`].
+/// The neighbours of a node, strongest first, at most [`LISTED`].
 pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<MergedEdge> {
     let mut edges: Vec<MergedEdge> =
         view.merged_edges(ix).filter(|edge| may_be_read(view, edge.ix)).collect();

@@ -76,7 +76,7 @@ struct Recorder<'a> {
     kept: &'a Mutex<Option<Recording>>,
 }
 
-/// The notes in a prompt in the order of their handles, each with whether it was selected, and their neighbors.
+/// The notes in a prompt in the order of their handles, each with whether it was selected, and their neighbours.
 type PromptNotes = (Vec<(Note, bool)>, Vec<Note>);
 
 /// Which notes go into the fixture.
@@ -86,7 +86,7 @@ enum FixtureScope {
     Named,
     /// All notes in the prompt.
     Shown,
-    /// Also their neighbors.
+    /// Also their neighbours.
     Neighbors,
 }
 
@@ -96,7 +96,7 @@ struct Recording {
     now: Timestamp,
     /// The notes in the prompt in the order of their handles, and whether each was selected.
     notes: Vec<(Note, bool)>,
-    /// Their neighbors.
+    /// Their neighbours.
     around: Vec<Note>,
     reply: String,
 }

@@ -25,7 +25,7 @@ fn tie(memory: &Memory, from: &str, to: &str) {
     memory.store.transact(cause, |tx| link::add(tx, &link, memory.now())).unwrap();
 }
 
-/// A result, its neighbor, and a hub that is linked to neither.
+/// A result, its neighbour, and a hub that is linked to neither.
 fn world() -> World {
     let world = World::new();
     world.note("result", "The b-tree lost its right sibling.");
@@ -92,7 +92,7 @@ fn targets_limit_what_may_be_changed() {
     };
     let unknown = "unknown-handle";
     check("results", [unknown, unknown, unknown, "applied", unknown, unknown, unknown]);
-    // Neighbors are shown only by key: they may be re-weighted, but not superseded.
+    // Neighbours are shown only by key: they may be re-weighted, but not superseded.
     check("neighborhood", [unknown, unknown, unknown, "applied", "applied", unknown, "out-of-scope"]);
     let any = ["applied", "applied", "already-present", "applied", "applied", "applied", "out-of-scope"];
     check("any", any);

@@ -3,7 +3,7 @@
 use super::policy::{GraphStatus, RefreshDecision, StructureOptions, decide};
 use super::saved::{SavedStructure, StructureLoader};
 use super::source::StructureSource;
-use super::{Communities, Embedding, Health, Outliers};
+use super::{Communities, GraphMetrics, Outliers, SpectralEmbedding};
 use crate::cancellation;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -17,9 +17,9 @@ pub(crate) struct StructureCell {
     /// The number of graph changes that led to this state.
     generation: i64,
     pub(super) communities: DerivedValue<Communities>,
-    pub(super) embedding: DerivedValue<Embedding>,
+    pub(super) embedding: DerivedValue<SpectralEmbedding>,
     pub(super) outliers: DerivedValue<Outliers>,
-    pub(super) health: DerivedValue<Health>,
+    pub(super) graph_metrics: DerivedValue<GraphMetrics>,
     saved: Arc<LazyLoader>,
 }
 
@@ -49,7 +49,7 @@ impl StructureCell {
                     communities: this.communities.next(),
                     embedding: this.embedding.next(),
                     outliers: this.outliers.next(),
-                    health: this.health.next(),
+                    graph_metrics: this.graph_metrics.next(),
                     saved: this.saved.clone(),
                 });
             }
@@ -63,7 +63,7 @@ impl StructureCell {
             communities: self.communities.fork(),
             embedding: self.embedding.fork(),
             outliers: self.outliers.fork(),
-            health: self.health.fork(),
+            graph_metrics: self.graph_metrics.fork(),
             saved: Arc::new(LazyLoader { recall: self.saved.recall.clone(), asked: OnceLock::new() }),
         }
     }
@@ -86,7 +86,7 @@ impl StructureCell {
         self.communities.here.get().is_none()
             && self.embedding.here.get().is_none()
             && self.outliers.here.get().is_none()
-            && self.health.here.get().is_none()
+            && self.graph_metrics.here.get().is_none()
     }
 
     /// The number of graph changes that led to this state.

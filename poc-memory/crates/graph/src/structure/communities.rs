@@ -3,7 +3,7 @@
 use super::adjacency::Adjacency;
 use super::id_hash::hash_ids;
 use super::leiden::{CsrGraph, leiden};
-use super::parts::Partition;
+use super::partition::Partition;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;

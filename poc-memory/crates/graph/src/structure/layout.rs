@@ -12,8 +12,8 @@ mod orientation;
 mod shells;
 
 use super::adjacency::Adjacency;
-use super::embedding;
 use super::id_hash::signed;
+use super::spectral_embedding;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
@@ -97,7 +97,9 @@ fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
         let mut numbers = Vec::new();
         let dimensions = match members.len() {
             1 => 0,
-            _ => embedding::write_coordinates(edges.clone(), &random, 3, &mut numbers).eigenvalues.len(),
+            _ => spectral_embedding::write_coordinates(edges.clone(), &random, 3, &mut numbers)
+                .eigenvalues
+                .len(),
         };
         let row = |node: usize| numbers.get(node * dimensions..(node + 1) * dimensions).unwrap_or_default();
         let first =
@@ -122,11 +124,11 @@ fn pack_components<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; 
     let layouts: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(lay_out_component).collect();
     let radii: Vec<f64> = layouts.iter().map(|(_, radius)| *radius).collect();
     let mut places = vec![[0.0; D]; back.len()];
-    for ((part, (own, _)), centre) in parts.iter().zip(&layouts).zip(shells::centres::<D>(&radii)) {
+    for ((part, (own, _)), center) in parts.iter().zip(&layouts).zip(shells::centers::<D>(&radii)) {
         for (&member, place) in part.members.iter().zip(own) {
             let slot = back.get(member as usize).and_then(|&given| places.get_mut(given));
             if let Some(slot) = slot {
-                *slot = std::array::from_fn(|axis| at(place, axis) + at(&centre, axis));
+                *slot = std::array::from_fn(|axis| at(place, axis) + at(&center, axis));
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Outlier scores: how far a node lies from the center of its community.
+//! Outlier scores: how far a node lies from the centre of its community.
 //!
-//! The center is the mean of the members' coordinates in the spectral embedding. A node's score is its distance
-//! from the center divided by the median distance of the members, so 1 is typical. Only nodes of communities
+//! The centre is the mean of the members' coordinates in the spectral embedding. A node's score is its distance
+//! from the centre divided by the median distance of the members, so 1 is typical. Only nodes of communities
 //! with at least three members and a median above 0 have a score.
 //!
 //! Example: the path 0 — 1 — 2 as one community, with edges of strength 1. The squared distances are the commute times:
@@ -9,7 +9,7 @@
 //! and the middle node scores √(8/20).
 
 use super::communities::Communities;
-use super::embedding::{Embedding, distance};
+use super::spectral_embedding::{SpectralEmbedding, distance};
 use crate::Ix;
 
 /// Communities with fewer members have no scores.
@@ -24,7 +24,7 @@ pub struct Outliers {
 
 impl Outliers {
     /// Scores from communities and coordinates of the same graph.
-    pub fn compute(communities: &Communities, embedding: &Embedding) -> Outliers {
+    pub fn compute(communities: &Communities, embedding: &SpectralEmbedding) -> Outliers {
         let mut scores = vec![f32::NAN; communities.slots()];
         for number in 0..communities.count() as u32 {
             let members = communities.members(number);
@@ -58,7 +58,7 @@ impl Outliers {
 }
 
 /// The mean of the members' coordinates. A community is connected, so all members are in one component.
-fn center(embedding: &Embedding, members: &[Ix]) -> Vec<f32> {
+fn center(embedding: &SpectralEmbedding, members: &[Ix]) -> Vec<f32> {
     let mut sums: Vec<f64> = Vec::new();
     for &ix in members {
         let coordinates = embedding.coordinates(ix);
@@ -83,8 +83,8 @@ mod tests {
     use crate::testing::view;
     use proptest::prelude::*;
 
-    fn computed(view: &View) -> (Communities, Embedding, Outliers) {
-        let (communities, embedding) = (Communities::compute(view), Embedding::compute(view, 16));
+    fn computed(view: &View) -> (Communities, SpectralEmbedding, Outliers) {
+        let (communities, embedding) = (Communities::compute(view), SpectralEmbedding::compute(view, 16));
         let outliers = Outliers::compute(&communities, &embedding);
         (communities, embedding, outliers)
     }

@@ -7,7 +7,7 @@
 use super::id_hash::{hash_ids, mixed};
 use super::source::StructureSource;
 use super::space::Space;
-use super::{Communities, Embedding, Health, Outliers, StructureOptions};
+use super::{Communities, GraphMetrics, Outliers, SpectralEmbedding, StructureOptions};
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
@@ -28,7 +28,7 @@ pub struct SavedStructure {
     coordinates: Vec<f32>,
     // Outlier scores by node; NaN means none.
     outliers: Vec<f32>,
-    health: Health,
+    graph_metrics: GraphMetrics,
 }
 
 /// A fingerprint of a graph, used to count the differences from another graph.
@@ -44,9 +44,9 @@ struct GraphFingerprint {
 #[derive(Debug)]
 pub(super) struct RestoredStructure {
     pub(super) communities: Communities,
-    pub(super) embedding: Embedding,
+    pub(super) embedding: SpectralEmbedding,
     pub(super) outliers: Outliers,
-    pub(super) health: Health,
+    pub(super) graph_metrics: GraphMetrics,
     /// The number of graph changes since the structure was computed.
     pub(super) changes: u64,
 }
@@ -63,7 +63,7 @@ impl SavedStructure {
         let (communities, _) = Some(view.communities(options)).filter(|(_, source)| fresh(*source))?;
         let (embedding, _) = Some(view.embedding(options)).filter(|(_, source)| fresh(*source))?;
         let (outliers, _) = view.outliers(options).filter(|(_, source)| fresh(*source))?;
-        let (health, _) = view.health(options).filter(|(_, source)| fresh(*source))?;
+        let (graph_metrics, _) = view.graph_metrics(options).filter(|(_, source)| fresh(*source))?;
         let graph = GraphFingerprint::of(view);
         let live: Vec<Ix> = graph.nodes.iter().filter_map(|&id| view.find(id)).collect();
         let live = || live.iter().copied();
@@ -74,7 +74,7 @@ impl SavedStructure {
             spaces: spaces.collect(),
             coordinates: live().flat_map(|ix| embedding.coordinates(ix)).copied().collect(),
             outliers: live().map(|ix| outliers.of(ix).map_or(f32::NAN, |score| score as f32)).collect(),
-            health: *health,
+            graph_metrics: *graph_metrics,
             graph,
         })
     }
@@ -114,9 +114,9 @@ impl SavedStructure {
         rest.is_empty().then(|| RestoredStructure {
             changes: GraphFingerprint::of(view).changes_since(&self.graph),
             communities: Communities::numbered(communities),
-            embedding: Embedding::numbered(components, self.spaces, row),
+            embedding: SpectralEmbedding::numbered(components, self.spaces, row),
             outliers: Outliers::scored(outliers),
-            health: self.health,
+            graph_metrics: self.graph_metrics,
         })
     }
 }
@@ -201,6 +201,6 @@ impl View {
         structure.communities.put(generation, then, Arc::new(recalled.communities));
         structure.embedding.put(generation, then, Arc::new(recalled.embedding));
         structure.outliers.put(generation, then, Arc::new(recalled.outliers));
-        structure.health.put(generation, then, Arc::new(recalled.health));
+        structure.graph_metrics.put(generation, then, Arc::new(recalled.graph_metrics));
     }
 }

@@ -41,7 +41,7 @@ fn a_small_graph_is_answered_exactly() {
 fn a_large_graph_reuses_results_until_it_has_drifted() {
     let mut view = ring();
     // Scores and figures are not computed on request in a large graph.
-    assert!(view.outliers(&LARGE).is_none() && view.health(&LARGE).is_none());
+    assert!(view.outliers(&LARGE).is_none() && view.graph_metrics(&LARGE).is_none());
     assert!(computed(view.communities(&LARGE).1));
     assert_eq!(view.drift(), None);
     view.refresh(&LARGE);
@@ -50,7 +50,7 @@ fn a_large_graph_reuses_results_until_it_has_drifted() {
     link(&mut view, 0, 4);
     assert_eq!(view.communities(&LARGE).1, StructureSource::Reused(1));
     assert_eq!(view.outliers(&LARGE).unwrap().1, StructureSource::Reused(1));
-    assert_eq!(view.health(&LARGE).unwrap().1.to_string(), "reused, 1 change old");
+    assert_eq!(view.graph_metrics(&LARGE).unwrap().1.to_string(), "reused, 1 change old");
     for b in [3, 5, 6] {
         link(&mut view, 1, b);
     }
@@ -155,7 +155,7 @@ fn saved_structure_is_restored() {
         assert_eq!(scores.of(7 - a), old.outliers(&LARGE).unwrap().0.of(a));
         assert_eq!(view.communities(&LARGE).0.of(7 - a), old.communities(&LARGE).0.of(a));
     }
-    assert_eq!(view.health(&LARGE).unwrap().0, old.health(&LARGE).unwrap().0);
+    assert_eq!(view.graph_metrics(&LARGE).unwrap().0, old.graph_metrics(&LARGE).unwrap().0);
     assert_eq!(embedding.members(0), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
@@ -222,7 +222,7 @@ fn saved_structure_is_loaded_once_and_only_for_large_graphs() {
         counter.fetch_add(1, Ordering::Relaxed);
         None
     });
-    assert!(view.health(&LARGE).is_none() && view.outliers(&LARGE).is_none());
+    assert!(view.graph_metrics(&LARGE).is_none() && view.outliers(&LARGE).is_none());
     assert!(computed(view.communities(&LARGE).1));
     assert_eq!(asked.load(Ordering::Relaxed), 1);
 }

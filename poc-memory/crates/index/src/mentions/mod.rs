@@ -29,8 +29,8 @@ mod tests;
 mod vocabulary;
 mod words;
 
+use crate::per_tenant::Index;
 use crate::snapshotted::SnapshottedIndex;
-use crate::tenants::Index;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::NoteDigests;

@@ -2,7 +2,7 @@
 
 use super::name_trie::NameTrie;
 use super::packed::{self, PackedWord};
-use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
+use super::vocabulary::{COMMON, MentionVocabulary, NameEvidence};
 use super::words::{FoldedWords, Spelling};
 use crate::text::stop_words::is_stop_word;
 use crate::text::tokens::is_name;
@@ -20,7 +20,7 @@ const UNKNOWN: u32 = u32::MAX;
 /// The content of the mention index. The slots of removed notes are reused.
 #[derive(Clone, Default)]
 pub(super) struct MentionPostings {
-    vocabulary: Vocabulary,
+    vocabulary: MentionVocabulary,
     titles: NameTrie,
     notes: Vec<Option<IndexedNote>>,
     free: Vec<u32>,
@@ -130,7 +130,7 @@ impl MentionPostings {
     }
 
     /// The vocabulary.
-    pub(super) fn vocabulary(&self) -> &Vocabulary {
+    pub(super) fn vocabulary(&self) -> &MentionVocabulary {
         &self.vocabulary
     }
 

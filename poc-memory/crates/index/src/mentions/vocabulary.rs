@@ -9,7 +9,7 @@ pub(super) const COMMON: usize = 2_048;
 
 /// All words that bodies and names contain or contained, numbered in the order they were added.
 #[derive(Clone, Default)]
-pub(super) struct Vocabulary {
+pub(super) struct MentionVocabulary {
     numbers: HashTable<u32>,
     text: String,
     ends: Vec<u32>,
@@ -44,7 +44,7 @@ impl WordBodies {
     }
 }
 
-impl Vocabulary {
+impl MentionVocabulary {
     /// The number of a known word.
     pub(super) fn find(&self, word: &str) -> Option<u32> {
         self.numbers.find(hash(word), |&number| self.word(number) == word).copied()
@@ -59,7 +59,7 @@ impl Vocabulary {
         self.text.push_str(word);
         self.ends.push(self.text.len() as u32);
         self.bodies.push(WordBodies::default());
-        let Vocabulary { numbers, text, ends, .. } = self;
+        let MentionVocabulary { numbers, text, ends, .. } = self;
         numbers.insert_unique(hash(word), number, |&number| hash(word_in(text, ends, number)));
         number
     }
@@ -126,9 +126,9 @@ impl Vocabulary {
         }
     }
 
-    /// Records that a body no longer contains a word; `evidence` must be that given to [`Vocabulary::add_body`].
+    /// Records that a body no longer contains a word; `evidence` must be that given to [`MentionVocabulary::add_body`].
     /// Returns `true` if the word is no longer common but its slots are not stored. The caller must then pass
-    /// them to [`Vocabulary::restore`].
+    /// them to [`MentionVocabulary::restore`].
     pub(super) fn remove_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) -> bool {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
         if bodies.has_slots()

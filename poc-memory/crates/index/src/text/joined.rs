@@ -1,6 +1,6 @@
 //! The BM25 scores of several notes read as one text.
 
-use super::postings::{Parameters, Postings, Scope, Term, weighted};
+use super::postings::{Parameters, Postings, Term, TextScope, weighted};
 use poc_graph::NodeId;
 use poc_rank::bm25;
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ impl<'a> JoinedScores<'a> {
         postings: &'a Postings,
         parameters: Parameters,
     ) -> JoinedScores<'a> {
-        let (documents, average_length) = postings.size(Scope::Both, parameters.title);
+        let (documents, average_length) = postings.size(TextScope::Both, parameters.title);
         let known = terms.iter().filter_map(|name| postings.term(name));
         let terms = known.map(|term| (bm25::idf(documents, term.postings.len()), term)).collect();
         JoinedScores { postings, parameters, terms, average_length, notes: FxHashMap::default() }
@@ -59,7 +59,7 @@ impl<'a> JoinedScores<'a> {
         let mut note = TermFrequencies { counts: vec![0.0; self.terms.len()], length: 0.0 };
         for (count, (_, term)) in note.counts.iter_mut().zip(&self.terms) {
             if let Some(posting) = term.posting(document) {
-                (*count, _) = weighted(posting, lengths, Scope::Both, self.parameters.title);
+                (*count, _) = weighted(posting, lengths, TextScope::Both, self.parameters.title);
             }
         }
         note.length = lengths.weighted(self.parameters.title);
@@ -69,7 +69,7 @@ impl<'a> JoinedScores<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use crate::text::TextIndex;
     use poc_graph::{Delta, Node, NodeId, testing};
     use poc_rank::bm25;

@@ -12,8 +12,8 @@ pub(super) mod stop_words;
 mod tests;
 pub(super) mod tokens;
 use crate::error::IndexError;
+use crate::per_tenant::Index;
 use crate::snapshotted::SnapshottedIndex;
-use crate::tenants::Index;
 pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;
@@ -21,7 +21,7 @@ use poc_graph::{Delta, Node, NodeId};
 use poc_rank::lookalike::{WordProfile, WordSketch};
 use poc_store::NoteDigests;
 use poc_store::atomic_file::Fingerprint;
-use postings::{Parameters, Postings, Scope};
+use postings::{Parameters, Postings, TextScope};
 pub use scores::{QueryTerms, TextScores};
 #[cfg(any(fuzzing, test))]
 pub(crate) use snapshot::saved_again;
@@ -82,13 +82,13 @@ impl TextIndex {
         limit: usize,
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<TextHit> {
-        self.find(query, Scope::Field(field), limit, keep)
+        self.find(query, TextScope::Field(field), limit, keep)
     }
 
     /// Like [`TextIndex::search`], but over both fields as one document, in which a term of the title counts
     /// `title-weight` times.
     pub fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit> {
-        self.find(query, Scope::Both, limit, &|_| true)
+        self.find(query, TextScope::Both, limit, &|_| true)
     }
 
     /// The terms that a text is indexed by, in order and with repetitions.
@@ -122,7 +122,13 @@ impl TextIndex {
         TextScores::of_all(self.query_terms(query), self.parameters)
     }
 
-    fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
+    fn find(
+        &self,
+        query: &str,
+        scope: TextScope,
+        limit: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<TextHit> {
         let terms = self.tokenizer.query(query);
         let hits = self.content.read().search(&terms, scope, limit, self.parameters, keep);
         hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The fields that a search covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum TextScope {
     /// One field.
     Field(TextField),
     /// Title and body as one document, in which a term of the title counts several times (the weighted fields
@@ -144,7 +144,7 @@ impl Postings {
     pub(super) fn search(
         &self,
         terms: &[String],
-        scope: Scope,
+        scope: TextScope,
         limit: usize,
         parameters: Parameters,
         keep: &dyn Fn(NodeId) -> bool,
@@ -176,7 +176,7 @@ impl Postings {
     }
 
     /// The BM25 scores of all documents.
-    pub(super) fn scores(&self, terms: &[String], scope: Scope, parameters: Parameters) -> Scores {
+    pub(super) fn scores(&self, terms: &[String], scope: TextScope, parameters: Parameters) -> Scores {
         let (documents, average) = self.size(scope, parameters.title);
         let mut by_document = vec![0.0f64; self.documents.len()];
         let mut touched = Vec::new();
@@ -185,9 +185,9 @@ impl Postings {
                 break;
             }
             let containing = match scope {
-                Scope::Field(TextField::Title) => term.titles,
-                Scope::Field(TextField::Body) => term.bodies,
-                Scope::Both => term.postings.len(),
+                TextScope::Field(TextField::Title) => term.titles,
+                TextScope::Field(TextField::Body) => term.bodies,
+                TextScope::Both => term.postings.len(),
             };
             let idf = bm25::idf(documents, containing);
             for posting in &term.postings {
@@ -206,7 +206,7 @@ impl Postings {
     }
 
     /// The number of documents with a non-empty text in this scope, and the average length of these texts.
-    pub(super) fn size(&self, scope: Scope, title_weight: f64) -> (usize, f64) {
+    pub(super) fn size(&self, scope: TextScope, title_weight: f64) -> (usize, f64) {
         self.totals.of(scope, self.by_id.len(), title_weight)
     }
 
@@ -348,12 +348,17 @@ impl Postings {
 }
 
 /// The term frequency and the document length within a scope.
-pub(super) fn weighted(posting: &Posting, lengths: Lengths, scope: Scope, title_weight: f64) -> (f64, f64) {
+pub(super) fn weighted(
+    posting: &Posting,
+    lengths: Lengths,
+    scope: TextScope,
+    title_weight: f64,
+) -> (f64, f64) {
     let (title, body) = (f64::from(posting.title), f64::from(posting.body));
     match scope {
-        Scope::Field(TextField::Title) => (title, f64::from(lengths.title)),
-        Scope::Field(TextField::Body) => (body, f64::from(lengths.body)),
-        Scope::Both => (title_weight * title + body, lengths.weighted(title_weight)),
+        TextScope::Field(TextField::Title) => (title, f64::from(lengths.title)),
+        TextScope::Field(TextField::Body) => (body, f64::from(lengths.body)),
+        TextScope::Both => (title_weight * title + body, lengths.weighted(title_weight)),
     }
 }
 
@@ -388,11 +393,11 @@ impl Totals {
     }
 
     /// The number of documents in a scope and their average length.
-    fn of(&self, scope: Scope, documents: usize, title_weight: f64) -> (usize, f64) {
+    fn of(&self, scope: TextScope, documents: usize, title_weight: f64) -> (usize, f64) {
         let (count, length) = match scope {
-            Scope::Field(TextField::Title) => (self.titles, self.title_length as f64),
-            Scope::Field(TextField::Body) => (self.bodies, self.body_length as f64),
-            Scope::Both => (documents, title_weight * self.title_length as f64 + self.body_length as f64),
+            TextScope::Field(TextField::Title) => (self.titles, self.title_length as f64),
+            TextScope::Field(TextField::Body) => (self.bodies, self.body_length as f64),
+            TextScope::Both => (documents, title_weight * self.title_length as f64 + self.body_length as f64),
         };
         (count, length / count.max(1) as f64)
     }

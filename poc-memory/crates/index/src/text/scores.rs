@@ -2,7 +2,7 @@
 
 use super::hit::TextHit;
 use super::joined::JoinedScores;
-use super::postings::{Parameters, Postings, Scope, Scores};
+use super::postings::{Parameters, Postings, Scores, TextScope};
 use super::tokens::{Name, Tokenizer, names_in_url};
 use crate::snapshotted::ReadGuard;
 use poc_graph::NodeId;
@@ -33,7 +33,7 @@ pub struct TextScores<'a> {
 }
 
 impl<'a> QueryTerms<'a> {
-    /// Analyzes a query.
+    /// Analyses a query.
     pub(super) fn of(
         query: &str,
         postings: ReadGuard<'a, Postings>,
@@ -100,7 +100,7 @@ impl<'a> QueryTerms<'a> {
 impl<'a> TextScores<'a> {
     /// Scores all notes, with title and body as one document.
     pub(super) fn of_all(terms: QueryTerms<'a>, parameters: Parameters) -> TextScores<'a> {
-        let scores = terms.postings.scores(&terms.terms, Scope::Both, parameters);
+        let scores = terms.postings.scores(&terms.terms, TextScope::Both, parameters);
         TextScores { terms, scores, parameters }
     }
 

@@ -56,7 +56,7 @@ fn a_word_sketch_matches_the_current_text_also_after_an_open() {
 }
 
 /// BM25 computed by its formula from the texts.
-fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(NodeId, f64)> {
+fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: TextScope) -> Vec<(NodeId, f64)> {
     let own = |note: &Node| note.own_title().unwrap_or_default().to_owned();
     let texts: Vec<(Vec<String>, Vec<String>)> = notes
         .iter()
@@ -66,13 +66,13 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
     let measure = |(title, body): &(Vec<String>, Vec<String>), term: Option<&str>| {
         let of = |terms: &[String]| term.map_or(terms.len() as f64, |term| count(terms, term));
         match scope {
-            Scope::Field(TextField::Title) => of(title),
-            Scope::Field(TextField::Body) => of(body),
-            Scope::Both => config().title_weight * of(title) + of(body),
+            TextScope::Field(TextField::Title) => of(title),
+            TextScope::Field(TextField::Body) => of(body),
+            TextScope::Both => config().title_weight * of(title) + of(body),
         }
     };
     let documents = match scope {
-        Scope::Both => texts.len(),
+        TextScope::Both => texts.len(),
         _ => texts.iter().filter(|text| measure(text, None) > 0.0).count(),
     };
     let average = texts.iter().map(|text| measure(text, None)).sum::<f64>() / documents.max(1) as f64;
@@ -122,7 +122,7 @@ proptest! {
         let notes: Vec<Node> =
             (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
         let index = filled(&notes);
-        for scope in [Scope::Field(TextField::Title), Scope::Field(TextField::Body), Scope::Both] {
+        for scope in [TextScope::Field(TextField::Title), TextScope::Field(TextField::Body), TextScope::Both] {
             let expected = brute(&index, &notes, &query, scope);
             let found = index.find(&query, scope, 100, &|_| true);
             prop_assert_eq!(found.len(), expected.len());

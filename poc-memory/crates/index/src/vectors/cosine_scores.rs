@@ -15,8 +15,8 @@ use rustc_hash::FxHashSet;
 /// of the estimated mean and deviation are then a few hundredths of a deviation.
 const SAMPLE: usize = 2048;
 
-/// The cosine of a vector with the nearest part of every live note. It holds a read lock on the index, so keep it only
-/// briefly.
+/// The cosine of a vector with the nearest passage of every live note. It holds a read lock on the index, so keep it
+/// only briefly.
 ///
 /// Below the threshold for HNSW, all cosines are computed and all results are exact. Above it, the cosine of a single
 /// note is computed on demand and is exact as well; [`CosineScores::best`] searches the graph, and
@@ -72,27 +72,27 @@ impl<'a> CosineScores<'a> {
         self.all.is_some() || self.query.is_none()
     }
 
-    /// The cosine of a live note's nearest part, −1 to 1; `None` if the note has no vector.
+    /// The cosine of a live note's nearest passage, −1 to 1; `None` if the note has no vector.
     pub fn of(&self, id: NodeId) -> Option<f64> {
-        let Some(all) = &self.all else { return self.nearest_part(id).map(|hit| hit.cosine) };
+        let Some(all) = &self.all else { return self.nearest_passage(id).map(|hit| hit.cosine) };
         let place = self.state.rows.slot_of(id)?;
         all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
-    /// The nearest part of a live note; `None` if the note has no vector.
-    pub fn nearest_part(&self, id: NodeId) -> Option<VectorHit> {
+    /// The nearest passage of a live note; `None` if the note has no vector.
+    pub fn nearest_passage(&self, id: NodeId) -> Option<VectorHit> {
         let owner = self.state.rows.owner(id).filter(|owner| owner.live)?;
-        self.nearest_part_of(owner).map(VectorHit::from)
+        self.nearest_passage_of(owner).map(VectorHit::from)
     }
 
-    fn nearest_part_of(&self, owner: &NodeEntry) -> Option<Ranked<u16>> {
+    fn nearest_passage_of(&self, owner: &NodeEntry) -> Option<Ranked<u16>> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let mut best: Option<Ranked<u16>> = None;
         for (number, row) in rows.of(owner) {
             let dot = quantized::dot(&query.values, rows.code(number));
             let score = quantized::cosine(dot, query.inverse, row.inverse);
-            if best.is_none_or(|best| score > best.score || score == best.score && row.part < best.with) {
-                best = Some(Ranked { score, id: owner.id, with: row.part });
+            if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.with) {
+                best = Some(Ranked { score, id: owner.id, with: row.passage });
             }
         }
         best
@@ -113,8 +113,8 @@ impl<'a> CosineScores<'a> {
         let step = (rows.slots().len() / SAMPLE).max(1);
         let sampled = rows.slots().iter().step_by(step).flatten();
         for owner in sampled.filter(|owner| owner.live && !hidden.contains(&owner.id)) {
-            if let Some(part) = self.nearest_part_of(owner) {
-                sums.add(part.score);
+            if let Some(passage) = self.nearest_passage_of(owner) {
+                sums.add(passage.score);
             }
         }
         sums.times(step)
@@ -137,7 +137,7 @@ impl<'a> CosineScores<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use crate::vectors::VectorIndex;
     use poc_config::Config;
     use poc_graph::rng::{Rng, SeededRng};
@@ -160,8 +160,8 @@ mod tests {
         for number in 0..notes {
             let state = if number % 7 == 0 { NodeState::Superseded } else { NodeState::Active };
             let node = Node { state, ..testing::node(number) };
-            let parts = if number % 5 == 0 { 0..0 } else { 0..3u16 };
-            deltas.extend(parts.map(|part| Delta::Vector(node.id, part, random(&rng).into())));
+            let passages = if number % 5 == 0 { 0..0 } else { 0..3u16 };
+            deltas.extend(passages.map(|passage| Delta::Vector(node.id, passage, random(&rng).into())));
             deltas.push(Delta::Node(Arc::new(node)));
         }
         index.apply(1, &deltas).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(near.best(7, &|id| id != searched[0].id), known[1..8]);
         let mut sums = Moments::default();
         for hit in &searched {
-            assert_eq!((near.of(hit.id), near.nearest_part(hit.id)), (Some(hit.cosine), Some(*hit)));
+            assert_eq!((near.of(hit.id), near.nearest_passage(hit.id)), (Some(hit.cosine), Some(*hit)));
             sums.add(hit.cosine);
         }
         let hidden = FxHashSet::default();
@@ -189,7 +189,7 @@ mod tests {
         assert!((a.standard(0.5) - b.standard(0.5)).abs() < 1e-9);
         for nobody in [0, 5, 7, 999] {
             assert_eq!(
-                (near.of(testing::node(nobody).id), near.nearest_part(testing::node(nobody).id)),
+                (near.of(testing::node(nobody).id), near.nearest_passage(testing::node(nobody).id)),
                 (None, None)
             );
         }

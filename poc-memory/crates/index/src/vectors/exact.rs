@@ -1,21 +1,21 @@
 //! The exact scan, which compares every vector with the query.
 
 use super::quantized::{self, QuantizedVector};
-use super::rows::{NodeEntry, Row, Rows};
+use super::rows::{NodeEntry, Rows, VectorRow};
 use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
 
 /// The vectors that a search may return.
 #[derive(Clone, Copy)]
 pub(super) struct Filter<'a> {
-    /// Only titles (part 0).
+    /// Only titles (passage 0).
     pub(super) titles: bool,
     pub(super) keep: &'a dyn Fn(NodeId) -> bool,
 }
 
 impl Filter<'_> {
-    pub(super) fn part(&self, row: &Row) -> bool {
-        !self.titles || row.part == 0
+    pub(super) fn includes(&self, row: &VectorRow) -> bool {
+        !self.titles || row.passage == 0
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn best_scored(
     top.into_sorted()
 }
 
-/// The `k` nearest nodes by their best part. Of equally near parts, the first one counts.
+/// The `k` nearest nodes by their best passage. Of equally near passages, the first one counts.
 pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);
     quantized::dots(&query.values, rows.codes(), &mut dots);
@@ -66,13 +66,13 @@ fn best(
     rows: &Rows,
     owner: &NodeEntry,
     filter: Filter,
-    cosine: impl Fn(u32, &Row) -> f64,
+    cosine: impl Fn(u32, &VectorRow) -> f64,
 ) -> Option<Ranked<u16>> {
     let mut best: Option<Ranked<u16>> = None;
-    for (number, row) in rows.of(owner).filter(|(_, row)| filter.part(row)) {
+    for (number, row) in rows.of(owner).filter(|(_, row)| filter.includes(row)) {
         let score = cosine(number, &row);
-        if best.is_none_or(|best| score > best.score || score == best.score && row.part < best.with) {
-            best = Some(Ranked { score, id: owner.id, with: row.part });
+        if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.with) {
+            best = Some(Ranked { score, id: owner.id, with: row.passage });
         }
     }
     best

@@ -35,8 +35,8 @@ struct Entry {
 struct SavedRows {
     // The id of each slot, and whether its node is live.
     places: Vec<Option<([u8; 16], bool)>>,
-    // The slot of the node and the part, by row.
-    parts: Vec<(u32, u16)>,
+    // The slot of the node and the passage, by row.
+    passages: Vec<(u32, u16)>,
     #[serde(with = "serde_bytes")]
     codes: Vec<u8>,
 }
@@ -69,7 +69,7 @@ fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
     let places = rows.slots().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
     encode(&SavedRows {
         places: places.collect(),
-        parts: rows.parts(),
+        passages: rows.passages(),
         codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
     })
 }
@@ -79,7 +79,7 @@ fn decode_rows(bytes: &[u8], dimensions: usize) -> Option<Rows> {
     let saved: SavedRows = postcard::from_bytes(bytes).ok()?;
     let places = saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
     let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
-    Rows::restore(dimensions, places.collect(), saved.parts, codes)
+    Rows::restore(dimensions, places.collect(), saved.passages, codes)
 }
 
 /// The saved form of decoded rows of vectors with four dimensions.

@@ -3,19 +3,19 @@
 use poc_graph::NodeId;
 use poc_rank::top_k::Ranked;
 
-/// A node near the query vector, with its nearest part.
+/// A node near the query vector, with its nearest passage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VectorHit {
     /// The id of the node.
     pub id: NodeId,
-    /// The nearest part: 0 is the title, and passages start at 1.
-    pub part: u16,
-    /// The cosine of that part, −1 to 1.
+    /// The nearest passage: 0 is the title, and those of the text start at 1.
+    pub passage: u16,
+    /// The cosine of that passage, −1 to 1.
     pub cosine: f64,
 }
 
 impl From<Ranked<u16>> for VectorHit {
     fn from(found: Ranked<u16>) -> VectorHit {
-        VectorHit { id: found.id, part: found.with, cosine: found.score }
+        VectorHit { id: found.id, passage: found.with, cosine: found.score }
     }
 }

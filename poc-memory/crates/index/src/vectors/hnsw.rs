@@ -77,7 +77,7 @@ impl Options {
             dimensions: graph_vector::width(self.dimensions),
             metric: MetricKind::Cos,
             // The graph uses the codes directly: half floats would take twice the memory, and usearch's own
-            // quantization to bytes would lose precision.
+            // quantisation to bytes would lose precision.
             quantization: ScalarKind::I8,
             connectivity: self.connectivity,
             expansion_add: self.expansion_add,

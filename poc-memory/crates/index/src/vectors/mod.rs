@@ -15,7 +15,7 @@ mod state;
 mod tests;
 use crate::error::IndexError;
 use crate::latch::Latch;
-use crate::tenants::Index;
+use crate::per_tenant::Index;
 pub use cosine_scores::CosineScores;
 use exact::Filter;
 #[cfg(any(fuzzing, test))]
@@ -106,9 +106,9 @@ impl VectorIndex {
         }
     }
 
-    /// The `k` nearest nodes that `keep` accepts, each with its best part, best first. Equal cosines are ordered by id.
-    /// `keep` is only called for nodes that are near enough, possibly more than once. The zero vector has no nearest
-    /// nodes.
+    /// The `k` nearest nodes that `keep` accepts, each with its best passage, best first. Equal cosines are ordered by
+    /// id. `keep` is only called for nodes that are near enough, possibly more than once. The zero vector has no
+    /// nearest nodes.
     ///
     /// # Errors
     /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
@@ -116,7 +116,7 @@ impl VectorIndex {
         self.find(vector, k, Filter { titles: false, keep })
     }
 
-    /// Like [`VectorIndex::search`], but only over titles (part 0).
+    /// Like [`VectorIndex::search`], but only over titles (passage 0).
     ///
     /// # Errors
     /// `invalid_argument` if the vector has the wrong length or contains values that are not finite.
@@ -129,21 +129,21 @@ impl VectorIndex {
         self.find(vector, k, Filter { titles: true, keep })
     }
 
-    /// The unit vectors of a node in any state, sorted by part. Parts without content have no vector.
+    /// The unit vectors of a node in any state, sorted by passage. Passages without content have no vector.
     pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
         let state = self.read();
         let rows = &state.rows;
         let Some(owner) = rows.owner(id) else { return Vec::new() };
-        let mut parts: Vec<(u16, Arc<[f32]>)> = rows
+        let mut passages: Vec<(u16, Arc<[f32]>)> = rows
             .of(owner)
-            .map(|(number, row)| (row.part, quantized::decode(rows.code(number), row.inverse).into()))
+            .map(|(number, row)| (row.passage, quantized::decode(rows.code(number), row.inverse).into()))
             .collect();
-        parts.sort_by_key(|(part, _)| *part);
-        parts
+        passages.sort_by_key(|(passage, _)| *passage);
+        passages
     }
 
     /// The similarity of the texts of two nodes in any state: the highest cosine of any pair of their passages, from −1
-    /// to 1. The title is only used for a node without passages, because short titles can be similar without any related
+    /// to 1. The title is only used for a node without text, because short titles can be similar without any related
     /// content. `None` if either node has no vector.
     pub fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.read();
@@ -265,7 +265,7 @@ impl Index for VectorIndex {
         Ok(())
     }
 
-    /// A vector with the wrong length or values that are not finite is ignored: the part then has no vector.
+    /// A vector with the wrong length or values that are not finite is ignored: the passage then has no vector.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         let mut state = self.state.write();
         let changed_rows = deltas.iter().map(|delta| state.apply(delta, self.options.dimensions)).sum();

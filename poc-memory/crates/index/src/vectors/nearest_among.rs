@@ -2,15 +2,15 @@
 
 use super::cosine_scores::CosineScores;
 use super::quantized;
-use super::rows::{NodeEntry, Row};
+use super::rows::{NodeEntry, VectorRow};
 use poc_graph::NodeId;
 use poc_rank::top_k::{Ranked, Top};
 
 impl CosineScores<'_> {
     /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions in
     /// `from` with the cosines, best first. Equal cosines are ordered by id. A note of `from` is represented by its
-    /// passage that is nearest to the query, and compared with all passages of the note of `to`. A note without
-    /// passages is represented by its title.
+    /// passage that is nearest to the query, and compared with all passages of the note of `to`. A note without text is
+    /// represented by its title.
     ///
     /// The cost is proportional to the number of notes in `from` times the number of passages in `to`.
     pub fn nearest_among(
@@ -32,7 +32,7 @@ impl CosineScores<'_> {
         let mut nearest: Vec<Top<Ranked<usize>>> = to.iter().map(|_| Top::new(k)).collect();
         let (mut dots, mut cosines) = (Vec::new(), Vec::new());
         for (place, &id) in from.iter().enumerate() {
-            let Some((number, row)) = rows.owner(id).and_then(|owner| self.nearest_passage(owner)) else {
+            let Some((number, row)) = rows.owner(id).and_then(|owner| self.nearest_text_row(owner)) else {
                 continue;
             };
             dots.clear();
@@ -54,14 +54,14 @@ impl CosineScores<'_> {
         sorted.map(|found| found.into_iter().map(|near| (near.with, near.score)).collect()).collect()
     }
 
-    fn nearest_passage(&self, owner: &NodeEntry) -> Option<(u32, Row)> {
+    fn nearest_text_row(&self, owner: &NodeEntry) -> Option<(u32, VectorRow)> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
-        let cosine = |number, row: &Row| {
+        let cosine = |number, row: &VectorRow| {
             quantized::cosine(quantized::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
         };
         let passages = rows.texts_of(owner).map(|(number, row)| (cosine(number, &row), number, row));
-        // Ties go to the first part.
-        let best = passages.max_by(|(a, _, x), (b, _, y)| a.total_cmp(b).then(y.part.cmp(&x.part)));
+        // Ties go to the first passage.
+        let best = passages.max_by(|(a, _, x), (b, _, y)| a.total_cmp(b).then(y.passage.cmp(&x.passage)));
         best.map(|(_, number, row)| (number, row))
     }
 }
@@ -69,7 +69,7 @@ impl CosineScores<'_> {
 #[cfg(test)]
 mod tests {
     use crate::VectorIndex;
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use poc_config::Config;
     use poc_graph::rng::{Rng, SeededRng};
     use poc_graph::{Delta, NodeId, testing};
@@ -91,9 +91,9 @@ mod tests {
             let config = Config::defaults().unwrap().vectors;
             let index = VectorIndex::open(Path::new("/nonexistent"), &config, "t", 8).unwrap();
             let mut deltas = Vec::new();
-            for (number, &parts) in (0u64..).zip(&shapes) {
+            for (number, &passages) in (0u64..).zip(&shapes) {
                 let node = testing::node(number);
-                deltas.extend((0..parts.min(4)).map(|part| Delta::Vector(node.id, part, random().into())));
+                deltas.extend((0..passages.min(4)).map(|passage| Delta::Vector(node.id, passage, random().into())));
                 deltas.push(Delta::Node(Arc::new(node)));
             }
             index.apply(1, &deltas).unwrap();
@@ -101,11 +101,11 @@ mod tests {
             let ids: Vec<NodeId> = (0..shapes.len() as u64).map(|number| testing::node(number).id).collect();
             let from: Vec<NodeId> = ids.iter().copied().step_by(2).collect();
             let texts = |id| {
-                let mut parts = index.of(id);
-                if parts.len() > 1 {
-                    parts.remove(0);
+                let mut passages = index.of(id);
+                if passages.len() > 1 {
+                    passages.remove(0);
                 }
-                parts.into_iter().map(|(_, vector)| vector).collect::<Vec<_>>()
+                passages.into_iter().map(|(_, vector)| vector).collect::<Vec<_>>()
             };
             for &id in &from {
                 let mut near: Vec<f64> = texts(id).iter().map(|one| cosine(one, &query)).collect();

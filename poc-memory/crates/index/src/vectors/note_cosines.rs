@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 /// into a processor's first-level cache.
 const BLOCK: usize = 64;
 
-/// The cosines of live notes with some new notes. The cosine of two notes is that of their nearest parts. It holds a
+/// The cosines of live notes with some new notes. The cosine of two notes is that of their nearest passages. It holds a
 /// read lock on the index, so keep it only briefly.
 ///
 /// Below the threshold for HNSW, all cosines are computed at once, and all results are exact. Above it, the cosine of a
@@ -27,7 +27,7 @@ pub struct NoteCosines<'a> {
 }
 
 struct NewNote {
-    parts: Vec<QuantizedVector>,
+    passages: Vec<QuantizedVector>,
     // By slot of the node, −∞ for nodes that have no vector or are not live; `None` if the graph is used.
     all: Option<Vec<f64>>,
 }
@@ -38,11 +38,13 @@ impl VectorIndex {
     /// # Errors
     /// `invalid_argument` if a vector has the wrong length or contains values that are not finite.
     pub fn note_cosines(&self, notes: &[&[Vec<f32>]]) -> Result<NoteCosines<'_>> {
-        let codes =
-            |parts: &&[Vec<f32>]| parts.iter().filter_map(|part| self.code(part).transpose()).collect();
-        let parts: Vec<Vec<QuantizedVector>> = notes.iter().map(codes).collect::<Result<_>>()?;
+        let codes = |passages: &&[Vec<f32>]| {
+            passages.iter().filter_map(|passage| self.code(passage).transpose()).collect()
+        };
+        let passages: Vec<Vec<QuantizedVector>> = notes.iter().map(codes).collect::<Result<_>>()?;
         let state = self.read();
-        let mut notes: Vec<NewNote> = parts.into_iter().map(|parts| NewNote { parts, all: None }).collect();
+        let mut notes: Vec<NewNote> =
+            passages.into_iter().map(|passages| NewNote { passages, all: None }).collect();
         if !state.hnsw.is_ready(&state.rows) {
             compute_all(&state.rows, &mut notes);
         }
@@ -58,14 +60,14 @@ fn compute_all(rows: &Rows, notes: &mut [NewNote]) {
     let dimensions = rows.code(0).len().max(1);
     let mut dots = Vec::with_capacity(BLOCK);
     for (rows, codes) in rows.all().chunks(BLOCK).zip(rows.codes().chunks(BLOCK * dimensions)) {
-        for NewNote { parts, all } in notes.iter_mut() {
+        for NewNote { passages, all } in notes.iter_mut() {
             let Some(cosines) = all else { continue };
-            for part in parts.iter() {
+            for passage in passages.iter() {
                 dots.clear();
-                quantized::dots(&part.values, codes, &mut dots);
+                quantized::dots(&passage.values, codes, &mut dots);
                 for (row, &dot) in rows.iter().zip(&dots) {
                     if let Some(best) = cosines.get_mut(row.node as usize) {
-                        *best = best.max(quantized::cosine(dot, part.inverse, row.inverse));
+                        *best = best.max(quantized::cosine(dot, passage.inverse, row.inverse));
                     }
                 }
             }
@@ -86,36 +88,36 @@ impl NoteCosines<'_> {
         !self.state.hnsw.is_ready(&self.state.rows)
     }
 
-    /// The unit vector of a part of a note in any state.
-    pub fn vector(&self, id: NodeId, part: u16) -> Option<Vec<f32>> {
+    /// The unit vector of a passage of a note in any state.
+    pub fn vector(&self, id: NodeId, passage: u16) -> Option<Vec<f32>> {
         let rows = &self.state.rows;
-        let (number, row) = rows.of(rows.owner(id)?).find(|(_, row)| row.part == part)?;
+        let (number, row) = rows.of(rows.owner(id)?).find(|(_, row)| row.passage == passage)?;
         Some(quantized::decode(rows.code(number), row.inverse))
     }
 
     /// The cosine of a live note with new note number `new`; `None` if either has no vector.
     pub fn of(&self, new: usize, id: NodeId) -> Option<f64> {
         let new = self.notes.get(new)?;
-        let Some(all) = &new.all else { return self.nearest_part(new, id).map(|hit| hit.score) };
+        let Some(all) = &new.all else { return self.nearest_passage(new, id).map(|hit| hit.score) };
         let slot = self.state.rows.slot_of(id)?;
         all.get(slot as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
-    /// The `k` notes nearest to new note number `new` that `keep` accepts, each with its nearest part, best first.
+    /// The `k` notes nearest to new note number `new` that `keep` accepts, each with its nearest passage, best first.
     /// Equal cosines are ordered by id. `keep` is only called for notes that are near enough.
     pub fn best(&self, new: usize, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
         let Some(new) = self.notes.get(new).filter(|_| k > 0) else { return Vec::new() };
         let Some(all) = &new.all else { return self.best_by_graph(new, k, keep) };
         let found = exact::best_scored(&self.state.rows, all, k, keep).into_iter();
-        found.filter_map(|found| self.nearest_part(new, found.id)).map(VectorHit::from).collect()
+        found.filter_map(|found| self.nearest_passage(new, found.id)).map(VectorHit::from).collect()
     }
 
     fn best_by_graph(&self, new: &NewNote, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
         let filter = Filter { titles: false, keep };
         let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
-        for part in &new.parts {
-            let found = self.state.approximate(part, k, filter);
-            for found in found.unwrap_or_else(|| exact::search(&self.state.rows, part, k, filter)) {
+        for passage in &new.passages {
+            let found = self.state.approximate(passage, k, filter);
+            for found in found.unwrap_or_else(|| exact::search(&self.state.rows, passage, k, filter)) {
                 let known = best.entry(found.id).or_insert(found);
                 if found.score > known.score {
                     *known = found;
@@ -127,22 +129,22 @@ impl NoteCosines<'_> {
         top.into_sorted().into_iter().map(VectorHit::from).collect()
     }
 
-    /// The part of a live note that is nearest to any part of a new note. Of equally near parts, the first one is
-    /// returned.
-    fn nearest_part(&self, new: &NewNote, id: NodeId) -> Option<Ranked<u16>> {
+    /// The passage of a live note that is nearest to any passage of a new note. Of equally near passages, the first one
+    /// is returned.
+    fn nearest_passage(&self, new: &NewNote, id: NodeId) -> Option<Ranked<u16>> {
         let rows = &self.state.rows;
         let owner = rows.owner(id).filter(|owner| owner.live)?;
         let mut best: Option<Ranked<u16>> = None;
-        for part in &new.parts {
+        for passage in &new.passages {
             let mut nearest: Option<Ranked<u16>> = None;
             for (number, row) in rows.of(owner) {
                 let score = quantized::cosine(
-                    quantized::dot(&part.values, rows.code(number)),
-                    part.inverse,
+                    quantized::dot(&passage.values, rows.code(number)),
+                    passage.inverse,
                     row.inverse,
                 );
-                if nearest.is_none_or(|it| score > it.score || score == it.score && row.part < it.with) {
-                    nearest = Some(Ranked { score, id, with: row.part });
+                if nearest.is_none_or(|it| score > it.score || score == it.score && row.passage < it.with) {
+                    nearest = Some(Ranked { score, id, with: row.passage });
                 }
             }
             if let Some(nearest) = nearest.filter(|it| best.is_none_or(|best| it.score > best.score)) {
@@ -156,7 +158,7 @@ impl NoteCosines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tenants::Index;
+    use crate::per_tenant::Index;
     use poc_config::Config;
     use poc_graph::rng::{Rng, SeededRng};
     use poc_graph::{Delta, Node, State as NodeState, testing};
@@ -166,9 +168,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// The results equal searches for each part, with and without the graph.
+        /// The results equal searches for each passage, with and without the graph.
         #[test]
-        fn it_equals_searches_for_each_part(
+        fn it_equals_searches_for_each_passage(
             shapes in proptest::collection::vec((0u16..4, 0u8..6), 0..150),
             new in proptest::collection::vec(0usize..4, 0..4),
             exact_below in prop::sample::select(&[0usize, 1000][..]),
@@ -180,21 +182,21 @@ mod tests {
             let config = poc_config::VectorsConfig { exact_below, ..Config::defaults().unwrap().vectors };
             let index = VectorIndex::open(std::path::Path::new("/nonexistent"), &config, "t", 4).unwrap();
             let mut deltas = Vec::new();
-            for (number, &(parts, state)) in (0..).zip(&shapes) {
+            for (number, &(passages, state)) in (0..).zip(&shapes) {
                 let state = if state == 0 { NodeState::Superseded } else { NodeState::Active };
                 let node = Node { state, ..testing::node(number) };
-                deltas.extend((0..parts).map(|part| Delta::Vector(node.id, part, random().into())));
+                deltas.extend((0..passages).map(|passage| Delta::Vector(node.id, passage, random().into())));
                 deltas.push(Delta::Node(Arc::new(node)));
             }
             index.apply(1, &deltas).unwrap();
             index.finish(&|| false);
-            let new: Vec<Vec<Vec<f32>>> = new.iter().map(|&parts| (0..parts).map(|_| random()).collect()).collect();
-            let parts: Vec<&[Vec<f32>]> = new.iter().map(Vec::as_slice).collect();
-            let cosines = index.note_cosines(&parts).unwrap();
+            let new: Vec<Vec<Vec<f32>>> = new.iter().map(|&passages| (0..passages).map(|_| random()).collect()).collect();
+            let passages: Vec<&[Vec<f32>]> = new.iter().map(Vec::as_slice).collect();
+            let cosines = index.note_cosines(&passages).unwrap();
             let keep = |id: NodeId| id.as_bytes()[15] % 3 != 1;
-            for (at, parts) in new.iter().enumerate() {
+            for (at, passages) in new.iter().enumerate() {
                 let mut expected: Vec<VectorHit> = Vec::new();
-                for hit in parts.iter().flat_map(|part| index.search(part, shapes.len(), &|_| true).unwrap()) {
+                for hit in passages.iter().flat_map(|passage| index.search(passage, shapes.len(), &|_| true).unwrap()) {
                     match expected.iter_mut().find(|other| other.id == hit.id) {
                         Some(other) if other.cosine >= hit.cosine => {}
                         Some(other) => *other = hit,

@@ -1,11 +1,11 @@
-//! Vectors quantized to eight bits per dimension, and the dot products of the exact scan.
+//! Vectors quantised to eight bits per dimension, and the dot products of the exact scan.
 
 use multiversion::multiversion;
 
 /// The number of products that are summed at once.
 const CHUNK: usize = 128;
 
-/// The direction of a vector, quantized to eight bits per dimension.
+/// The direction of a vector, quantised to eight bits per dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct QuantizedVector {
     pub(super) values: Vec<i8>,
@@ -14,7 +14,7 @@ pub(super) struct QuantizedVector {
 }
 
 impl QuantizedVector {
-    /// Quantizes a vector; `None` if it has no direction (all zeros, or values that are not finite).
+    /// Quantises a vector; `None` if it has no direction (all zeros, or values that are not finite).
     pub(super) fn of(vector: &[f32]) -> Option<QuantizedVector> {
         let greatest = vector.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
         if !vector.iter().all(|value| value.is_finite()) || greatest == 0.0 {

@@ -1,4 +1,4 @@
-//! All vectors in memory: one contiguous array of codes, and the node and part of each row.
+//! All vectors in memory: one contiguous array of codes, and the node and passage of each row.
 
 use super::quantized::{self, QuantizedVector};
 use poc_graph::NodeId;
@@ -11,12 +11,12 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// The metadata of one vector.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct VectorRow {
     /// The slot of the node; [`NONE`] if the row is empty.
     pub(super) node: u32,
     /// The next row of the same node.
     next: u32,
-    pub(super) part: u16,
+    pub(super) passage: u16,
     pub(super) inverse: f32,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct NodeEntry {
 pub(super) struct Rows {
     dimensions: usize,
     codes: Vec<i8>,
-    rows: Vec<Row>,
+    rows: Vec<VectorRow>,
     free: Vec<u32>,
     entries: Vec<Option<NodeEntry>>,
     free_entries: Vec<u32>,
@@ -64,7 +64,7 @@ impl Rows {
     }
 
     /// A row and its node; `None` for an empty row.
-    pub(super) fn row(&self, row: u32) -> Option<(Row, NodeEntry)> {
+    pub(super) fn row(&self, row: u32) -> Option<(VectorRow, NodeEntry)> {
         let found = *self.rows.get(row as usize)?;
         Some((found, (*self.entries.get(found.node as usize)?)?))
     }
@@ -85,7 +85,7 @@ impl Rows {
     }
 
     /// The rows of a node.
-    pub(super) fn of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, Row)> {
+    pub(super) fn of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
         let mut next = owner.first;
         std::iter::from_fn(move || {
             let number = next;
@@ -95,18 +95,18 @@ impl Rows {
         })
     }
 
-    /// The rows of a node's passages, or of its title if it has no passages.
-    pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, Row)> {
-        let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
-        self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
+    /// The rows of a node's text, or of its title if it has no text.
+    pub(super) fn texts_of(&self, owner: &NodeEntry) -> impl Iterator<Item = (u32, VectorRow)> {
+        let has_text = self.of(owner).any(|(_, row)| row.passage > 0);
+        self.of(owner).filter(move |(_, row)| !has_text || row.passage > 0)
     }
 
     /// A hash of the vectors of each live note.
     pub(super) fn digests(&self) -> NoteDigests {
         let digest = |owner: &NodeEntry| {
-            let row = |(number, row): (u32, Row)| {
+            let row = |(number, row): (u32, VectorRow)| {
                 let mut hasher = FxHasher::default();
-                (row.part, self.code(number)).hash(&mut hasher);
+                (row.passage, self.code(number)).hash(&mut hasher);
                 hasher.finish()
             };
             self.of(owner).map(row).fold(0, u64::wrapping_add)
@@ -116,7 +116,7 @@ impl Rows {
     }
 
     /// All rows, including empty ones.
-    pub(super) fn all(&self) -> &[Row] {
+    pub(super) fn all(&self) -> &[VectorRow] {
         &self.rows
     }
 
@@ -129,15 +129,15 @@ impl Rows {
         self.entries.get(self.slot_of(id)? as usize)?.as_ref()
     }
 
-    /// Sets the vector of a part. Returns its row if anything changed.
-    pub(super) fn put(&mut self, id: NodeId, part: u16, code: &QuantizedVector) -> Option<u32> {
+    /// Sets the vector of a passage. Returns its row if anything changed.
+    pub(super) fn put(&mut self, id: NodeId, passage: u16, code: &QuantizedVector) -> Option<u32> {
         let place = self.get_or_insert_slot(id);
         let owner = (*self.entries.get(place as usize)?)?;
-        let present = self.of(&owner).find(|(_, row)| row.part == part).map(|(number, _)| number);
+        let present = self.of(&owner).find(|(_, row)| row.passage == passage).map(|(number, _)| number);
         let number = match present {
             Some(number) if self.code(number) == code.values => return None,
             Some(number) => number,
-            None => self.add(place, owner, part),
+            None => self.add(place, owner, passage),
         };
         self.rows.get_mut(number as usize)?.inverse = code.inverse;
         let start = number as usize * self.dimensions;
@@ -145,14 +145,14 @@ impl Rows {
         Some(number)
     }
 
-    /// Removes the vector of a part. Returns its former row.
-    pub(super) fn remove(&mut self, id: NodeId, part: u16) -> Option<u32> {
+    /// Removes the vector of a passage. Returns its former row.
+    pub(super) fn remove(&mut self, id: NodeId, passage: u16) -> Option<u32> {
         let place = *self.by_id.get(&id)?;
         let owner = self.owner(id)?;
         let live = owner.live;
         let mut previous = None;
         let (number, row) = self.of(owner).find(|&(number, row)| {
-            let found = row.part == part;
+            let found = row.passage == passage;
             if !found {
                 previous = Some(number);
             }
@@ -214,9 +214,9 @@ impl Rows {
         place
     }
 
-    /// Adds a row for a new part, before the other rows of the node.
-    fn add(&mut self, place: u32, owner: NodeEntry, part: u16) -> u32 {
-        let row = Row { node: place, next: owner.first, part, inverse: 0.0 };
+    /// Adds a row for a new passage, before the other rows of the node.
+    fn add(&mut self, place: u32, owner: NodeEntry, passage: u16) -> u32 {
+        let row = VectorRow { node: place, next: owner.first, passage, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
         match self.rows.get_mut(number as usize) {
             Some(slot) => *slot = row,
@@ -234,25 +234,25 @@ impl Rows {
 
     fn release(&mut self, number: u32, live: bool) {
         if let Some(row) = self.rows.get_mut(number as usize) {
-            *row = Row { node: NONE, next: NONE, part: 0, inverse: 0.0 };
+            *row = VectorRow { node: NONE, next: NONE, passage: 0, inverse: 0.0 };
             self.free.push(number);
             self.searchable -= usize::from(live);
         }
     }
 
-    /// The saved form of the rows: the slot of the node, or [`NONE`] for an empty row, and the part.
-    pub(super) fn parts(&self) -> Vec<(u32, u16)> {
-        self.rows.iter().map(|row| (row.node, row.part)).collect()
+    /// The saved form of the rows: the slot of the node, or [`NONE`] for an empty row, and the passage.
+    pub(super) fn passages(&self) -> Vec<(u32, u16)> {
+        self.rows.iter().map(|row| (row.node, row.passage)).collect()
     }
 
-    /// Restores rows from [`Rows::slots`], [`Rows::parts`] and [`Rows::codes`]; `None` if they are inconsistent.
+    /// Restores rows from [`Rows::slots`], [`Rows::passages`] and [`Rows::codes`]; `None` if they are inconsistent.
     pub(super) fn restore(
         dimensions: usize,
         places: Vec<Option<(NodeId, bool)>>,
-        parts: Vec<(u32, u16)>,
+        passages: Vec<(u32, u16)>,
         codes: Vec<i8>,
     ) -> Option<Rows> {
-        if codes.len() != parts.len().checked_mul(dimensions)? {
+        if codes.len() != passages.len().checked_mul(dimensions)? {
             return None;
         }
         let mut rows = Rows { codes, ..Rows::new(dimensions) };
@@ -270,15 +270,15 @@ impl Rows {
                 }
             }
         }
-        for (number, (node, part)) in (0u32..).zip(parts) {
+        for (number, (node, passage)) in (0u32..).zip(passages) {
             if node == NONE {
                 rows.free.push(number);
-                rows.rows.push(Row { node, next: NONE, part: 0, inverse: 0.0 });
+                rows.rows.push(VectorRow { node, next: NONE, passage: 0, inverse: 0.0 });
                 continue;
             }
             let inverse = quantized::inverse_length(rows.code(number));
             let owner = rows.entries.get_mut(node as usize)?.as_mut()?;
-            rows.rows.push(Row { node, next: owner.first, part, inverse });
+            rows.rows.push(VectorRow { node, next: owner.first, passage, inverse });
             owner.first = number;
             rows.searchable += usize::from(owner.live);
         }

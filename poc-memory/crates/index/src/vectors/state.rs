@@ -41,7 +41,7 @@ impl State {
             let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
             for number in near.into_iter().chain(self.hnsw.pending()) {
                 let Some((row, owner)) = self.rows.row(number) else { continue };
-                if !owner.live || !filter.part(&row) {
+                if !owner.live || !filter.includes(&row) {
                     continue;
                 }
                 let score = quantized::cosine(
@@ -49,9 +49,9 @@ impl State {
                     query.inverse,
                     row.inverse,
                 );
-                let found = Ranked { score, id: owner.id, with: row.part };
+                let found = Ranked { score, id: owner.id, with: row.passage };
                 let known = best.entry(owner.id).or_insert(found);
-                if score > known.score || score == known.score && row.part < known.with {
+                if score > known.score || score == known.score && row.passage < known.with {
                     *known = found;
                 }
             }
@@ -70,16 +70,16 @@ impl State {
     /// Applies a change. Returns the number of affected rows.
     pub(super) fn apply(&mut self, delta: &Delta, dimensions: usize) -> usize {
         match delta {
-            Delta::Vector(id, part, vector) => {
+            Delta::Vector(id, passage, vector) => {
                 let code = Some(vector)
                     .filter(|vector| vector.len() == dimensions)
                     .and_then(|v| QuantizedVector::of(v));
                 match code {
-                    Some(code) => self.put(*id, *part, &code),
-                    None => self.remove(*id, *part),
+                    Some(code) => self.put(*id, *passage, &code),
+                    None => self.remove(*id, *passage),
                 }
             }
-            Delta::VectorDeleted(id, part) => self.remove(*id, *part),
+            Delta::VectorDeleted(id, passage) => self.remove(*id, *passage),
             Delta::Node(node) => {
                 let live = node.state.is_live();
                 let rows = self.rows.set_live(node.id, live);
@@ -97,16 +97,16 @@ impl State {
         }
     }
 
-    fn put(&mut self, id: NodeId, part: u16, code: &QuantizedVector) -> usize {
-        let Some(row) = self.rows.put(id, part, code) else { return 0 };
+    fn put(&mut self, id: NodeId, passage: u16, code: &QuantizedVector) -> usize {
+        let Some(row) = self.rows.put(id, passage, code) else { return 0 };
         if self.rows.owner(id).is_some_and(|owner| owner.live) {
             self.hnsw.enqueue(row);
         }
         1
     }
 
-    fn remove(&mut self, id: NodeId, part: u16) -> usize {
-        let row = self.rows.remove(id, part);
+    fn remove(&mut self, id: NodeId, passage: u16) -> usize {
+        let row = self.rows.remove(id, passage);
         row.into_iter().map(|row| self.hnsw.remove(row)).count()
     }
 }

@@ -31,8 +31,8 @@ fn retired(number: u64) -> Delta {
     Delta::Node(Arc::new(Node { state: NodeState::Superseded, ..testing::node(number) }))
 }
 
-fn vector(number: u64, part: u16, values: &[f32]) -> Delta {
-    Delta::Vector(id(number), part, values.into())
+fn vector(number: u64, passage: u16, values: &[f32]) -> Delta {
+    Delta::Vector(id(number), passage, values.into())
 }
 
 fn random(rng: &SeededRng, dimensions: usize) -> Vec<f32> {
@@ -59,11 +59,11 @@ type Model = BTreeMap<u64, (bool, BTreeMap<u16, Vec<f32>>)>;
 /// The expected result, computed from the original vectors.
 fn naive(model: &Model, query: &[f32], titles: bool) -> Vec<VectorHit> {
     let mut hits = Vec::new();
-    for (&number, (live, parts)) in model {
-        let parts = parts.iter().filter(|(part, _)| *live && (!titles || **part == 0));
-        let scored = parts.map(|(&part, values)| (part, poc_rank::cosine::cosine(query, values)));
-        if let Some((part, cosine)) = scored.max_by(|a, b| a.1.total_cmp(&b.1)) {
-            hits.push(VectorHit { id: id(number), part, cosine });
+    for (&number, (live, passages)) in model {
+        let passages = passages.iter().filter(|(passage, _)| *live && (!titles || **passage == 0));
+        let scored = passages.map(|(&passage, values)| (passage, poc_rank::cosine::cosine(query, values)));
+        if let Some((passage, cosine)) = scored.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            hits.push(VectorHit { id: id(number), passage, cosine });
         }
     }
     hits.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
@@ -81,10 +81,10 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let (number, part) = (0u64..8, 0u16..3);
+    let (number, passage) = (0u64..8, 0u16..3);
     prop_oneof![
-        6 => (number.clone(), part.clone(), any::<u64>()).prop_map(|(n, part, seed)| Step::Put(n, part, seed)),
-        1 => (number.clone(), part).prop_map(|(n, part)| Step::Remove(n, part)),
+        6 => (number.clone(), passage.clone(), any::<u64>()).prop_map(|(n, passage, seed)| Step::Put(n, passage, seed)),
+        1 => (number.clone(), passage).prop_map(|(n, passage)| Step::Remove(n, passage)),
         4 => number.clone().prop_map(Step::Live),
         1 => number.clone().prop_map(Step::Retire),
         1 => number.prop_map(Step::Delete),
@@ -108,14 +108,14 @@ proptest! {
         let mut model = Model::new();
         for (seq, step) in (1..).zip(steps) {
             let deltas = match step {
-                Step::Put(number, part, seed) => {
+                Step::Put(number, passage, seed) => {
                     let values = random(&SeededRng::new(seed), DIMENSIONS);
-                    model.entry(number).or_default().1.insert(part, values.clone());
-                    vec![vector(number, part, &values)]
+                    model.entry(number).or_default().1.insert(passage, values.clone());
+                    vec![vector(number, passage, &values)]
                 }
-                Step::Remove(number, part) => {
-                    model.entry(number).or_default().1.remove(&part);
-                    vec![Delta::VectorDeleted(id(number), part)]
+                Step::Remove(number, passage) => {
+                    model.entry(number).or_default().1.remove(&passage);
+                    vec![Delta::VectorDeleted(id(number), passage)]
                 }
                 Step::Live(number) => {
                     model.entry(number).or_default().0 = true;
@@ -154,27 +154,27 @@ proptest! {
             }
             prop_assert!(found.is_sorted_by(|a, b| a.cosine > b.cosine || a.cosine == b.cosine && a.id < b.id));
         }
-        let live: usize = model.values().filter(|(live, _)| *live).map(|(_, parts)| parts.len()).sum();
+        let live: usize = model.values().filter(|(live, _)| *live).map(|(_, passages)| passages.len()).sum();
         prop_assert_eq!(index.state.read().rows.searchable(), live);
-        for (number, (_, parts)) in &model {
-            let kept: Vec<u16> = index.of(id(*number)).iter().map(|(part, _)| *part).collect();
-            prop_assert_eq!(kept, parts.keys().copied().collect::<Vec<_>>());
+        for (number, (_, passages)) in &model {
+            let kept: Vec<u16> = index.of(id(*number)).iter().map(|(passage, _)| *passage).collect();
+            prop_assert_eq!(kept, passages.keys().copied().collect::<Vec<_>>());
         }
     }
 }
 
-/// Notes in clusters, like real ones, with two parts each.
+/// Notes in clusters, like real ones, with two passages each.
 fn clustered(nodes: u64, dimensions: usize, rng: &SeededRng) -> (Vec<Delta>, Vec<Vec<f32>>) {
-    let centres: Vec<Vec<f32>> = (0..40).map(|_| random(rng, dimensions)).collect();
-    let near = |centre: usize| {
+    let centers: Vec<Vec<f32>> = (0..40).map(|_| random(rng, dimensions)).collect();
+    let near = |center: usize| {
         let noise = random(rng, dimensions);
-        unit(centres[centre].iter().zip(noise).map(|(value, noise)| value + noise).collect())
+        unit(centers[center].iter().zip(noise).map(|(value, noise)| value + noise).collect())
     };
     let mut deltas = Vec::new();
     for number in 0..nodes {
         deltas.push(alive(number));
-        for part in 0..2 {
-            deltas.push(vector(number, part, &near(rng.next_u64() as usize % centres.len())));
+        for passage in 0..2 {
+            deltas.push(vector(number, passage, &near(rng.next_u64() as usize % centers.len())));
         }
     }
     let queries = (0..40).map(near).collect();
@@ -335,10 +335,10 @@ fn the_best_part_counts_and_equal_hits_are_ordered_by_id() {
     ];
     index.apply(1, &deltas).unwrap();
     let hits = index.search(&[2.0, 0.0], 5, &all).unwrap();
-    assert_eq!(hits.iter().map(|hit| (hit.id, hit.part)).collect::<Vec<_>>(), [(id(1), 1), (id(2), 3)]);
+    assert_eq!(hits.iter().map(|hit| (hit.id, hit.passage)).collect::<Vec<_>>(), [(id(1), 1), (id(2), 3)]);
     assert!(hits.iter().all(|hit| (hit.cosine - 1.0).abs() < 1e-6));
     let titles = index.search_titles(&[2.0, 0.0], 5, &all).unwrap();
-    assert_eq!(titles.iter().map(|hit| (hit.id, hit.part)).collect::<Vec<_>>(), [(id(2), 0), (id(1), 0)]);
+    assert_eq!(titles.iter().map(|hit| (hit.id, hit.passage)).collect::<Vec<_>>(), [(id(2), 0), (id(1), 0)]);
     assert_eq!(index.search(&[2.0, 0.0], 0, &all).unwrap(), []);
     assert_eq!(ids(&index.search(&[2.0, 0.0], 5, &|node| node != id(1)).unwrap()), [id(2)]);
 }

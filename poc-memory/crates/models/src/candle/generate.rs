@@ -3,7 +3,7 @@
 use super::deadline::Deadline;
 use super::family::Network;
 use super::sample::sample;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::TokenVocabulary;
 use crate::usage::Usage;
 use candle_core::{Device, Tensor};
 use llguidance::Matcher;
@@ -35,7 +35,7 @@ pub(super) struct GenerationJob<'a> {
 /// error.
 pub(super) fn generate(
     network: &mut dyn Network,
-    vocabulary: &Vocabulary,
+    vocabulary: &TokenVocabulary,
     job: &GenerationJob<'_>,
     usage: &mut Usage,
 ) -> Result<String, CallError> {

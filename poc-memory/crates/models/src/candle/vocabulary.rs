@@ -3,7 +3,7 @@
 //! It comes from the GGUF file, from a `tokenizer.json` beside it, or from the file that the settings name.
 
 use super::chat;
-use super::file::{Gguf, number};
+use super::gguf::{Gguf, number};
 use super::spelling::Spelling;
 use crate::conversation::{messages, transcript};
 use candle_core::quantized::gguf_file::{Content, Value};
@@ -23,7 +23,7 @@ use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PreTokenizerWrap
 const MAX_TOKENS: usize = 1 << 22;
 
 /// The tokens of a model.
-pub(super) struct Vocabulary {
+pub(super) struct TokenVocabulary {
     tokenizer: Tokenizer,
     /// Creates parsers over these tokens.
     pub(super) parsers: ParserFactory,
@@ -80,8 +80,8 @@ pub(super) fn locate(
     ))
 }
 
-impl Vocabulary {
-    pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<Vocabulary, String> {
+impl TokenVocabulary {
+    pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<TokenVocabulary, String> {
         let content = &gguf.content;
         let path = gguf.path.display();
         let (tokenizer, spelling) = match locate(&gguf.path, gguf.tokenizer(), given)? {
@@ -137,7 +137,7 @@ impl Vocabulary {
         // Longer ones first: one may be a prefix of another.
         let mut controls: Vec<String> = controls.into_iter().filter(|control| !control.is_empty()).collect();
         controls.sort_by_key(|control| std::cmp::Reverse(control.len()));
-        Ok(Vocabulary { tokenizer, parsers, tokens, controls, template, bos_token: first, begin, end })
+        Ok(TokenVocabulary { tokenizer, parsers, tokens, controls, template, bos_token: first, begin, end })
     }
 
     /// The tokens of a prompt.

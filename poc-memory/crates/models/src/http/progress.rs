@@ -7,16 +7,20 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// The deadline of a call over all its attempts, and how many attempts were lost.
-pub(in super::super) struct Progress {
+pub(in super::super) struct CallProgress {
     deadline: Instant,
     timeout: Span,
     lost: Cell<u32>,
 }
 
-impl Progress {
+impl CallProgress {
     /// A call that starts now.
-    pub(in super::super) fn start(timeout: Span) -> Progress {
-        Progress { deadline: Instant::now() + timeout.std().min(LONGEST_WAIT), timeout, lost: Cell::new(0) }
+    pub(in super::super) fn start(timeout: Span) -> CallProgress {
+        CallProgress {
+            deadline: Instant::now() + timeout.std().min(LONGEST_WAIT),
+            timeout,
+            lost: Cell::new(0),
+        }
     }
 
     /// The time left; zero after the deadline.

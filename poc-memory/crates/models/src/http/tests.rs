@@ -32,7 +32,7 @@ struct Observed {
 fn ask_with(server: &MockModel, turn: &TestRequest) -> Observed {
     let (http, waits) = provider(&server.url());
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
-    let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout));
+    let answer = http.post(&post, &turn.request(), &CallProgress::start(turn.timeout));
     let waits = waits.lock().clone();
     Observed {
         answer: answer.map_err(|failure| failure.into_call("mock")),
@@ -101,7 +101,7 @@ fn a_key_does_not_change_replies() {
             Http { key: ApiKey::find(&config.providers["openai"], &|_| Some(key.into())).unwrap(), ..own };
         let turn = TestRequest::new("linker");
         let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
-        let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout)).unwrap();
+        let answer = http.post(&post, &turn.request(), &CallProgress::start(turn.timeout)).unwrap();
         assert_eq!(answer, json!({"link": "sk-secret link"}));
     }
 }
@@ -210,7 +210,7 @@ fn a_response_that_stalls_is_requested_again() {
     let server = MockModel::script(vec![Answer::Stall(b"{\"fine\": false}".to_vec()), ok()]);
     let (mut http, waits) = provider(&server.url());
     http.calls.read_timeout = Span(50);
-    let (turn, progress) = (TestRequest::new("linker"), Progress::start(Span::MINUTE));
+    let (turn, progress) = (TestRequest::new("linker"), CallProgress::start(Span::MINUTE));
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     assert_eq!(http.post(&post, &turn.request(), &progress).unwrap(), json!({"fine": true}));
     assert_eq!((waits.lock().len(), progress.lost(), server.requests().len()), (1, 1, 2));
@@ -236,7 +236,7 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     let ask = |http: &Http, timeout: Span| {
         let turn = TestRequest { attempts: 1, timeout, ..TestRequest::new("linker") };
         let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
-        http.post(&post, &turn.request(), &Progress::start(timeout))
+        http.post(&post, &turn.request(), &CallProgress::start(timeout))
             .map_err(|failure| failure.into_call("mock"))
     };
     let (one, other) = (sharing(), sharing());
@@ -253,7 +253,7 @@ fn all_models_of_a_provider_wait_for_its_retry_after() {
     let (attended, waits) = sharing();
     let turn = TestRequest { attempts: 1, attended: true, ..TestRequest::new("linker") };
     let post = HttpRequest::post(attended.url("ask"), Vec::new(), &json!({}));
-    assert!(attended.post(&post, &turn.request(), &Progress::start(turn.timeout)).is_ok());
+    assert!(attended.post(&post, &turn.request(), &CallProgress::start(turn.timeout)).is_ok());
     assert!(waits.lock().is_empty() && server.requests().len() == server_asked + 1);
     // A client that does not share the state does not wait.
     let (stranger, waits) = provider(&server.url());
@@ -299,7 +299,7 @@ fn a_refused_connection_is_reported_as_down() {
     let turn = TestRequest::new("linker");
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     let error =
-        http.post(&post, &turn.request(), &Progress::start(turn.timeout)).unwrap_err().into_call("mock");
+        http.post(&post, &turn.request(), &CallProgress::start(turn.timeout)).unwrap_err().into_call("mock");
     let text = error.to_string().replace(&address.to_string(), "ADDRESS");
     insta::assert_snapshot!(text, @"`mock` cannot be reached at `http://ADDRESS/ask`: Connection refused (os error 111) (after 4 attempts)");
     assert!(matches!(error, CallError::Down(_)));
@@ -333,7 +333,7 @@ fn no_message_contains_a_part_of_the_key() {
     let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
     let turn = TestRequest::new("linker");
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
-    let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout));
+    let answer = http.post(&post, &turn.request(), &CallProgress::start(turn.timeout));
     let said = answer.unwrap_err().into_call("mock").to_string();
     assert!(server.requests()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
 }

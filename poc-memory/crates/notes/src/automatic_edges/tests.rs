@@ -1,11 +1,11 @@
-//! The edges of new notes equal those of a naive search of the whole index for each keyword and part.
+//! The edges of new notes equal those of a naive search of the whole index for each keyword and vector.
 
 use super::*;
 use crate::testing::{TestMemory, draft};
 use crate::{Draft, insert};
 use poc_config::Config;
 use poc_rank::cosine::cosine;
-use poc_search::retrieve::nearest::{self, NearestPart};
+use poc_search::retrieve::nearest::{self, NearestNote};
 use proptest::prelude::*;
 
 /// The edges of a note, by the definition.
@@ -58,18 +58,19 @@ fn naive_nearest<'a>(
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
     batch: impl Iterator<Item = &'a BatchNote>,
-) -> Vec<NearestPart> {
-    let parts = |note: &'a BatchNote| note.parts.iter().filter(|part| part.iter().any(|&value| value != 0.0));
-    let own = || note.parts.iter().filter(|part| part.iter().any(|&value| value != 0.0));
-    let mut found: Vec<NearestPart> = batch
+) -> Vec<NearestNote> {
+    let vectors =
+        |note: &'a BatchNote| note.vectors.iter().filter(|vector| vector.iter().any(|&value| value != 0.0));
+    let own = || note.vectors.iter().filter(|vector| vector.iter().any(|&value| value != 0.0));
+    let mut found: Vec<NearestNote> = batch
         .filter(|other| other.id != note.id)
         .filter_map(|other| {
-            let pairs = own().flat_map(|own| parts(other).map(move |part| (cosine(own, part), part)));
+            let pairs = own().flat_map(|own| vectors(other).map(move |vector| (cosine(own, vector), vector)));
             let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(NearestPart { id: other.id, cosine, vector: vector.as_slice().into() })
+            Some(NearestNote { id: other.id, cosine, vector: vector.as_slice().into() })
         })
         .collect();
-    for near in own().flat_map(|part| nearest::nearest(&*memory.vectors, part, k, keep).unwrap()) {
+    for near in own().flat_map(|vector| nearest::nearest(&*memory.vectors, vector, k, keep).unwrap()) {
         match found.iter_mut().find(|other| other.id == near.id) {
             Some(other) if other.cosine >= near.cosine => {}
             Some(other) => *other = near,
@@ -114,12 +115,12 @@ proptest! {
             .enumerate()
             .map(|(at, (words, keywords, action))| {
                 let text = text(words);
-                let parts = memory.embedder.embed(&[&text, WORDS[at % 6]]).unwrap();
+                let vectors = memory.embedder.embed(&[&text, WORDS[at % 6]]).unwrap();
                 // Some are updates of notes that are indexed with another text.
                 let updated = ids.get(at).copied().filter(|_| *action == 1);
                 let mut words: Vec<String> = keywords.iter().map(|word| format!("k{word}")).collect();
                 words.dedup();
-                BatchNote { id: updated.unwrap_or_else(|| memory.new_node_id()), text, keywords: words, parts }
+                BatchNote { id: updated.unwrap_or_else(|| memory.new_node_id()), text, keywords: words, vectors }
             })
             .collect();
         let found = find(&memory, &view, &batch).unwrap();
@@ -152,9 +153,9 @@ fn a_keyword_on_every_note_leads_to_near_notes() {
     assert_eq!(view.keyword_uses(view.keyword_number("k0").unwrap()) as usize, KEYWORD_NOTES + 200);
     // The nearest note is older than those that are compared: only the candidates of similar meaning contain it.
     let (text, keywords) = (format!("{} and page 3", number(3)), vec!["k0".to_owned()]);
-    let parts = memory.embedder.embed(&[&text]).unwrap();
-    let note = BatchNote { id: memory.new_node_id(), text, keywords, parts };
-    assert!(!memory.vectors.note_cosines(&[&note.parts]).unwrap().is_exact());
+    let vectors = memory.embedder.embed(&[&text]).unwrap();
+    let note = BatchNote { id: memory.new_node_id(), text, keywords, vectors };
+    assert!(!memory.vectors.note_cosines(&[&note.vectors]).unwrap().is_exact());
     let (edges, _) = find(&memory, &view, std::slice::from_ref(&note)).unwrap().remove(0);
     let of_keyword: Vec<&AutomaticEdge> =
         edges.iter().filter(|edge| edge.kind == EdgeKind::Keyword).collect();

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub enum Baseline {
     /// BM25 over titles and bodies.
     Words,
-    /// The cosine of the nearest part of a note.
+    /// The cosine of the nearest passage of a note.
     Vectors,
     /// Both, without sessions, mentions, links and similar notes.
     Fused,

@@ -17,7 +17,7 @@
 use super::measure::{EvalPhase, LoadedGroup, load, temporary_memory};
 use super::set::{EvalSet, Question};
 use crate::Memory;
-use crate::known_note::{self, Exclusions, GateQuery};
+use crate::query_gate::{self, Exclusions, GateQuery};
 use poc_config::{Config, GateConfig};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::SystemClock;
@@ -270,7 +270,7 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
 fn answered(memory: &Memory, text: &str, right: &[NodeId], except: &[NodeId]) -> Result<GateAnswer> {
     let visibility = Visibility::of_person(memory.now());
     let (view, exclusions) = (memory.store.view(), Exclusions::except(except));
-    let found = known_note::certainty(memory, &GateQuery { view: &view, text, visibility, exclusions })?;
+    let found = query_gate::certainty(memory, &GateQuery { view: &view, text, visibility, exclusions })?;
     Ok(GateAnswer {
         certainty: found.signals.certainty,
         open: found.unknown_names.is_empty() && found.missing_subjects.is_empty(),

@@ -8,7 +8,7 @@ use super::calibrate::{AnswerRates, right};
 use super::measure::{EvalPhase, Evaluation};
 use super::set::EvalSet;
 use crate::Memory;
-use crate::known_note::{self, Exclusions, GateQuery};
+use crate::query_gate::{self, Exclusions, GateQuery};
 use poc_config::GateKind;
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility};
@@ -102,6 +102,6 @@ fn verdict(
     let visibility = Visibility::of_person(memory.now());
     let (view, exclusions) = (memory.store.view(), Exclusions::except(except));
     let query = GateQuery { view: &view, text, visibility, exclusions };
-    let judged = known_note::judge(memory, &query, gate)?;
+    let judged = query_gate::judge(memory, &query, gate)?;
     Ok((judged.verdict, judged.best.is_some_and(|best| right.contains(&best.id))))
 }

@@ -10,7 +10,7 @@ use super::options::ImportOptions;
 use super::run::{Import, PROVENANCE};
 use super::skipped::SkippedCounts;
 use super::source_file::SourceFile;
-use super::transcript::{Assistant, Position};
+use super::transcript::{Position, TranscriptSource};
 use crate::Memory;
 use crate::secrets::SecretCounts;
 use parking_lot::Mutex;
@@ -49,13 +49,13 @@ const NAME: &str = "transcripts";
 static RUNNING: Mutex<()> = Mutex::new(());
 
 /// The assistant that wrote a transcript; `None` if it is not a transcript or not readable.
-pub fn assistant_of(transcript: &Path) -> Option<Assistant> {
+pub fn assistant_of(transcript: &Path) -> Option<TranscriptSource> {
     let file = SourceFile::at(transcript, transcript.display().to_string()).ok()?;
     transcripts::assistant_of(&file.sample().ok()?)
 }
 
 /// The beginning of the keys of all notes of a session.
-pub fn session_key(assistant: Assistant, session: &str) -> String {
+pub fn session_key(assistant: TranscriptSource, session: &str) -> String {
     format!("{}/{}/", assistant.name(), super::conversation::short(session))
 }
 

@@ -11,7 +11,7 @@ use poc_graph::{Category, NodeType, Trust, title_of};
 use serde_json::{Map, Value};
 
 /// A field of a note of another tool.
-pub(super) struct Field {
+pub(super) struct ForeignField {
     /// Its names; the first one is our own.
     pub(super) names: &'static [&'static str],
     /// Its description for users.
@@ -23,46 +23,46 @@ pub(super) struct Field {
 }
 
 /// Every field that is read, in front matter as in JSON Lines. docs/notes-and-vaults.md lists them in a table.
-pub(super) const FIELDS: &[Field] = &[
-    Field {
+pub(super) const FIELDS: &[ForeignField] = &[
+    ForeignField {
         names: &["key"],
         about: "The key of the note; without it, `id`, the path of the file, or a key made from the title",
     },
-    Field {
+    ForeignField {
         names: &["id"],
         about: "The key if there is no `key`; links may use it even if there is a `key`",
     },
-    Field { names: &["title"], about: "One line; without it, the first line of the text" },
-    Field {
+    ForeignField { names: &["title"], about: "One line; without it, the first line of the text" },
+    ForeignField {
         names: &["body", "text", "content"],
         about: "The text; in a Markdown file, it replaces the text below the front matter",
     },
-    Field {
+    ForeignField {
         names: &["type"],
         about: "`semantic`, `episodic`, `daily`, `weekly`, `monthly`, or one of `[nodes] types`; without it, `episodic` if the note has a session, else `semantic`",
     },
-    Field {
+    ForeignField {
         names: &["category"],
         about: "How fast the weight decays: `core`, `general`, `technical`, `observation` or `task`",
     },
-    Field { names: &["keywords", "tags", "tag"], about: "A list, or one text with commas" },
-    Field { names: &["links"], about: "Notes that it links to, in addition to `[[key]]` in the text" },
-    Field { names: &["aliases"], about: "More names that links may use" },
-    Field {
+    ForeignField { names: &["keywords", "tags", "tag"], about: "A list, or one text with commas" },
+    ForeignField { names: &["links"], about: "Notes that it links to, in addition to `[[key]]` in the text" },
+    ForeignField { names: &["aliases"], about: "More names that links may use" },
+    ForeignField {
         names: &["created", "created_at", "date", "timestamp"],
         about: "When it was written: a date, a date and time (also `1:10 pm on 27 March, 2023`), or seconds since 1970",
     },
-    Field { names: &["modified", "updated", "updated_at"], about: "When it was last changed" },
-    Field { names: &["expires"], about: "When it expires: after that, no search finds it" },
-    Field { names: &["author", "speaker"], about: "Who said it" },
-    Field {
+    ForeignField { names: &["modified", "updated", "updated_at"], about: "When it was last changed" },
+    ForeignField { names: &["expires"], about: "When it expires: after that, no search finds it" },
+    ForeignField { names: &["author", "speaker"], about: "Who said it" },
+    ForeignField {
         names: &["session"],
         about: "The session: each of its notes is linked to the next, in the order of lines, or for files in the order of `created`",
     },
-    Field { names: &["source", "url"], about: "Where it comes from" },
-    Field { names: &["emotion"], about: "0 to 10" },
-    Field { names: &["weight"], about: "How much it matters; 1 by default" },
-    Field {
+    ForeignField { names: &["source", "url"], about: "Where it comes from" },
+    ForeignField { names: &["emotion"], about: "0 to 10" },
+    ForeignField { names: &["weight"], about: "How much it matters; 1 by default" },
+    ForeignField {
         names: &["meta"],
         about: "An object: `speaker` sets the author, `date` the creation time, `session` (with `group`) the session; all fields except the first two are written into the source",
     },
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn the_guide_lists_every_field() {
         let guide = include_str!("../../../../../docs/notes-and-vaults.md");
-        for Field { names, about } in FIELDS {
+        for ForeignField { names, about } in FIELDS {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let row = format!("| {} | {about} |", names.join(", "));
             assert!(guide.lines().any(|line| line == row), "docs/notes-and-vaults.md lacks the line\n{row}");

@@ -45,7 +45,7 @@ impl Fuzzed {
         let file = SourceFile::at(&self.file, format!("notes/note.{}", extension(format.name()))).unwrap();
         let sample = file.sample().unwrap();
         for known in FORMATS {
-            known.recognises(&sample);
+            known.recognizes(&sample);
         }
         if let Err(error) = format.read(&file, &mut import) {
             assert!(!error.line().is_empty());

@@ -39,7 +39,7 @@ pub use run::ImportReport;
 pub(crate) use run::PROVENANCE;
 pub use skipped::{SkippedAmount, SkippedCounts};
 pub use source::ImportSource;
-pub use transcript::Assistant;
+pub use transcript::TranscriptSource;
 pub(crate) use vault_note::{VaultNote, read_vault_note};
 pub(crate) use wikilinks::without_heading;
 

@@ -16,7 +16,7 @@ pub(super) struct Restore {
     note: Note,
     node: Node,
     embedder: String,
-    parts: Option<Vec<Vec<f32>>>,
+    vectors: Option<Vec<Vec<f32>>>,
 }
 
 /// Validates notes. Embeds those whose text is not stored yet, all in one call.
@@ -32,7 +32,7 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
         let stored = memory.store.node(note.id)?;
         fresh.push(checked.is_ok() && stored.is_none_or(|stored| stored.content_hash != node.content_hash));
         let embedder = memory.embedder.name().to_owned();
-        restores.push(checked.map(|()| Restore { note, node, embedder, parts: None }));
+        restores.push(checked.map(|()| Restore { note, node, embedder, vectors: None }));
     }
     let mut restored: Vec<&mut Restore> = restores
         .iter_mut()
@@ -40,9 +40,9 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
         .filter_map(|(restore, fresh)| restore.as_mut().ok().filter(|_| fresh))
         .collect();
     let nodes: Vec<&Node> = restored.iter().map(|restore| &restore.node).collect();
-    let parts = insert_plan::embed(memory, &nodes)?;
-    for (restore, parts) in restored.iter_mut().zip(parts) {
-        restore.parts = Some(parts);
+    let vectors = insert_plan::embed(memory, &nodes)?;
+    for (restore, vectors) in restored.iter_mut().zip(vectors) {
+        restore.vectors = Some(vectors);
     }
     Ok(restores)
 }
@@ -136,8 +136,8 @@ fn put(tx: &mut Transaction<'_>, restore: &Restore, node: &Node) -> Result<()> {
     let mut node = node.clone();
     rename::drop_taken_aliases(tx, &mut node)?;
     tx.put_node(&node)?;
-    match &restore.parts {
-        Some(parts) => tx.put_vectors(node.id, &restore.embedder, parts),
+    match &restore.vectors {
+        Some(vectors) => tx.put_vectors(node.id, &restore.embedder, vectors),
         None => Ok(()),
     }
 }

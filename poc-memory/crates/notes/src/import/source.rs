@@ -41,7 +41,7 @@ impl ImportSource {
                 let format = match forced {
                     Some(format) => format,
                     None => {
-                        format::recognise(&file.sample()?).map_or_else(|| format::named("markdown"), Ok)?
+                        format::recognize(&file.sample()?).map_or_else(|| format::named("markdown"), Ok)?
                     }
                 };
                 read_file(&file, format, import)
@@ -59,7 +59,7 @@ impl ImportSource {
                 let file = SourceFile::at(path, name)?;
                 let format = match forced {
                     Some(format) => Some(format),
-                    None => format::recognise(&file.sample()?),
+                    None => format::recognize(&file.sample()?),
                 };
                 let format = format.ok_or_else(|| unknown(path))?;
                 read_file(&file, format, import)
@@ -120,7 +120,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
             let file = file.in_folder();
             let format = match forced {
                 Some(format) => Some(format),
-                None => format::recognise(&file.sample()?),
+                None => format::recognize(&file.sample()?),
             };
             Ok((file, format))
         });

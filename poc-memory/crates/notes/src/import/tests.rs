@@ -203,7 +203,7 @@ fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn notes_of_a_session_are_neighbours() {
+fn notes_of_a_session_are_neighbors() {
     let memory = TestMemory::new();
     let text = concat!(
         r#"{"key": "a1", "body": "first of a", "session": "a", "speaker": "Ann"}"#,

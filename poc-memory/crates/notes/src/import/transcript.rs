@@ -16,19 +16,19 @@ const LINE_BYTES: u64 = 64 << 20;
 /// The assistant that wrote a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Assistant {
+pub enum TranscriptSource {
     /// Claude Code.
     ClaudeCode,
     /// Codex.
     Codex,
 }
 
-impl Assistant {
+impl TranscriptSource {
     /// The name of its format.
     pub fn name(self) -> &'static str {
         match self {
-            Assistant::ClaudeCode => "claude-code",
-            Assistant::Codex => "codex",
+            TranscriptSource::ClaudeCode => "claude-code",
+            TranscriptSource::Codex => "codex",
         }
     }
 }
@@ -36,7 +36,7 @@ impl Assistant {
 /// Where the reading of a transcript continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Position {
-    pub assistant: Assistant,
+    pub assistant: TranscriptSource,
     /// Total number of bytes of the complete lines read so far.
     pub read: u64,
     /// The position at which the last turn begins.
@@ -99,7 +99,7 @@ pub(super) struct Content {
 /// earlier lines. A last line without a line end is left for the next read. Returns `None` if the whole
 /// transcript must be read instead.
 pub(super) fn read_from(
-    assistant: Assistant,
+    assistant: TranscriptSource,
     mut lines: Box<dyn TranscriptLines>,
     from: Option<&Position>,
     mut input: impl BufRead,

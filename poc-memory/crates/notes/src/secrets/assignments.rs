@@ -5,7 +5,7 @@
 //! passwords.
 
 use super::blocks::is_reference;
-use super::{Secret, entropy};
+use super::{DetectedSecret, entropy};
 
 /// Parts of names whose value is a password.
 const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pwd", "passwort"];
@@ -34,7 +34,7 @@ const VALUE_MAX: usize = 512;
 const NAME_MAX: usize = 60;
 
 /// The secrets in a text.
-pub(super) fn find(text: &str) -> Vec<Secret> {
+pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     let bytes = text.as_bytes();
     let mut secrets = Vec::new();
     for (at, _) in text.match_indices(['=', ':']) {
@@ -52,7 +52,7 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
         let found = if is_password { is_password_value(value, quoted) } else { is_key(value) };
         if found && !is_reference(value) {
             let kind = if is_password { "password" } else { "assigned-secret" };
-            secrets.push(Secret { kind, at: start..start + value.len() });
+            secrets.push(DetectedSecret { kind, at: start..start + value.len() });
         }
     }
     secrets

@@ -1,9 +1,9 @@
 //! Secrets with a form of their own: private keys, JSON Web Tokens, passwords in URLs, credentials of HTTP.
 
-use super::{PLACEHOLDER, Secret, entropy};
+use super::{DetectedSecret, PLACEHOLDER, entropy};
 
 /// The secrets in a text.
-pub(super) fn find(text: &str) -> Vec<Secret> {
+pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     let mut secrets = Vec::new();
     private_keys(text, &mut secrets);
     web_tokens(text, &mut secrets);
@@ -14,7 +14,7 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
 
 /// Blocks between `-----BEGIN … PRIVATE KEY-----` and the end of the same label (RFC 7468, and OpenPGP's
 /// `PRIVATE KEY BLOCK`). A truncated block extends over all lines that can belong to it.
-fn private_keys(text: &str, secrets: &mut Vec<Secret>) {
+fn private_keys(text: &str, secrets: &mut Vec<DetectedSecret>) {
     const BEGIN: &str = "-----BEGIN ";
     let mut from = 0;
     while let Some(start) = find_from(text, BEGIN, from) {
@@ -31,7 +31,7 @@ fn private_keys(text: &str, secrets: &mut Vec<Secret>) {
             Some(end) => body_start + end + end_line.len(),
             None => body_start + unclosed(body),
         };
-        secrets.push(Secret { kind: "private-key", at: start..end });
+        secrets.push(DetectedSecret { kind: "private-key", at: start..end });
         from = end;
     }
 }
@@ -56,7 +56,7 @@ fn unclosed(body: &str) -> usize {
 }
 
 /// JSON Web Tokens (RFC 7519): three parts of base64url, the first two of which begin with `{"`.
-fn web_tokens(text: &str, secrets: &mut Vec<Secret>) {
+fn web_tokens(text: &str, secrets: &mut Vec<DetectedSecret>) {
     let mut from = 0;
     while let Some(start) = find_from(text, "eyJ", from) {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -72,13 +72,13 @@ fn web_tokens(text: &str, secrets: &mut Vec<Secret>) {
             && claims.starts_with("eyJ")
             && signature.len() >= 16
         {
-            secrets.push(Secret { kind: "json-web-token", at: start..start + token.len() });
+            secrets.push(DetectedSecret { kind: "json-web-token", at: start..start + token.len() });
         }
     }
 }
 
 /// Passwords in `scheme://user:password@host` (RFC 3986, section 3.2.1).
-fn url_passwords(text: &str, secrets: &mut Vec<Secret>) {
+fn url_passwords(text: &str, secrets: &mut Vec<DetectedSecret>) {
     let mut from = 0;
     while let Some(colon) = find_from(text, "://", from) {
         let start = colon + "://".len();
@@ -95,13 +95,13 @@ fn url_passwords(text: &str, secrets: &mut Vec<Secret>) {
         let Some((user, password)) = user_info.split_once(':') else { continue };
         if !is_reference(password) {
             let at = start + user.len() + 1;
-            secrets.push(Secret { kind: "url-password", at: at..at + password.len() });
+            secrets.push(DetectedSecret { kind: "url-password", at: at..at + password.len() });
         }
     }
 }
 
 /// Credentials after `Bearer` or `Basic` (RFC 6750, RFC 7617).
-fn http_credentials(text: &str, secrets: &mut Vec<Secret>) {
+fn http_credentials(text: &str, secrets: &mut Vec<DetectedSecret>) {
     for (scheme, kind) in [("earer ", "bearer-token"), ("asic ", "basic-credentials")] {
         let mut from = 0;
         while let Some(found) = find_from(text, scheme, from) {
@@ -117,7 +117,7 @@ fn http_credentials(text: &str, secrets: &mut Vec<Secret>) {
             let is_random = token.bytes().any(|byte| byte.is_ascii_digit())
                 && token.bytes().any(|byte| byte.is_ascii_alphabetic());
             if token.len() >= 16 && is_random && entropy(token) >= 3.0 {
-                secrets.push(Secret { kind, at: start..start + token.len() });
+                secrets.push(DetectedSecret { kind, at: start..start + token.len() });
             }
         }
     }

@@ -53,7 +53,7 @@ impl SecretCounts {
 const PLACEHOLDER: &str = "[secret: ";
 
 /// A secret in a text.
-struct Secret {
+struct DetectedSecret {
     kind: &'static str,
     /// Its bytes in the text.
     at: Range<usize>,
@@ -73,7 +73,7 @@ pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
     secrets.sort_by_key(|secret| (secret.at.start, usize::MAX - secret.at.end));
     let mut scrubbed = String::with_capacity(text.len());
     let mut done = 0;
-    for Secret { kind, at } in secrets {
+    for DetectedSecret { kind, at } in secrets {
         if at.start < done {
             // The end of the second secret must not remain after the first one is replaced.
             done = done.max(at.end);

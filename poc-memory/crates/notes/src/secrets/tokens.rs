@@ -4,7 +4,7 @@
 //! (<https://github.com/gitleaks/gitleaks>, `config/gitleaks.toml`) list; `source` names the page or the rule. The
 //! lengths are lower bounds, because providers lengthen their tokens from time to time.
 
-use super::{Secret, entropy};
+use super::{DetectedSecret, entropy};
 
 /// A form of tokens.
 struct TokenForm {
@@ -305,7 +305,7 @@ const FORMS: &[TokenForm] = &[
 const MIN_ENTROPY: f64 = 1.9;
 
 /// The tokens in a text.
-pub(super) fn find(text: &str) -> Vec<Secret> {
+pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     let bytes = text.as_bytes();
     let mut secrets = Vec::new();
     let mut at = 0;
@@ -324,7 +324,7 @@ pub(super) fn find(text: &str) -> Vec<Secret> {
     secrets
 }
 
-fn token_at(text: &str, at: usize, first: u8) -> Option<Secret> {
+fn token_at(text: &str, at: usize, first: u8) -> Option<DetectedSecret> {
     let rest = text.get(at..)?;
     FORMS.iter().find_map(|form| {
         let fits = |prefix: &&&str| prefix.as_bytes().first() == Some(&first) && rest.starts_with(**prefix);
@@ -336,7 +336,7 @@ fn token_at(text: &str, at: usize, first: u8) -> Option<Secret> {
         let secret = token.get(..length)?;
         let ends = token.as_bytes().get(length).is_none_or(|next| !next.is_ascii_alphanumeric());
         let fits = (form.min..=form.max).contains(&length) && ends && entropy(secret) >= MIN_ENTROPY;
-        fits.then(|| Secret { kind: form.kind, at: at..at + prefix.len() + length })
+        fits.then(|| DetectedSecret { kind: form.kind, at: at..at + prefix.len() + length })
     })
 }
 

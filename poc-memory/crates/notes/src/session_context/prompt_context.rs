@@ -2,8 +2,8 @@
 
 use super::scope::{Membership, ProjectNotes};
 use super::{ContextNote, SessionFilter};
-use crate::known_note::{self, Exclusions, GateQuery, GateResult};
-use crate::{Memory, parts};
+use crate::query_gate::{self, Exclusions, GateQuery, GateResult};
+use crate::{Memory, passages};
 use poc_config::HookGate;
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId, NodeType, Visibility};
@@ -34,7 +34,7 @@ pub struct PromptContext {
 /// `is_known` returns true: the session already has this version.
 ///
 /// # Errors
-/// As for [`known_note::find`].
+/// As for [`query_gate::find`].
 pub fn relevant(
     memory: &Memory,
     session: SessionFilter<'_>,
@@ -52,7 +52,7 @@ pub fn relevant(
         visibility: Visibility::of_model(memory.now()),
         exclusions: Exclusions::hiding(&hidden),
     };
-    let known = known_note::judge(memory, &query, gate)?;
+    let known = query_gate::judge(memory, &query, gate)?;
     let GateResult { verdict, best, found, .. } = known;
     let min = match config.gate {
         HookGate::Strong => Verdict::Strong,
@@ -81,7 +81,7 @@ pub fn relevant(
         if is_known(id, node.version) {
             relevant.all_known = true;
         } else if relevant.notes.len() < config.notes {
-            let text = text_or_passage(memory, &node, near.map(|near| near.part), config.note_chars);
+            let text = text_or_passage(memory, &node, near.map(|near| near.passage), config.note_chars);
             relevant.notes.push(ContextNote { node, text });
         }
     }
@@ -125,13 +125,14 @@ fn asked(prompt: &str) -> String {
 }
 
 /// The text of a note or, if it is longer than `max` characters, the passage that was found.
-fn text_or_passage(memory: &Memory, node: &Node, part: Option<u16>, max: usize) -> String {
+fn text_or_passage(memory: &Memory, node: &Node, number: Option<u16>, max: usize) -> String {
     if node.body.chars().count() <= max {
         return node.body.clone();
     }
     // Part 0 is the title.
-    let passage =
-        part.filter(|part| *part > 0).and_then(|part| parts::text(node, part, &memory.config.vectors));
+    let passage = number
+        .filter(|number| *number > 0)
+        .and_then(|number| passages::text(node, number, &memory.config.vectors));
     match passage {
         Some(passage) if !node.body.starts_with(passage) => format!("… {}", cut(passage, max)),
         _ => cut(&node.body, max),

@@ -274,7 +274,7 @@ impl Sync<'_> {
         };
 
         links::delete_lost_marks(self, own, plan)?;
-        self.write_local(&plan.recognised, |tx, (id, hash, there)| self.mark_pushed(tx, *id, *hash, *there))?;
+        self.write_local(&plan.recognized, |tx, (id, hash, there)| self.mark_pushed(tx, *id, *hash, *there))?;
         self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };

@@ -19,7 +19,7 @@ const MAX_IDS: usize = 8;
 pub(super) struct RemoteSyncPlan {
     /// Notes that are in both stores but have no mark, because a push was interrupted or an edit was reverted:
     /// local id, content hash and remote id.
-    pub(super) recognised: Vec<(NodeId, [u8; 32], NodeId)>,
+    pub(super) recognized: Vec<(NodeId, [u8; 32], NodeId)>,
     /// Local notes that now have the text of another remote note; their marks are deleted.
     pub(super) diverged: Vec<NodeId>,
     /// Notes to copy from the remote.
@@ -69,7 +69,7 @@ impl RemoteSyncPlan {
                 // A note that was edited and then reverted has a local origin.
                 let is_to_mark = said.is_none() || item.is_own;
                 if let Some(copy) = copy.or(remote.with_hash(&item.hash)).filter(|_| is_to_mark) {
-                    plan.recognised.push((item.id, item.hash, copy.id));
+                    plan.recognized.push((item.id, item.hash, copy.id));
                 }
             } else if mark(item.id).is_some() && remote.with_hash(&item.hash).is_some() {
                 plan.diverged.push(item.id);

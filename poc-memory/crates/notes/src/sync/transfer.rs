@@ -27,7 +27,7 @@ pub(super) struct SyncPayload {
     copy: NoteCopy,
     node: Node,
     activity: Activity,
-    parts: Vec<Vec<f32>>,
+    vectors: Vec<Vec<f32>>,
     edges: Vec<AutomaticEdge>,
     /// The message that it is a chunk of.
     message: Option<Message>,
@@ -98,24 +98,24 @@ impl CopyJob<'_> {
             else {
                 continue;
             };
-            let parts = self.vectors(copy.id)?;
+            let vectors = self.vectors(copy.id)?;
             let activity = self.initial_activity(&node)?;
             let message = message::of(&self.from.store, copy.id, node.source.as_deref())?;
             payloads.push(SyncPayload {
                 copy,
                 node: (self.adapt)(node),
                 activity,
-                parts,
+                vectors,
                 edges: Vec::new(),
                 message: message.map(|(_, message)| message),
             });
         }
         let mut unembedded: Vec<&mut SyncPayload> =
-            payloads.iter_mut().filter(|payload| payload.parts.is_empty()).collect();
+            payloads.iter_mut().filter(|payload| payload.vectors.is_empty()).collect();
         let nodes: Vec<&Node> = unembedded.iter().map(|payload| &payload.node).collect();
         let embedded = insert_plan::embed(self.to, &nodes)?;
-        for (payload, parts) in unembedded.iter_mut().zip(embedded) {
-            payload.parts = parts;
+        for (payload, vectors) in unembedded.iter_mut().zip(embedded) {
+            payload.vectors = vectors;
         }
         let view = self.to.store.view();
         let mut live: Vec<&mut SyncPayload> =
@@ -124,9 +124,9 @@ impl CopyJob<'_> {
             let id = match payload.copy.target {
                 CopyTarget::New(id) | CopyTarget::NextVersion(id, _) => id,
             };
-            let (text, keywords, parts) =
-                (payload.node.text(), payload.node.keywords.clone(), payload.parts.clone());
-            BatchNote { id, text, keywords, parts }
+            let (text, keywords, vectors) =
+                (payload.node.text(), payload.node.keywords.clone(), payload.vectors.clone());
+            BatchNote { id, text, keywords, vectors }
         });
         let batch: Vec<BatchNote> = batch.collect();
         for (payload, (edges, _)) in live.iter_mut().zip(automatic_edges::find(self.to, &view, &batch)?) {
@@ -141,9 +141,9 @@ impl CopyJob<'_> {
         if self.from.embedder.name() != embedder.name() {
             return Ok(Vec::new());
         }
-        let parts = self.from.store.vectors(id, embedder.name())?;
-        let fit = parts.iter().all(|part| part.len() == embedder.dimensions());
-        Ok(if fit { parts } else { Vec::new() })
+        let vectors = self.from.store.vectors(id, embedder.name())?;
+        let fit = vectors.iter().all(|vector| vector.len() == embedder.dimensions());
+        Ok(if fit { vectors } else { Vec::new() })
     }
 
     /// The initial activity of a note in the target store: its current weight, without uses.
@@ -186,7 +186,7 @@ fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Resul
     if let CopyTarget::New(_) = copy.target {
         tx.put_activity(node.id, &payload.activity)?;
     }
-    tx.put_vectors(node.id, embedder, &payload.parts)?;
+    tx.put_vectors(node.id, embedder, &payload.vectors)?;
     if let Some(message) = &payload.message {
         put_message(tx, message, copy.id, node.id)?;
     }

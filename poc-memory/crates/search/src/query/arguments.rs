@@ -2,7 +2,7 @@
 
 use super::param::{Param, ParamPosition, Presence};
 use super::stage_error::StageError;
-use super::value::{Direction, FieldComparison, Value};
+use super::value::{FieldComparison, SortDirection, Value};
 use poc_graph::State;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
@@ -72,7 +72,7 @@ arguments! {
     /// The state of a parameter.
     state: State -> State;
     /// The direction of a parameter.
-    direction: Direction -> Direction;
+    direction: Direction -> SortDirection;
 }
 
 impl Arguments {

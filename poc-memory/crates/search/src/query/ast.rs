@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// The stages. The first one is a generator.
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<StageCall>,
     /// The saved pipelines used, directly or indirectly.
     pub(super) used: BTreeSet<Arc<str>>,
 }
@@ -60,7 +60,7 @@ impl fmt::Display for Pipeline {
 
 /// One stage of a pipeline, with its arguments.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct StageCall {
     /// The definition of the stage.
     pub(super) def: &'static StageDef,
     /// Whether the stage is negated with `!`.
@@ -71,20 +71,20 @@ pub(super) struct Call {
     pub(super) saved: Option<Arc<str>>,
 }
 
-impl PartialEq for Call {
+impl PartialEq for StageCall {
     fn eq(&self, other: &Self) -> bool {
         self.negated == other.negated && self.arguments == other.arguments
     }
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for StageCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let not = if self.negated { "!" } else { "" };
         write!(f, "{not}{}{}", self.def.word, self.arguments)
     }
 }
 
-impl Call {
+impl StageCall {
     /// Describes what the stage does.
     pub(super) fn description(&self) -> String {
         let about = (self.def.describe)(&self.arguments);

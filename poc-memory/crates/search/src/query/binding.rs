@@ -2,7 +2,7 @@
 
 use super::correction;
 use super::diagnostic::{SourceDiagnostic, short};
-use super::lex::{Argument, RawStage, RawWord};
+use super::lex::{RawArgument, RawStage, RawWord};
 use super::names::Names;
 use super::param::{Param, ParamPosition, ParamType, Presence, invalid_value};
 use super::stage::definition::StageDef;
@@ -94,7 +94,7 @@ impl Binder<'_> {
         self.corrected(span, message, correction::with_colon(self.stage, self.def, param));
     }
 
-    fn comma(&mut self, argument: &Argument) {
+    fn comma(&mut self, argument: &RawArgument) {
         let Some(first) = argument.words.first() else {
             let message = format!("a parameter of `{}` is missing after this `,`", self.def.word);
             return self.problem(argument.mark.clone(), message);
@@ -123,7 +123,7 @@ impl Binder<'_> {
         }
     }
 
-    fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &RawWord) {
+    fn named(&mut self, name: &str, value: &str, argument: &RawArgument, first: &RawWord) {
         let named =
             || self.def.params.iter().enumerate().filter(|(_, param)| param.position == ParamPosition::Named);
         let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
@@ -153,7 +153,7 @@ impl Binder<'_> {
         params.position(|(param, value)| param.position == position && value.is_none())
     }
 
-    fn argument(&mut self, position: usize, argument: &Argument) {
+    fn argument(&mut self, position: usize, argument: &RawArgument) {
         let Some(param) = self.def.params.get(position) else { return };
         self.write(position);
         let Some((first, others)) = argument.words.split_first() else {
@@ -186,7 +186,7 @@ impl Binder<'_> {
     }
 
     /// Reports a duration in another notation, such as `7 days`. Returns whether the text is one.
-    fn other_notation(&mut self, param: &Param, argument: &Argument) -> bool {
+    fn other_notation(&mut self, param: &Param, argument: &RawArgument) -> bool {
         let texts = argument.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let is_sign = |word: &RawWord| Relation::SIGNS.iter().any(|(sign, _)| *sign == word.text);
         let signs = argument.words.iter().take_while(|word| is_sign(word)).count();

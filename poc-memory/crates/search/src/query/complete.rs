@@ -1,7 +1,7 @@
 //! Completion: what may follow at a position of a pipeline that is being typed, from the tables of the language.
 
 use super::field::FIELDS;
-use super::lex::{self, Argument, RawStage, RawWord};
+use super::lex::{self, RawArgument, RawStage, RawWord};
 use super::names::{Names, is_name};
 use super::param::{Param, ParamPosition, ParamType, Presence};
 use super::stage::definition::{Kind, StageDef};
@@ -154,7 +154,7 @@ impl Place<'_> {
     }
 
     /// The word of an argument that contains the position or directly precedes it.
-    fn last_word<'w>(&self, argument: &'w Argument) -> Option<&'w RawWord> {
+    fn last_word<'w>(&self, argument: &'w RawArgument) -> Option<&'w RawWord> {
         argument.words.last().filter(|word| word.span.end == self.at)
     }
 

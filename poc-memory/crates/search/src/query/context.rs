@@ -4,7 +4,9 @@ use super::scan::StateSet;
 use super::sources::Sources;
 use crate::retrieve::key::notes_of_name;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Communities, Embedding, Ix, Outliers, StructureOptions, StructureSource, closest_key};
+use poc_graph::{
+    Communities, Ix, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_key,
+};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -84,7 +86,7 @@ impl<'a> QueryContext<'a> {
     }
 
     /// The spectral embedding, with a remark on its origin.
-    pub(super) fn embedding(&self) -> Arc<Embedding> {
+    pub(super) fn embedding(&self) -> Arc<SpectralEmbedding> {
         let (embedding, source) = self.sources.view.embedding(&self.options());
         self.derived("embedding", source);
         match embedding.unfinished() {

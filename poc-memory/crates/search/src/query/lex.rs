@@ -24,7 +24,7 @@ pub(super) struct RawWord {
 
 /// An argument: the words between a `:` or `,` and the next `,` or `|`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Argument {
+pub(super) struct RawArgument {
     /// The words of the argument.
     pub(super) words: Vec<RawWord>,
     /// The byte range of the `:` or `,` before it.
@@ -41,9 +41,9 @@ pub(super) struct RawStage {
     /// The byte range of the word.
     pub(super) word_span: Range<usize>,
     /// The argument after the first `:`.
-    pub(super) value: Option<Argument>,
+    pub(super) value: Option<RawArgument>,
     /// The arguments after each `,`.
-    pub(super) arguments: Vec<Argument>,
+    pub(super) arguments: Vec<RawArgument>,
     /// The words after a stage word that has no `:`.
     pub(super) trailing: Vec<RawWord>,
     /// The byte range of the whole stage.
@@ -185,16 +185,16 @@ impl Lexer<'_, '_> {
         let ends = [
             stage.word_span.end,
             stage.not.as_ref().map_or(0, |span| span.end),
-            stage.value.as_ref().map_or(0, Argument::end),
-            stage.arguments.last().map_or(0, Argument::end),
+            stage.value.as_ref().map_or(0, RawArgument::end),
+            stage.arguments.last().map_or(0, RawArgument::end),
             stage.trailing.last().map_or(0, |word| word.span.end),
         ];
         stage.span.end = ends.into_iter().fold(stage.span.start, usize::max);
         stage
     }
 
-    fn argument(&mut self, mark: Range<usize>) -> Argument {
-        Argument { words: self.words(), mark }
+    fn argument(&mut self, mark: Range<usize>) -> RawArgument {
+        RawArgument { words: self.words(), mark }
     }
 
     /// The words up to the next `,`, `|` or the end.
@@ -269,7 +269,7 @@ impl Lexer<'_, '_> {
     }
 }
 
-impl Argument {
+impl RawArgument {
     /// The byte offset of its end.
     pub(super) fn end(&self) -> usize {
         self.words.last().map_or(self.mark.end, |word| word.span.end)

@@ -1,6 +1,6 @@
 //! The outline of a pipeline: what it will do, stage by stage, without running it.
 
-use super::ast::{Call, Pipeline};
+use super::ast::{Pipeline, StageCall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,7 +43,7 @@ impl Pipeline {
     }
 }
 
-fn outline(call: &Call) -> Outline {
+fn outline(call: &StageCall) -> Outline {
     let arguments = call.def.params.iter().zip(&call.arguments.values).map(|(param, given)| Argument {
         name: param.name.to_owned(),
         // A test checks that every default can be parsed.

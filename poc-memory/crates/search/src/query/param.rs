@@ -3,7 +3,7 @@
 use super::diagnostic::SourceDiagnostic;
 use super::field;
 use super::glob::Glob;
-use super::value::{Direction, FieldComparison, Quantity, Relation, Value};
+use super::value::{FieldComparison, Quantity, Relation, SortDirection, Value};
 use poc_graph::similar;
 use poc_graph::time::Span;
 use poc_graph::{State, normal_key};
@@ -132,7 +132,7 @@ impl ParamType {
             ParamType::SortField => {
                 field::sorted_by(text).map(|_| Value::Text(text.to_owned())).map_err(Some)
             }
-            ParamType::Direction => plain(Direction::parse(text).map(Value::Direction)),
+            ParamType::Direction => plain(SortDirection::parse(text).map(Value::Direction)),
             ParamType::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
             ParamType::State => State::parse(text).map(Value::State).ok_or_else(|| {
                 similar::closest(text, State::ALL.iter().map(|state| state.name()))

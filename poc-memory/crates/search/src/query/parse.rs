@@ -2,9 +2,9 @@
 //! store, and reports all of them together.
 
 use super::arguments::Arguments;
-use super::ast::{Call, Pipeline};
+use super::ast::{Pipeline, StageCall};
 use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics};
-use super::lex::{self, Argument, RawStage, RawWord, Values};
+use super::lex::{self, RawArgument, RawStage, RawWord, Values};
 use super::names::Names;
 use super::stage::definition::Kind;
 use super::stage_error::StageError;
@@ -181,7 +181,7 @@ fn build(
     if !starts_with_generator {
         let def = stage::implicit_generator();
         let arguments = Arguments { word: def.word, params: def.params, values: Vec::new() };
-        builder.calls.insert(0, Call { def, negated: false, arguments, saved: None });
+        builder.calls.insert(0, StageCall { def, negated: false, arguments, saved: None });
     }
     if !builder.diagnostics.is_empty() {
         return Err(diagnostic::error(builder.diagnostics));
@@ -204,7 +204,7 @@ struct Builder<'a> {
     terms: Option<String>,
     /// The values of the parameters. They apply to the pipeline itself, not to saved pipelines.
     values: Option<&'a Values>,
-    calls: Vec<Call>,
+    calls: Vec<StageCall>,
     /// The saved pipelines used, directly or indirectly.
     used: BTreeSet<Arc<str>>,
     /// The texts that have errors: the pipeline itself first, then saved pipelines.
@@ -271,7 +271,7 @@ impl<'a> Builder<'a> {
             let end = stage.word_span.end..stage.word_span.end;
             let word = |text| RawWord { text, span: end.clone(), equals: None };
             stage.value =
-                self.terms.take().map(|terms| Argument { words: vec![word(terms)], mark: end.clone() });
+                self.terms.take().map(|terms| RawArgument { words: vec![word(terms)], mark: end.clone() });
         }
         let values = match misread {
             true => vec![None; def.params.len()],
@@ -279,7 +279,7 @@ impl<'a> Builder<'a> {
         };
         let saved = chain.last().map(|&name| name.into());
         let arguments = Arguments { word: def.word, params: def.params, values };
-        self.calls.push(Call { def, negated: stage.not.is_some(), arguments, saved });
+        self.calls.push(StageCall { def, negated: stage.not.is_some(), arguments, saved });
     }
 
     /// Adds the stages of the saved pipeline that `stage` refers to.

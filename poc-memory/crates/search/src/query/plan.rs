@@ -2,7 +2,7 @@
 //! a sort after these, run in the same pass. A sort returns only the items that the cuts directly after it keep.
 //! Neither optimisation can be observed: every stage reports the counts that it would have on its own.
 
-use super::ast::{Call, Pipeline};
+use super::ast::{Pipeline, StageCall};
 use super::context::QueryContext;
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
@@ -85,7 +85,7 @@ struct PrefixResult {
 
 /// Runs the generator. If it is a scan, the filters directly after it run in the same pass, and so does a sort after
 /// these if cuts keep only its first items.
-fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<PrefixResult> {
+fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<PrefixResult> {
     let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
     else {
         return Ok(PrefixResult { set: ResultSet::default(), len: 0, done: 0 });
@@ -129,7 +129,7 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
 }
 
 /// Resolves a filter; `None` if the stage is not a filter.
-fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
+fn filter<'a>(call: &'a StageCall, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
     Ok(match call.def.work {
         Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
         Work::FieldComparison(field) => {
@@ -146,7 +146,7 @@ fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dy
 /// Runs a stage that is not a generator. `len` is the length of the set as defined by the language. After a sort that
 /// returned only what the next cuts keep, `len` is greater than the number of items.
 fn step(
-    call: &Call,
+    call: &StageCall,
     later: LaterStages<'_>,
     ctx: &QueryContext<'_>,
     set: &mut ResultSet,
@@ -202,7 +202,7 @@ fn step(
 /// The stages after a given stage, and the number of first nodes that the caller will use.
 #[derive(Clone, Copy)]
 struct LaterStages<'a> {
-    stages: &'a [Call],
+    stages: &'a [StageCall],
     wanted: usize,
 }
 
@@ -218,7 +218,7 @@ impl LaterStages<'_> {
 }
 
 /// The number of first items, of `len`, that the cuts directly after a sort can use.
-fn needed_by_cuts(behind: &[Call], len: usize) -> usize {
+fn needed_by_cuts(behind: &[StageCall], len: usize) -> usize {
     let mut range = 0..len;
     for call in behind {
         let Work::Cut(cut) = call.def.work else { break };
@@ -251,7 +251,7 @@ fn retain_complete_pairs(set: &mut ResultSet) {
     }
 }
 
-fn report(call: &Call, meter: Meter) -> StageReport {
+fn report(call: &StageCall, meter: Meter) -> StageReport {
     StageReport {
         stage: call.to_string(),
         kind: call.def.kind().name().into(),

@@ -1,6 +1,6 @@
 //! Properties of a pipeline that are known without running it.
 
-use super::ast::{Call, Pipeline};
+use super::ast::{Pipeline, StageCall};
 use super::stage::definition::{Cost, Kind, NewNode};
 use poc_graph::time::Span;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ impl Pipeline {
     /// The duration of the first `not-visited:AGENT[,DURATION]` stage for this agent. The outer `None` means that there
     /// is no such stage, and the inner `None` that it has no duration.
     pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
-        let keeps_unvisited = |call: &&Call| keeps_visited(call, agent) == Some(false);
+        let keeps_unvisited = |call: &&StageCall| keeps_visited(call, agent) == Some(false);
         Some(self.calls.iter().find(keeps_unvisited)?.arguments.duration("DURATION"))
     }
 
@@ -22,7 +22,7 @@ impl Pipeline {
     /// The same pipeline without the limits after its last filter or algorithm. These limits determine which notes come
     /// first, not which notes the pipeline is about.
     pub fn without_final_limits(&self) -> Pipeline {
-        let chooses = |call: &Call| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
+        let chooses = |call: &StageCall| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
         let meant = self.calls.iter().rposition(chooses).unwrap_or(0);
         let calls = self.calls.iter().enumerate();
         let calls = calls.filter(|(at, call)| *at <= meant || !call.def.is_limit(&call.arguments));
@@ -76,7 +76,7 @@ impl Pipeline {
 
 /// For a filter by this agent's visits: `true` if it keeps the visited nodes, and `false` if it keeps the others.
 /// `None` for any other stage.
-fn keeps_visited(call: &Call, agent: &str) -> Option<bool> {
+fn keeps_visited(call: &StageCall, agent: &str) -> Option<bool> {
     let keeps = call.def.hints.keeps_visited?;
     let is_agent = call.arguments.text("AGENT").is_ok_and(|named| named == agent);
     is_agent.then_some(keeps != call.negated)

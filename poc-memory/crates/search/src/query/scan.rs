@@ -4,7 +4,7 @@
 //! the loop over the block, so the cost per node is that of a hand-written loop.
 
 use super::set::ScoredNode;
-use super::value::{Direction, Relation};
+use super::value::{Relation, SortDirection};
 use poc_graph::time::Timestamp;
 use poc_graph::{Ix, State, View, Visibility};
 use std::cell::Cell;
@@ -34,7 +34,7 @@ pub(super) trait FieldReader {
 }
 
 /// The field to sort by and the direction.
-pub(super) type Order<'a> = (Box<dyn FieldReader + 'a>, Direction);
+pub(super) type Order<'a> = (Box<dyn FieldReader + 'a>, SortDirection);
 
 impl<F: FnMut(ScoredNode) -> f64> FieldReader for F {
     fn read(&mut self, items: &[ScoredNode], values: &mut Vec<f64>) {

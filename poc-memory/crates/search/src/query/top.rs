@@ -1,7 +1,7 @@
 //! Sorts items by a value. If only the first few are wanted, it keeps little more than that number in memory.
 
 use super::set::ScoredNode;
-use super::value::Direction;
+use super::value::SortDirection;
 use poc_graph::View;
 use std::cmp::Ordering;
 
@@ -13,11 +13,11 @@ struct Ranked {
 }
 
 impl Ranked {
-    fn new(item: ScoredNode, value: f64, direction: Direction) -> Ranked {
+    fn new(item: ScoredNode, value: f64, direction: SortDirection) -> Ranked {
         // Adding zero turns negative zero into zero.
         let rank = match direction {
-            Direction::Asc => value + 0.0,
-            Direction::Desc => -value + 0.0,
+            SortDirection::Asc => value + 0.0,
+            SortDirection::Desc => -value + 0.0,
         };
         Ranked { rank, item }
     }
@@ -41,13 +41,13 @@ pub(super) struct FirstN<'a> {
     kept: Vec<Ranked>,
     last: Option<Ranked>,
     wanted: usize,
-    direction: Direction,
+    direction: SortDirection,
     view: &'a View,
 }
 
 impl<'a> FirstN<'a> {
     /// Collects the first `wanted` items.
-    pub(super) fn new(view: &'a View, direction: Direction, wanted: usize) -> Self {
+    pub(super) fn new(view: &'a View, direction: SortDirection, wanted: usize) -> Self {
         FirstN { kept: Vec::new(), last: None, wanted, direction, view }
     }
 
@@ -88,7 +88,7 @@ pub(super) fn order(
     view: &View,
     items: &mut Vec<ScoredNode>,
     values: &[f64],
-    direction: Direction,
+    direction: SortDirection,
     wanted: usize,
 ) {
     let mut first = FirstN::new(view, direction, wanted);
@@ -130,7 +130,7 @@ mod tests {
         ];
         let blocks = proptest::collection::vec(proptest::collection::vec(value, 0..300), 0..4);
         proptest!(|(blocks in blocks, wanted in 0usize..400, descending: bool)| {
-            let direction = if descending { Direction::Desc } else { Direction::Asc };
+            let direction = if descending { SortDirection::Desc } else { SortDirection::Asc };
             let mut first = FirstN::new(&view, direction, wanted);
             let mut all: Vec<(f64, u32)> = Vec::new();
             for values in blocks {

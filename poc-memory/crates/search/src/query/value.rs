@@ -23,7 +23,7 @@ pub(super) enum Value {
     /// A state.
     State(State),
     /// The direction of a sort.
-    Direction(Direction),
+    Direction(SortDirection),
 }
 
 impl fmt::Display for Value {
@@ -43,29 +43,29 @@ impl fmt::Display for Value {
 
 /// The direction of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum SortDirection {
     /// Lowest value first.
     Asc,
     /// Highest value first.
     Desc,
 }
 
-impl Direction {
+impl SortDirection {
     /// Parses `asc` or `desc`.
-    pub(super) fn parse(text: &str) -> Option<Direction> {
+    pub(super) fn parse(text: &str) -> Option<SortDirection> {
         match text {
-            "asc" => Some(Direction::Asc),
-            "desc" => Some(Direction::Desc),
+            "asc" => Some(SortDirection::Asc),
+            "desc" => Some(SortDirection::Desc),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Direction {
+impl fmt::Display for SortDirection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Direction::Asc => "asc",
-            Direction::Desc => "desc",
+            SortDirection::Asc => "asc",
+            SortDirection::Desc => "desc",
         })
     }
 }

@@ -18,7 +18,7 @@ pub(super) const POOL: usize = 128;
 const MATCHING: usize = 1000;
 
 /// A query, with the text and vector scores of all notes.
-pub(super) struct Question<'a> {
+pub(super) struct RetrievalQuery<'a> {
     pub(super) view: &'a View,
     visibility: Visibility,
     pub(super) words: TextScores<'a>,
@@ -55,13 +55,13 @@ pub(super) struct BaseScore {
     meaning: f64,
 }
 
-impl<'a> Question<'a> {
+impl<'a> RetrievalQuery<'a> {
     pub(super) fn of(
         retriever: &Retriever<'a>,
         text: &str,
         vector: &[f32],
         visibility: Visibility,
-    ) -> Result<Question<'a>> {
+    ) -> Result<RetrievalQuery<'a>> {
         let view = retriever.view;
         let cosines = retriever.vectors.cosine_scores(vector)?;
         let words = retriever.text.scores(text);
@@ -71,7 +71,7 @@ impl<'a> Question<'a> {
         let left_out = retriever.except.iter().chain(retriever.hidden.into_iter().flatten());
         hidden.extend(left_out.filter(is_live));
         let count = view.live_count().saturating_sub(hidden.len());
-        let mut question = Question {
+        let mut question = RetrievalQuery {
             view,
             visibility,
             by_words: words.moments(&hidden).scale(count),
@@ -240,7 +240,7 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    pub(super) fn of(question: &Question<'_>, pool: Vec<Ranked<BaseScore>>) -> Candidates {
+    pub(super) fn of(question: &RetrievalQuery<'_>, pool: Vec<Ranked<BaseScore>>) -> Candidates {
         // Notes without matching words and without a vector are in no list.
         let nothing = question.score(question.base_score(0.0, 0.0));
         let last = pool.last().filter(|_| question.cosines.is_exact());
@@ -260,7 +260,7 @@ impl Candidates {
         candidates
     }
 
-    fn add(&mut self, question: &Question<'_>, ix: Ix, id: NodeId, own: BaseScore) -> usize {
+    fn add(&mut self, question: &RetrievalQuery<'_>, ix: Ix, id: NodeId, own: BaseScore) -> usize {
         let at = self.all.len();
         self.all.push(Candidate {
             id,
@@ -283,7 +283,7 @@ impl Candidates {
 
     /// The candidate with an index in the view. A note that is not yet a candidate is added. `None` if the note must
     /// not be found.
-    pub(super) fn at_index(&mut self, question: &Question<'_>, ix: Ix) -> Option<&mut Candidate> {
+    pub(super) fn at_index(&mut self, question: &RetrievalQuery<'_>, ix: Ix) -> Option<&mut Candidate> {
         match self.positions.get(&ix) {
             Some(&at) => self.all.get_mut(at),
             None => self.at(question, question.view.id(ix)?),
@@ -291,14 +291,14 @@ impl Candidates {
     }
 
     /// Like [`Candidates::at_index`], by id.
-    pub(super) fn at(&mut self, question: &Question<'_>, id: NodeId) -> Option<&mut Candidate> {
+    pub(super) fn at(&mut self, question: &RetrievalQuery<'_>, id: NodeId) -> Option<&mut Candidate> {
         self.at_if(question, id, |_| true)
     }
 
     /// Like [`Candidates::at`], but adds a note only if `may` accepts an upper bound for its base score.
     pub(super) fn at_if(
         &mut self,
-        question: &Question<'_>,
+        question: &RetrievalQuery<'_>,
         id: NodeId,
         may: impl Fn(f64) -> bool,
     ) -> Option<&mut Candidate> {

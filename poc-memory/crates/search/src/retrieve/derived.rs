@@ -1,7 +1,7 @@
 //! Notes that were derived from others, such as facts and digests. They are searched like all notes and pass a share of
 //! their score to their sources, which represent them among the hits: a hit shows which derived note led to it.
 
-use super::candidates::{Candidates, Question};
+use super::candidates::{Candidates, RetrievalQuery};
 use poc_graph::NodeId;
 
 /// Passes part of the base scores of derived candidates to their sources, which need not have been candidates before.
@@ -10,7 +10,7 @@ use poc_graph::NodeId;
 ///
 /// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in this list.
 pub(super) fn propagate(
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     max_questions: usize,
     candidates: &mut Candidates,
 ) -> Vec<NodeId> {

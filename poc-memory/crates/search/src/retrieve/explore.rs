@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::nearest::{NearestPart, nearest, nearest_part};
+use super::nearest::{NearestNote, nearest, nearest_passage};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, NodeId, View, cancellation};
 use poc_index::VectorReader;
@@ -34,7 +34,7 @@ pub struct ExploredNode {
     pub id: NodeId,
     /// The best score of any path to the note.
     pub score: f64,
-    /// The cosine of the note's nearest part with the text, −1 to 1.
+    /// The cosine of the note's nearest passage with the text, −1 to 1.
     pub cosine: f64,
     /// The number of hops from a start note; 0 for a start note.
     pub hop: usize,
@@ -65,7 +65,7 @@ pub struct Exploration {
 /// A path through the graph, as a linked list that starts at its end.
 struct Path {
     ix: Ix,
-    near: NearestPart,
+    near: NearestNote,
     score: f64,
     before: Option<Rc<Path>>,
 }
@@ -79,7 +79,7 @@ impl Path {
     fn extended(
         self: &Rc<Path>,
         ix: Ix,
-        near: NearestPart,
+        near: NearestNote,
         edge: f64,
         hop: usize,
         config: &poc_config::ExploreConfig,
@@ -159,7 +159,7 @@ fn steps(
     config: &poc_config::ExploreConfig,
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Vec<Step> {
-    let mut known: FxHashMap<Ix, Option<NearestPart>> = FxHashMap::default();
+    let mut known: FxHashMap<Ix, Option<NearestNote>> = FxHashMap::default();
     let mut best: FxHashMap<Ix, Step> = FxHashMap::default();
     for path in paths {
         for edge in view.edges(path.ix) {
@@ -170,7 +170,7 @@ fn steps(
                 continue;
             }
             let Some(id) = view.id(ix).filter(|id| keep(*id)) else { continue };
-            let near = known.entry(ix).or_insert_with(|| nearest_part(vectors, query.vector, id)).clone();
+            let near = known.entry(ix).or_insert_with(|| nearest_passage(vectors, query.vector, id)).clone();
             let strength = f64::from(edge.strength);
             let Some(path) = near.and_then(|near| path.extended(ix, near, strength, hop, config)) else {
                 continue;
@@ -195,7 +195,7 @@ struct ReachedSubgraph {
 
 impl ReachedSubgraph {
     fn add(&mut self, path: &Path, hop: usize, edge: Option<TraversedEdge>) {
-        let NearestPart { id, cosine, .. } = path.near;
+        let NearestNote { id, cosine, .. } = path.near;
         let visited = ExploredNode { id, score: path.score, cosine, hop };
         let known = self.nodes.entry(id).or_insert(visited);
         if known.score < visited.score {

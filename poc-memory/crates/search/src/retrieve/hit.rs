@@ -23,7 +23,7 @@ pub struct RetrievalHit {
     /// Whether the text names the note by its key ([`super::key::notes_named`]). Such a hit comes before all others. It
     /// is always `false` with fusion by ranks.
     pub by_key: bool,
-    /// The part of the node that is nearest to the text; `None` if the node has no vector.
+    /// The passage of the node that is nearest to the text; `None` if the node has no vector.
     pub near: Option<VectorHit>,
     /// The likelihood, 0–1, that the node answers the text, if a cross-encoder has scored it. Retrieval itself leaves
     /// it `None`.

@@ -2,7 +2,7 @@
 //! share depends on the end with more links, so that a hub neither raises everything around it nor is raised by
 //! everything.
 
-use super::candidates::{Candidates, Question};
+use super::candidates::{Candidates, RetrievalQuery};
 use poc_config::ScoreFusionConfig;
 use poc_graph::{EdgeKind, Ix, Neighbor, NodeId, Trust};
 use poc_rank::propagation::PropagationWeights;
@@ -13,7 +13,7 @@ use poc_rank::propagation::PropagationWeights;
 ///
 /// Returns the source notes; [`poc_rank::propagation::PropagatedScore::linking_source`] is a position in this list.
 pub(super) fn propagate(
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     config: &ScoreFusionConfig,
     weights: PropagationWeights,
     candidates: &mut Candidates,

@@ -1,4 +1,4 @@
-//! The notes nearest to a vector, each represented by its nearest part.
+//! The notes nearest to a vector, each represented by its nearest passage.
 
 use poc_graph::NodeId;
 use poc_graph::error::Result;
@@ -6,14 +6,14 @@ use poc_index::VectorReader;
 use poc_rank::cosine::cosine;
 use std::sync::Arc;
 
-/// A note and its part that is nearest to the query.
+/// A note and its passage that is nearest to the query.
 #[derive(Clone, Debug)]
-pub struct NearestPart {
+pub struct NearestNote {
     /// The id of the note.
     pub id: NodeId,
-    /// The cosine of that part with the query, −1 to 1.
+    /// The cosine of that passage with the query, −1 to 1.
     pub cosine: f64,
-    /// The unit vector of that part.
+    /// The unit vector of that passage.
     pub vector: Arc<[f32]>,
 }
 
@@ -26,21 +26,21 @@ pub fn nearest(
     vector: &[f32],
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
-) -> Result<Vec<NearestPart>> {
-    let part_of =
-        |id, part| vectors.of(id).into_iter().find(|(own, _)| *own == part).map(|(_, vector)| vector);
+) -> Result<Vec<NearestNote>> {
+    let vector_of =
+        |id, passage| vectors.of(id).into_iter().find(|(own, _)| *own == passage).map(|(_, vector)| vector);
     let hits = vectors.search(vector, k, keep)?.into_iter();
     Ok(hits
         .filter_map(|hit| {
-            Some(NearestPart { id: hit.id, cosine: hit.cosine, vector: part_of(hit.id, hit.part)? })
+            Some(NearestNote { id: hit.id, cosine: hit.cosine, vector: vector_of(hit.id, hit.passage)? })
         })
         .collect())
 }
 
-/// The part of a note that is nearest to a vector; `None` if the note has no vector.
-pub fn nearest_part(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<NearestPart> {
-    let parts = vectors.of(id).into_iter();
-    parts
-        .map(|(_, part)| NearestPart { id, cosine: cosine(vector, &part), vector: part })
+/// The passage of a note that is nearest to a vector; `None` if the note has no vector.
+pub fn nearest_passage(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<NearestNote> {
+    let passages = vectors.of(id).into_iter();
+    passages
+        .map(|(_, passage)| NearestNote { id, cosine: cosine(vector, &passage), vector: passage })
         .max_by(|a, b| a.cosine.total_cmp(&b.cosine))
 }

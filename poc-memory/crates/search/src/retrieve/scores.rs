@@ -1,7 +1,7 @@
 //! Fusion by scores: standard scores from vector search and text search, bonuses for notes that the query names, and
 //! one propagation step along the structure.
 
-use super::candidates::{Candidates, POOL, Question};
+use super::candidates::{Candidates, POOL, RetrievalQuery};
 use super::hit::{Retrieval, RetrievalHit};
 use super::key::KeyMatch;
 use super::retriever::{DEPTH, Retriever};
@@ -21,7 +21,7 @@ pub(super) fn find(
 ) -> Result<Retrieval> {
     let weights = &retriever.config.scores;
     cancellation::check()?;
-    let question = Question::of(retriever, text, vector, visibility)?;
+    let question = RetrievalQuery::of(retriever, text, vector, visibility)?;
     cancellation::check()?;
     let lists = question.lists(wanted.max(DEPTH), wanted.saturating_mul(4).max(POOL));
     let mut candidates = Candidates::of(&question, lists.pool);
@@ -56,7 +56,7 @@ pub(super) fn find(
             derived: propagated.leading_derived(flow).and_then(|at| sources.derived.get(at)).copied(),
             linked_from: propagated.linking_source().and_then(|at| sources.linking.get(at)).copied(),
             by_key: candidate.key > 0.0,
-            near: question.cosines.nearest_part(id),
+            near: question.cosines.nearest_passage(id),
             likelihood: None,
         }
     });
@@ -70,7 +70,7 @@ pub(super) fn find(
 /// Adds bonuses to the notes that the text names by title, by an identifier or by key.
 fn add_name_bonuses(
     retriever: &Retriever<'_>,
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     text: &str,
     by_key: &[KeyMatch<'_>],
     candidates: &mut Candidates,
@@ -123,7 +123,7 @@ struct PropagationSources {
 /// of sessions, and along mentions and sequences.
 fn propagate(
     retriever: &Retriever<'_>,
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     text: &str,
     flow: PropagationWeights,
     wanted: usize,
@@ -152,7 +152,7 @@ fn propagate(
 /// Puts the notes that the text names by key before all others. Notes that merely contain the key may have more words of
 /// the query and also get a share of its score. If no score is high, the distance is one standard deviation.
 fn lift_named_keys(
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     by_key: &[KeyMatch<'_>],
     flow: PropagationWeights,
     identifier_weight: f64,

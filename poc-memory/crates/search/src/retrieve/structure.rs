@@ -2,7 +2,7 @@
 //! mention, to notes that mention them and to notes that share a name with them. Notes without any of these relations
 //! get a share from similar notes.
 
-use super::candidates::{Candidates, POOL, Question};
+use super::candidates::{Candidates, POOL, RetrievalQuery};
 use super::retriever::Retriever;
 use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
@@ -16,7 +16,7 @@ use poc_rank::propagation::PropagationWeights;
 ///
 /// Returns the source notes; [`poc_rank::propagation::PropagatedScore::leading_source`] is a position in this list.
 pub(super) fn propagate(
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     retriever: &Retriever<'_>,
     text: &str,
     weights: PropagationWeights,
@@ -72,7 +72,7 @@ pub(super) fn propagate(
 /// Passes to the best candidates without relations a share from the nearest notes with a positive base score. Confirmed
 /// questions neither receive nor pass one: their share goes to the notes that answered them.
 pub(super) fn add_similarity_boosts(
-    question: &Question<'_>,
+    question: &RetrievalQuery<'_>,
     mentions: &dyn MentionReader,
     weights: &ScoreFusionConfig,
     candidates: &mut Candidates,

@@ -1,6 +1,6 @@
 mod identifiers;
 
-use super::candidates::Question;
+use super::candidates::RetrievalQuery;
 use super::retriever::DEPTH;
 use super::*;
 use poc_config::{Config, Fusion};
@@ -224,7 +224,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         sums.scale(live.len())
     };
     let bm25 = |id| words.hits().find(|hit| hit.id == id).map_or(0.0, |hit| hit.score);
-    let cosine = |id| near.nearest_part(id).map_or(0.0, |hit| hit.cosine);
+    let cosine = |id| near.nearest_passage(id).map_or(0.0, |hit| hit.cosine);
     let (by_words, by_meaning) = (scale(&bm25), scale(&cosine));
     // The weight of the meaning, by the clarity of the words.
     let clearest = live.iter().map(|note| bm25(note.id)).fold(0.0, f64::max);
@@ -411,7 +411,7 @@ proptest! {
         let query = text(&query.iter().map(|&number| (number, 0)).collect::<Vec<_>>());
         let vector = world.embedder.embed_one(&query).unwrap();
         let retriever = world.retriever().without(&except);
-        let question = Question::of(&retriever, &query, &vector, Visibility::of_person(Timestamp(0))).unwrap();
+        let question = RetrievalQuery::of(&retriever, &query, &vector, Visibility::of_person(Timestamp(0))).unwrap();
         let found = question.lists(5, pool).pool;
 
         let seen = || notes.iter().map(|note| note.id).filter(|id| !except.contains(id));
@@ -561,7 +561,7 @@ fn a_quarantined_derived_note_leads_nowhere() {
 }
 
 #[test]
-fn neighbours_in_a_session_are_found_too() {
+fn neighbors_in_a_session_are_found_too() {
     let notes: Vec<Node> =
         ["Good morning", "Did you see the lighthouse?", "Yes, yesterday", "Nice", "Soup then"]
             .iter()

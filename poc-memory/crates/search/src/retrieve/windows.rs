@@ -5,14 +5,18 @@
 //! postings, and the cosine of a window is the mean of its notes' cosines. Windows therefore cost nothing at import and
 //! never contain an outdated version of a note.
 
-use super::candidates::{Candidates, Question};
+use super::candidates::{Candidates, RetrievalQuery};
 use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
 use rustc_hash::FxHashSet;
 
 /// Passes a share of the score of every window around one of the best candidates with a positive base score to the
 /// notes of the window. Notes that were not candidates become candidates.
-pub(super) fn propagate(question: &Question<'_>, config: &ScoreFusionConfig, candidates: &mut Candidates) {
+pub(super) fn propagate(
+    question: &RetrievalQuery<'_>,
+    config: &ScoreFusionConfig,
+    candidates: &mut Candidates,
+) {
     let mut best = candidates.in_order();
     best.retain(|(.., score)| *score > 0.0);
     let mut joined = question.words.joined();

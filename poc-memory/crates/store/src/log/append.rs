@@ -1,5 +1,5 @@
-//! Appends records to the current segment of the log and syncs them (`fdatasync`). `commit.rs` calls it once per group
-//! of transactions.
+//! Appends records to the current segment of the log and syncs them (`fdatasync`). `group_commit.rs` calls it once per
+//! group of transactions.
 
 use super::inspect::PrefixEnd;
 use super::segment::{HEADER, Header};

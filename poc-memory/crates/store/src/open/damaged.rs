@@ -5,11 +5,11 @@
 //! then every later intact transaction of the log. The records are read from a copy, because opening them changes their
 //! files.
 
-use crate::catch_up::{self, Sources};
-use crate::commit::CommitQueue;
+use crate::catch_up::{self, CatchUpSources};
 use crate::engine::lazy::{EngineOpener, OpenedEngine};
 use crate::engine::lsm;
 use crate::follower::Follower;
+use crate::group_commit::CommitQueue;
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log;
@@ -76,7 +76,7 @@ impl DamagedStore<'_> {
         let opened = OpenedEngine::new(current, None);
         let opener = EngineOpener::start(move || Ok(opened))?;
         let engine = opener.engine();
-        let sources = Arc::new(Sources {
+        let sources = Arc::new(CatchUpSources {
             log: log.clone(),
             engine: engine.clone(),
             embedder: embedder.to_owned(),

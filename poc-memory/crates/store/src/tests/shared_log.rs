@@ -41,7 +41,7 @@ impl Daemon {
         let parts = StoreOptions {
             disk: Arc::new(FaultyDisk(self.faults.clone())),
             retry_delay: Duration::from_millis(1),
-            shared_log: Some((self.writer.clone(), CopyBeginning::Snapshot)),
+            shared_log: Some((self.writer.clone(), CopyStart::Snapshot)),
             ..in_memory()
         };
         self.store = Some(open_in(&self.folder, parts)?);

@@ -77,7 +77,7 @@ fn a_copy_whose_end_was_cut_off_is_completed() {
 fn a_store_can_begin_with_the_first_record() {
     let (log, first) = with_snapshot();
     let folder = tempfile::tempdir().unwrap();
-    let parts = StoreOptions { shared_log: Some((log.writer(), CopyBeginning::History)), ..in_memory() };
+    let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
     let store = open_in(&folder, parts).unwrap();
     assert_eq!(store.history_base(), None);
     assert_eq!(contents(&store), contents(first.store()));

@@ -186,27 +186,28 @@ impl Transaction<'_> {
         self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
     }
 
-    /// Writes the vectors of a node whose text is new: part 0 is the title, the others are passages. Deletes surplus
-    /// parts and the vectors from other embedders, which belong to the old text. The node must exist.
-    pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
+    /// Writes the vectors of a node whose text is new: passage 0 is the title, the others are those of the body.
+    /// Deletes surplus passages and the vectors from other embedders, which belong to the old text. The node must
+    /// exist.
+    pub fn put_vectors(&mut self, id: NodeId, embedder: &str, vectors: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
-            let (_, part, of) = keys::read_vector(&key)?;
-            if of != embedder.as_bytes() || usize::from(part) >= parts.len() {
+            let (_, passage, of) = keys::read_vector(&key)?;
+            if of != embedder.as_bytes() || usize::from(passage) >= vectors.len() {
                 self.put_raw(Table::Vectors, &key, None)?;
             }
         }
-        self.add_vectors(id, embedder, parts)
+        self.add_vectors(id, embedder, vectors)
     }
 
     /// Writes vectors of an unchanged text from another embedder. The node must exist.
-    pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
+    pub fn add_vectors(&mut self, id: NodeId, embedder: &str, vectors: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
-        for (part, vector) in parts.iter().enumerate() {
-            let part = u16::try_from(part).map_err(|_| TxError::TooManyPassages(id))?;
+        for (passage, vector) in vectors.iter().enumerate() {
+            let passage = u16::try_from(passage).map_err(|_| TxError::TooManyPassages(id))?;
             self.put_raw(
                 Table::Vectors,
-                &keys::vector(id, part, embedder),
+                &keys::vector(id, passage, embedder),
                 Some(vector_encoding::encode(vector)?),
             )?;
         }

@@ -98,9 +98,9 @@ impl Verifier<'_> {
             let Some(bytes) = records.raw(Table::Nodes, id.as_bytes())? else { continue };
             deltas.push(Delta::Node(Arc::new(Node::decode(&bytes)?)));
             for (key, bytes) in records.raw_range(Table::Vectors, id.as_bytes())? {
-                let (id, part, embedder) = keys::read_vector(&key)?;
+                let (id, passage, embedder) = keys::read_vector(&key)?;
                 if embedder == shared.embedder.as_bytes() {
-                    deltas.push(Delta::Vector(id, part, vector_encoding::decode(&bytes)?));
+                    deltas.push(Delta::Vector(id, passage, vector_encoding::decode(&bytes)?));
                 }
             }
         }

@@ -169,7 +169,7 @@ impl Year {
         for decision in self.world.decide(self.now) {
             self.runs += 1;
             match decision {
-                Decision::Run { trigger, late, .. } => {
+                Decision::Run(DueRun { trigger, late, .. }) => {
                     let slot = trigger.due().unwrap();
                     assert!(self.running.is_none() && (!late || self.world.rules.catch_up));
                     let mut row = row(self.runs, slot, Status::Running, self.now);
@@ -186,7 +186,7 @@ impl Year {
                     let takes = Span(dice.below(1, 30) * Span::MINUTE.0);
                     self.running = Some((row, self.now.plus(takes)));
                 }
-                Decision::Skip { slots, trigger, missed, .. } => {
+                Decision::Skip(SkippedSlots { slots, trigger, missed, .. }) => {
                     let status = if missed { Status::Missed } else { Status::Skipped };
                     let mut row = row(self.runs, slots.last, status, self.now);
                     if let Trigger::Rerun { run: of, .. } = trigger {

@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMED: usize = 3;
 
 /// A proposed link.
-pub(super) struct Link<'a> {
+pub(super) struct LinkProposal<'a> {
     pub(super) from: &'a Handle,
     pub(super) to: &'a Handle,
     names: Vec<SharedName>,
 }
 
-impl Link<'_> {
+impl LinkProposal<'_> {
     pub(super) fn reason(&self) -> String {
         let names: Vec<String> =
             self.names.iter().take(NAMED).map(|name| format!("`{}`", name.name)).collect();
@@ -33,9 +33,9 @@ pub(super) fn find<'a>(
     nodes: &Nodes<'a>,
     text: &TextIndex,
     superseded: &BTreeSet<&str>,
-) -> Vec<Link<'a>> {
+) -> Vec<LinkProposal<'a>> {
     let mut links = with_candidates(settings, nodes, text);
-    links.retain(|Link { from, to, .. }| {
+    links.retain(|LinkProposal { from, to, .. }| {
         let stays = |handle: &Handle| !superseded.contains(handle.name.as_str());
         stays(from)
             && stays(to)
@@ -65,7 +65,7 @@ fn with_candidates<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
     text: &TextIndex,
-) -> Vec<Link<'a>> {
+) -> Vec<LinkProposal<'a>> {
     let rare = shared_names::rare(nodes.selection.view.live_count());
     let relates = |names: &[SharedName]| {
         let is_rare = |name: &&SharedName| name.notes <= rare;
@@ -78,7 +78,7 @@ fn with_candidates<'a>(
             let Some(to) = nodes.get(&candidate.handle) else { continue };
             let names = shared_names::between(text, &from.node, &to.node, &candidate.shared_names);
             if relates(&names) {
-                links.push(Link { from, to, names });
+                links.push(LinkProposal { from, to, names });
             }
         }
     }

@@ -18,7 +18,7 @@ const REST: &str = "\n- …";
 const QUOTED: usize = 300;
 
 /// Episodes that share rare words.
-pub(super) struct Group<'a> {
+pub(super) struct EpisodeGroup<'a> {
     pub(super) episodes: Vec<&'a Handle>,
     /// Number of sessions they belong to. A message and its answer belong to one session.
     sessions: usize,
@@ -37,14 +37,14 @@ pub(super) fn find<'a>(
     nodes: &Nodes<'a>,
     text: &TextIndex,
     agent: &str,
-) -> Vec<Group<'a>> {
+) -> Vec<EpisodeGroup<'a>> {
     let view = &nodes.selection.view;
     let remaining = remaining_notes(settings, view, agent).min(settings.transfer_max);
     let rare = RareTerms::new(text, view.live_count(), &nodes.selection.handles);
     let mut groups = candidates(settings, cosines, nodes, text, &rare);
     groups.retain(|group| !has_overview(settings, view, group));
     groups.sort_by(|a, b| {
-        let first = |group: &Group<'_>| group.episodes.first().map(|handle| nodes.position(handle));
+        let first = |group: &EpisodeGroup<'_>| group.episodes.first().map(|handle| nodes.position(handle));
         b.weight.total_cmp(&a.weight).then_with(|| first(a).cmp(&first(b)))
     });
     let mut used = BTreeSet::new();
@@ -105,7 +105,7 @@ fn candidates<'a>(
     nodes: &Nodes<'a>,
     text: &TextIndex,
     rare: &RareTerms<'_>,
-) -> Vec<Group<'a>> {
+) -> Vec<EpisodeGroup<'a>> {
     let is_episode =
         |handle: &&Handle| handle.is_chosen() && NodeType::is_episodic_kind(&handle.node.node_type.0);
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
@@ -160,7 +160,7 @@ fn candidates<'a>(
         let weight = shared.iter().map(|(_, idf)| idf).sum::<f64>();
         let terms = shared.iter().map(|(term, _)| (*term).to_owned()).collect();
         // A name and its parts count as one word.
-        (words.len() >= 2).then_some(Group { episodes: members, sessions, words, terms, weight })
+        (words.len() >= 2).then_some(EpisodeGroup { episodes: members, sessions, words, terms, weight })
     };
     sets.into_iter().filter_map(group).collect()
 }
@@ -176,7 +176,7 @@ fn are_related(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handl
 
 /// Whether some note that is not an episode was derived from, or is linked to, enough episodes of the group to
 /// be its overview.
-fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &Group<'_>) -> bool {
+fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &EpisodeGroup<'_>) -> bool {
     let mut related: BTreeMap<Ix, usize> = BTreeMap::new();
     for handle in &group.episodes {
         let linked = view.merged_edges(handle.ix).map(|edge| edge.ix);
@@ -190,7 +190,7 @@ fn has_overview(settings: &poc_config::HeuristicConfig, view: &View, group: &Gro
     related.values().any(|&count| count >= settings.transfer_episodes)
 }
 
-impl Group<'_> {
+impl EpisodeGroup<'_> {
     pub(super) fn title(&self) -> String {
         let words: Vec<&str> = self.words.iter().take(WORDS_NAMED).map(String::as_str).collect();
         format!("{}: what {} sessions say", words.join(", "), self.sessions)

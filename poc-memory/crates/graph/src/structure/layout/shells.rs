@@ -8,19 +8,19 @@ const GAP: f64 = 1.0;
 const LATTICE: f64 = 2.0;
 
 /// The centres of components with these radii, which must be in descending order. No two components overlap.
-pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
+pub(super) fn centers<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
     let Some((first, mut rest)) = radii.split_first() else { return Vec::new() };
-    let mut centres = vec![[0.0; D]];
+    let mut centers = vec![[0.0; D]];
     let mut outside = *first;
     while let Some(widest) = rest.first() {
         let radius = outside + GAP + widest;
         let places = capacity::<D>(radius, widest + GAP / 2.0);
         let (here, outer) = rest.split_at(places.min(rest.len()));
-        centres.extend((0..here.len()).map(|place| on_shell::<D>(place, places).map(|x| x * radius)));
+        centers.extend((0..here.len()).map(|place| on_shell::<D>(place, places).map(|x| x * radius)));
         rest = outer;
         outside = radius + widest;
     }
-    centres
+    centers
 }
 
 /// How many balls of radius `own` fit side by side on a ring or sphere of radius `shell`.
@@ -50,9 +50,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn overlap<const D: usize>(radii: &[f64]) -> Option<(usize, usize)> {
-        let centres = centres::<D>(radii);
+        let centers = centers::<D>(radii);
         let far = |a: usize, b: usize| {
-            centres[a].iter().zip(&centres[b]).map(|(a, b): (&f64, &f64)| (a - b).powi(2)).sum::<f64>().sqrt()
+            centers[a].iter().zip(&centers[b]).map(|(a, b): (&f64, &f64)| (a - b).powi(2)).sum::<f64>().sqrt()
         };
         (0..radii.len())
             .flat_map(|a| (0..a).map(move |b| (a, b)))
@@ -63,7 +63,7 @@ mod tests {
         #[test]
         fn components_do_not_overlap(mut radii in proptest::collection::vec(0.5f64..20.0, 0..60)) {
             radii.sort_by(|a, b| b.total_cmp(a));
-            prop_assert_eq!(centres::<2>(&radii).len(), radii.len());
+            prop_assert_eq!(centers::<2>(&radii).len(), radii.len());
             prop_assert_eq!(overlap::<2>(&radii), None);
             prop_assert_eq!(overlap::<3>(&radii), None);
         }

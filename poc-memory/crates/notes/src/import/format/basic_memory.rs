@@ -27,7 +27,7 @@ impl Format for BasicMemory {
         Class::Markdown
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         let is_markdown = matches!(sample.extension.as_str(), "md" | "markdown");
         is_markdown && sample.text().is_some_and(is_permalinked)
     }

@@ -65,7 +65,7 @@ impl Format for Canvas {
         Class::Markdown
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         sample.extension == "canvas"
     }
 

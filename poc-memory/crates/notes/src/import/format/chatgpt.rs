@@ -27,7 +27,7 @@ impl Format for ChatGpt {
         Class::Records
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
         text.is_some_and(|text| {
             let names = json::names(text);

@@ -101,7 +101,7 @@ struct OpenTurn {
 }
 
 /// The state after some lines.
-pub(in crate::import) struct Lines {
+pub(in crate::import) struct ClaudeCodeParser {
     conversation: Conversation,
     turns: Vec<OpenTurn>,
     /// The turn of each line, by its id.
@@ -115,11 +115,11 @@ pub(in crate::import) struct Lines {
     needs_all: bool,
 }
 
-impl Lines {
+impl ClaudeCodeParser {
     /// `conversation` has what is known about the session so far. `continues` means that the lines are not
     /// the first ones of the transcript.
-    pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> Lines {
-        Lines {
+    pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> ClaudeCodeParser {
+        ClaudeCodeParser {
             continues,
             conversation,
             turns: Vec::new(),
@@ -279,7 +279,7 @@ impl Lines {
     }
 }
 
-impl TranscriptLines for Lines {
+impl TranscriptLines for ClaudeCodeParser {
     fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()> {
         let LineType { kind } = transcript::parse(line)?;
         let line: Line<'_> = match transcript::parse(line) {
@@ -310,7 +310,7 @@ impl TranscriptLines for Lines {
     }
 
     fn finish(self: Box<Self>) -> Option<Content> {
-        let Lines { conversation, turns, leaf, mut skipped, needs_all, .. } = *self;
+        let ClaudeCodeParser { conversation, turns, leaf, mut skipped, needs_all, .. } = *self;
         if needs_all {
             return None;
         }

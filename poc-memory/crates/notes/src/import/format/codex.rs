@@ -35,7 +35,7 @@ struct Line<'a> {
 }
 
 /// The state after some lines.
-pub(in crate::import) struct Lines {
+pub(in crate::import) struct CodexParser {
     conversation: Conversation,
     turns: Vec<TurnAtPosition>,
     abandoned: Vec<String>,
@@ -44,11 +44,11 @@ pub(in crate::import) struct Lines {
     needs_all: bool,
 }
 
-impl Lines {
+impl CodexParser {
     /// `conversation` has what is known about the session so far. `continues` means that the lines are not
     /// the first ones of the transcript.
-    pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> Lines {
-        Lines {
+    pub(in crate::import) fn new(conversation: Conversation, continues: bool) -> CodexParser {
+        CodexParser {
             continues,
             conversation,
             turns: Vec::new(),
@@ -165,7 +165,7 @@ impl Lines {
     }
 }
 
-impl TranscriptLines for Lines {
+impl TranscriptLines for CodexParser {
     fn line(&mut self, place: LinePosition, line: &[u8]) -> Result<()> {
         let line: Line<'_> = transcript::parse(line)?;
         let at = transcript::time(line.timestamp);
@@ -185,7 +185,7 @@ impl TranscriptLines for Lines {
     }
 
     fn finish(self: Box<Self>) -> Option<Content> {
-        let Lines { conversation, turns, abandoned, skipped, needs_all, .. } = *self;
+        let CodexParser { conversation, turns, abandoned, skipped, needs_all, .. } = *self;
         (!needs_all).then_some(Content { conversation, turns, abandoned, skipped })
     }
 }

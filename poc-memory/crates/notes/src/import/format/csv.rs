@@ -26,7 +26,7 @@ impl Format for Csv {
         Class::Document
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         matches!(sample.extension.as_str(), "csv" | "tsv")
     }
 

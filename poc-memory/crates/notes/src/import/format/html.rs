@@ -23,7 +23,7 @@ impl Format for Html {
         Class::Document
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         let begins = |text: &str| {
             let start: String = text.trim_start().chars().take(15).collect::<String>().to_lowercase();
             start.starts_with("<!doctype html") || start.starts_with("<html")

@@ -27,7 +27,7 @@ impl Format for JsonLines {
         Class::Document
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         match sample.extension.as_str() {
             "jsonl" | "ndjson" => true,
             // Many programs write `.json` files; those with notes are JSON Lines or an array of objects.

@@ -30,7 +30,7 @@ impl Format for Markdown {
         Class::Markdown
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         matches!(sample.extension.as_str(), "md" | "markdown")
     }
 

@@ -27,7 +27,7 @@ impl Format for McpMemory {
         Class::Records
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         let objects = sample.objects();
         let is_line = |line: &Value| match json::text(line, "type") {
             Some("entity") => line.get("name").is_some() && line.get("observations").is_some(),

@@ -26,7 +26,7 @@ impl Format for Mem0 {
         Class::Records
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
         text.is_some_and(|text| {
             let names = json::names(text);

@@ -40,7 +40,7 @@ pub(super) trait Format: Sync {
     fn class(&self) -> Class;
 
     /// Whether a file with this beginning has the format.
-    fn recognises(&self, sample: &Sample) -> bool;
+    fn recognizes(&self, sample: &Sample) -> bool;
 
     /// Reads a file into an import. Errors of single notes are reported to the import.
     ///
@@ -97,8 +97,8 @@ pub(super) fn vault_note(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
 }
 
 /// The format of a file by its content.
-pub(super) fn recognise(sample: &Sample) -> Option<&'static dyn Format> {
-    FORMATS.iter().copied().find(|format| format.recognises(sample))
+pub(super) fn recognize(sample: &Sample) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.recognizes(sample))
 }
 
 /// The feature of the build that is needed to read files with this extension, if this build lacks it.

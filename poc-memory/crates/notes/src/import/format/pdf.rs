@@ -23,7 +23,7 @@ impl Format for Pdf {
         Class::Document
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         sample.bytes.starts_with(b"%PDF-")
     }
 

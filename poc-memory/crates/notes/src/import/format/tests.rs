@@ -520,7 +520,7 @@ fn documents_beside_conversations_are_listed() {
 }
 
 #[test]
-fn a_text_is_recognised_too() {
+fn a_text_is_recognized_too() {
     let memory = TestMemory::new();
     let text = json!([claude_ai(&[("hello".into(), "hi".into())])]).to_string();
     let report = import(&memory, &ImportSource::Text(text), &ImportOptions::default(), &|_, _| {}).unwrap();

@@ -22,7 +22,7 @@ impl Format for Text {
         Class::Document
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         matches!(sample.extension.as_str(), "txt" | "text" | "rst" | "org" | "adoc" | "log")
     }
 

@@ -4,22 +4,23 @@ use super::{Class, Format, claude_code, codex};
 use crate::import::conversation::Conversation;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
-use crate::import::transcript::{self, Assistant, Position, Transcript, TranscriptLines};
+use crate::import::transcript::{self, Position, Transcript, TranscriptLines, TranscriptSource};
 use poc_graph::error::{Error, Result};
 use std::io::BufRead;
 
 /// The transcripts of an assistant.
 pub(super) struct Transcripts {
-    assistant: Assistant,
+    assistant: TranscriptSource,
     about: &'static str,
 }
 
 /// Claude Code.
 pub(super) const CLAUDE_CODE: Transcripts =
-    Transcripts { assistant: Assistant::ClaudeCode, about: "sessions of Claude Code" };
+    Transcripts { assistant: TranscriptSource::ClaudeCode, about: "sessions of Claude Code" };
 
 /// Codex.
-pub(super) const CODEX: Transcripts = Transcripts { assistant: Assistant::Codex, about: "rollouts of Codex" };
+pub(super) const CODEX: Transcripts =
+    Transcripts { assistant: TranscriptSource::Codex, about: "rollouts of Codex" };
 
 impl Format for Transcripts {
     fn name(&self) -> &'static str {
@@ -34,7 +35,7 @@ impl Format for Transcripts {
         Class::Records
     }
 
-    fn recognises(&self, sample: &Sample) -> bool {
+    fn recognizes(&self, sample: &Sample) -> bool {
         assistant_of(sample) == Some(self.assistant)
     }
 
@@ -47,24 +48,24 @@ impl Format for Transcripts {
 
 /// Reads a transcript from a position on, where `input` begins; see [`transcript::read_from`].
 pub(in crate::import) fn read_from(
-    assistant: Assistant,
+    assistant: TranscriptSource,
     from: Option<&Position>,
     input: impl BufRead,
 ) -> Result<Option<Transcript>> {
     let continues = from.is_some();
     let conversation = from.map_or_else(|| unread(assistant), |position| position.conversation.clone());
     let lines: Box<dyn TranscriptLines> = match assistant {
-        Assistant::ClaudeCode => Box::new(claude_code::Lines::new(conversation, continues)),
-        Assistant::Codex => Box::new(codex::Lines::new(conversation, continues)),
+        TranscriptSource::ClaudeCode => Box::new(claude_code::ClaudeCodeParser::new(conversation, continues)),
+        TranscriptSource::Codex => Box::new(codex::CodexParser::new(conversation, continues)),
     };
     transcript::read_from(assistant, lines, from, input)
 }
 
 /// A conversation with an assistant of which no line has been read yet.
-fn unread(assistant: Assistant) -> Conversation {
+fn unread(assistant: TranscriptSource) -> Conversation {
     let answerer = match assistant {
-        Assistant::ClaudeCode => "Claude",
-        Assistant::Codex => "Codex",
+        TranscriptSource::ClaudeCode => "Claude",
+        TranscriptSource::Codex => "Codex",
     };
     Conversation {
         format: assistant.name().into(),
@@ -76,18 +77,18 @@ fn unread(assistant: Assistant) -> Conversation {
 
 /// The assistant that wrote a file: Claude Code writes `sessionId` on each line of the conversation, Codex begins with
 /// `session_meta`.
-pub(in crate::import) fn assistant_of(sample: &Sample) -> Option<Assistant> {
+pub(in crate::import) fn assistant_of(sample: &Sample) -> Option<TranscriptSource> {
     if sample.first() != Some('{') {
         return None;
     }
     sample.objects().iter().find_map(|line| {
         let kind = line.get("type")?.as_str()?;
         if kind == "session_meta" && line.get("payload").is_some_and(|payload| payload.get("id").is_some()) {
-            return Some(Assistant::Codex);
+            return Some(TranscriptSource::Codex);
         }
         let is_line =
             matches!(kind, "user" | "assistant" | "attachment" | "system") && line.get("uuid").is_some();
         (line.get("sessionId").is_some() && (is_line || kind == "queue-operation"))
-            .then_some(Assistant::ClaudeCode)
+            .then_some(TranscriptSource::ClaudeCode)
     })
 }

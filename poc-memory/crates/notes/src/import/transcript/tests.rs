@@ -1,8 +1,8 @@
 //! Transcripts in the form that the assistants write, from generated conversations.
 
 use crate::import::{
-    Assistant, CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, assistant_of,
-    capture, import, session_key,
+    CaptureOptions, ImportOptions, ImportReport, ImportSource, SourceLocation, TranscriptSource,
+    assistant_of, capture, import, session_key,
 };
 use crate::testing::TestMemory;
 use poc_graph::Node;
@@ -197,24 +197,24 @@ impl Writer {
 }
 
 /// The transcript of a conversation, and the ids of its turns.
-fn transcript(assistant: Assistant, talks: &[Talk]) -> (String, Vec<String>) {
+fn transcript(assistant: TranscriptSource, talks: &[Talk]) -> (String, Vec<String>) {
     let mut writer = Writer::new();
     let turns = talks.iter().map(|talk| match assistant {
-        Assistant::ClaudeCode => writer.claude_talk(talk),
-        Assistant::Codex => writer.codex_talk(talk),
+        TranscriptSource::ClaudeCode => writer.claude_talk(talk),
+        TranscriptSource::Codex => writer.codex_talk(talk),
     });
     let turns = turns.collect();
     (writer.text(), turns)
 }
 
-fn session(assistant: Assistant) -> &'static str {
+fn session(assistant: TranscriptSource) -> &'static str {
     match assistant {
-        Assistant::ClaudeCode => SESSION,
-        Assistant::Codex => THREAD,
+        TranscriptSource::ClaudeCode => SESSION,
+        TranscriptSource::Codex => THREAD,
     }
 }
 
-fn key(assistant: Assistant, turn: &str) -> String {
+fn key(assistant: TranscriptSource, turn: &str) -> String {
     let turn: String = turn.chars().filter(|c| *c != '-').take(12).collect();
     format!("{}{turn}", session_key(assistant, session(assistant)))
 }
@@ -245,8 +245,8 @@ fn talks() -> impl Strategy<Value = Vec<Talk>> {
     })
 }
 
-fn assistant() -> impl Strategy<Value = Assistant> {
-    prop_oneof![Just(Assistant::ClaudeCode), Just(Assistant::Codex)]
+fn assistant() -> impl Strategy<Value = TranscriptSource> {
+    prop_oneof![Just(TranscriptSource::ClaudeCode), Just(TranscriptSource::Codex)]
 }
 
 fn file(memory: &TestMemory, text: &str) -> PathBuf {
@@ -270,14 +270,14 @@ fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
 }
 
 /// Checks that the memory holds the turns that were not abandoned, in their order.
-fn check(memory: &TestMemory, assistant: Assistant, talks: &[Talk], turns: &[String]) {
+fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[Talk], turns: &[String]) {
     let kept: Vec<(&Talk, String)> = talks
         .iter()
         .zip(turns)
         .filter(|(talk, _)| !talk.abandoned)
         .map(|(talk, turn)| (talk, key(assistant, turn)))
         .collect();
-    let answerer = if assistant == Assistant::Codex { "Codex" } else { "Claude" };
+    let answerer = if assistant == TranscriptSource::Codex { "Codex" } else { "Claude" };
     for (at, (talk, key)) in kept.iter().enumerate() {
         let note: Node = memory.find(key).unwrap();
         let mut said = format!("User: {}", talk.prompt);
@@ -356,9 +356,9 @@ fn talk(prompt: &str, answer: &str) -> Talk {
 #[test]
 fn notes_say_where_they_come_from() {
     let memory = TestMemory::new();
-    let (text, turns) = transcript(Assistant::ClaudeCode, &[talk("Which port?", "It is 5432.")]);
+    let (text, turns) = transcript(TranscriptSource::ClaudeCode, &[talk("Which port?", "It is 5432.")]);
     let report = take(&memory, &file(&memory, &text));
-    let note = memory.find(&key(Assistant::ClaudeCode, &turns[0])).unwrap();
+    let note = memory.find(&key(TranscriptSource::ClaudeCode, &turns[0])).unwrap();
     assert_eq!(note.author.as_deref(), Some("User, Claude"));
     assert_eq!(
         note.source.as_deref(),
@@ -377,8 +377,8 @@ fn notes_say_where_they_come_from() {
 #[test]
 fn secrets_are_replaced_unless_allowed() {
     let (text, turns) =
-        transcript(Assistant::Codex, &[talk("use AKIAIOSFODNN7QWERTYU", "password=hunter2 is set")]);
-    let key = key(Assistant::Codex, &turns[0]);
+        transcript(TranscriptSource::Codex, &[talk("use AKIAIOSFODNN7QWERTYU", "password=hunter2 is set")]);
+    let key = key(TranscriptSource::Codex, &turns[0]);
     let memory = TestMemory::new();
     let report = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
     let note = memory.find(&key).unwrap();
@@ -401,7 +401,8 @@ fn a_subagent_is_a_session_of_its_own() {
         line["agentId"] = json!("a37b434476a04228d");
     }
     let folder = memory.folder().join("projects/-home-eve-shop");
-    let (main, _) = transcript(Assistant::ClaudeCode, &[talk("What is wrong?", "An agent looks for it.")]);
+    let (main, _) =
+        transcript(TranscriptSource::ClaudeCode, &[talk("What is wrong?", "An agent looks for it.")]);
     fs::create_dir_all(folder.join(SESSION).join("subagents")).unwrap();
     fs::write(folder.join(format!("{SESSION}.jsonl")), main).unwrap();
     fs::write(folder.join(SESSION).join("subagents/agent-a37b434476a04228d.jsonl"), writer.text()).unwrap();
@@ -438,14 +439,14 @@ fn commands_count_if_they_are_answered() {
     );
     let report = take(&memory, &file(&memory, &writer.text()));
     assert_eq!(report.inserted, 1);
-    let note = memory.find(&key(Assistant::ClaudeCode, &review)).unwrap();
+    let note = memory.find(&key(TranscriptSource::ClaudeCode, &review)).unwrap();
     assert_eq!(note.body, "User: /review the parser\n\nClaude: It is fine.");
 }
 
 #[test]
 fn bad_lines_are_named_and_the_others_are_imported() {
     let memory = TestMemory::new();
-    let (text, _) = transcript(Assistant::ClaudeCode, &[talk("one", "1"), talk("two", "2")]);
+    let (text, _) = transcript(TranscriptSource::ClaudeCode, &[talk("one", "1"), talk("two", "2")]);
     let mut lines: Vec<&str> = text.lines().collect();
     lines.insert(1, "{\"type\": \"user\", \"uuid\": 7, \"sessionId\": \"x\"}");
     lines.insert(3, "{\"type\": \"user\"");

@@ -191,7 +191,7 @@ fn a_taken_key_stays_with_its_note() {
 }
 
 #[test]
-fn links_added_or_removed_in_either_store_are_synchronised() {
+fn links_added_or_removed_in_either_store_are_synchronized() {
     let both = Both::new();
     for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("c", "Cheese does.")] {
         both.local.note(key, body);
@@ -219,7 +219,7 @@ fn links_added_or_removed_in_either_store_are_synchronised() {
 }
 
 #[test]
-fn retiring_a_note_is_synchronised() {
+fn retiring_a_note_is_synchronized() {
     let both = Both::new();
     for (key, body) in [("old", "The key is under the mat."), ("older", "The key is in the shed.")] {
         both.local.note(key, body);
@@ -353,7 +353,7 @@ fn another_remote_deletes_nothing() {
 }
 
 #[test]
-fn after_a_detach_no_note_counts_as_synchronised() {
+fn after_a_detach_no_note_counts_as_synchronized() {
     let both = Both::new();
     both.local.note("ours", "We wrote this.");
     super::super::bind(&both.local, &both.binding, "manual").unwrap();

@@ -98,9 +98,9 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();
     for (id, ix, community) in probed {
         cancellation::check()?;
-        let parts = vectors.of(id);
-        let has_text = parts.iter().any(|(part, _)| *part > 0);
-        for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
+        let passages = vectors.of(id);
+        let has_text = passages.iter().any(|(passage, _)| *passage > 0);
+        for (_, vector) in passages.iter().filter(|(passage, _)| !has_text || *passage > 0) {
             let probe = Probe { view, id, ix, community, vector, min, twin };
             for (other, cosine) in probe.partners(vectors, &members, k)? {
                 let pair = if view.id(ix) < view.id(other) { (ix, other) } else { (other, ix) };

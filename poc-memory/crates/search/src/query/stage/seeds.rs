@@ -4,7 +4,7 @@ use crate::query::context::QueryContext;
 use crate::query::scan::visible_at;
 use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
-use poc_graph::{Embedding, Ix};
+use poc_graph::{Ix, SpectralEmbedding};
 use rustc_hash::FxHashSet;
 
 /// The nodes of the set with a score above 0, in order. Adds a remark if others are omitted.
@@ -30,7 +30,11 @@ pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], max: usize) -> 
 
 /// The nodes of the set, in order, that are live, have a score above 0 and have coordinates in the embedding. Adds a
 /// remark if others are omitted.
-pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[ScoredNode]) -> Vec<ScoredNode> {
+pub(super) fn placed(
+    ctx: &QueryContext<'_>,
+    embedding: &SpectralEmbedding,
+    items: &[ScoredNode],
+) -> Vec<ScoredNode> {
     let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
     let mut has_position =
         |item: &ScoredNode| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);

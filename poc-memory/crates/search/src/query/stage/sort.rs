@@ -4,7 +4,7 @@ use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
 use crate::query::field::sorted_by;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
-use crate::query::value::Direction;
+use crate::query::value::SortDirection;
 use poc_graph::error::Error;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -35,7 +35,7 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     describe: |call| {
         let first = match call.direction("DIRECTION") {
-            Ok(Direction::Asc) => "smallest",
+            Ok(SortDirection::Asc) => "smallest",
             _ => "greatest",
         };
         format!("orders by {}, {first} first", call.text("FIELD").unwrap_or_default())

@@ -129,7 +129,7 @@ fn hybrid_is_ordered_and_reports_the_size_of_each_list() {
 /// The volume of the triangle is 4.2. From wal to b-tree there are two paths, 0.8 directly and 0.7, 0.6 in a row; to
 /// crash-notes 0.7 directly and 0.8, 0.6 in a row. A distance is √(volume × resistance), divided by the strength.
 #[test]
-fn spectral_neighbours_of_a_triangle() {
+fn spectral_neighbors_of_a_triangle() {
     let world = notes();
     let distance = |direct: f64, a: f64, b: f64| (4.2 / (direct + a * b / (a + b))).sqrt() / direct;
     let score = |distance: f64| 1.0 / (1.0 + distance);

@@ -1,4 +1,4 @@
-//! Text for a person: what is emphasized, and how it fits a terminal.
+//! Text for a person: what is emphasised, and how it fits a terminal.
 
 use poc_notes::resolve::quoted;
 use std::fmt;
@@ -9,24 +9,24 @@ const MIN_COLUMNS: usize = 40;
 
 /// Where text for a person is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Screen {
+pub struct Terminal {
     /// Columns of the terminal; `None` if lines may have any length, as in a pipe or a file.
     pub columns: Option<usize>,
     /// The words that call this program with the profile and tenant in use, as one would type them.
     pub program: String,
 }
 
-impl Default for Screen {
-    fn default() -> Screen {
-        Screen { columns: None, program: "poc-memory".to_owned() }
+impl Default for Terminal {
+    fn default() -> Terminal {
+        Terminal { columns: None, program: "poc-memory".to_owned() }
     }
 }
 
-impl Screen {
-    /// A screen with the columns of a terminal, and the words of the global options in use.
-    pub fn new(columns: Option<usize>, options: &[String]) -> Screen {
+impl Terminal {
+    /// A terminal with this many columns, and the words of the global options in use.
+    pub fn new(columns: Option<usize>, options: &[String]) -> Terminal {
         let words = options.iter().map(|option| format!(" {}", quoted(option)));
-        Screen {
+        Terminal {
             columns: columns.map(|columns| columns.max(MIN_COLUMNS)),
             program: words.fold("poc-memory".to_owned(), |program, word| program + &word),
         }
@@ -87,7 +87,7 @@ impl Screen {
     }
 }
 
-/// How a part of a text is emphasized.
+/// How a part of a text is emphasised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
     /// Not at all.
@@ -98,7 +98,7 @@ pub enum Emphasis {
     Faint,
 }
 
-/// A text with emphasized parts.
+/// A text with emphasised parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StyledText {
     parts: Vec<(Emphasis, String)>,
@@ -115,16 +115,16 @@ impl StyledText {
         self.push_as(Emphasis::None, text);
     }
 
-    /// Adds an emphasized text.
+    /// Adds an emphasised text.
     pub(in crate::ops) fn push_as(&mut self, emphasis: Emphasis, text: impl Into<String>) {
         self.parts.push((emphasis, text.into()));
     }
 
     /// Adds rows with aligned columns, two spaces apart. Each column has its emphasis; the last one is cut to the
-    /// width of the screen.
+    /// width of the terminal.
     pub(in crate::ops) fn push_table(
         &mut self,
-        screen: &Screen,
+        terminal: &Terminal,
         columns: &[Emphasis],
         rows: &[Vec<String>],
         after: impl Fn(usize) -> Option<String>,
@@ -139,7 +139,7 @@ impl StyledText {
                 let emphasis = columns.get(place).copied().unwrap_or(Emphasis::None);
                 let is_last = row.iter().skip(place + 1).all(String::is_empty);
                 if is_last {
-                    self.push_as(emphasis, screen.cut(cell, used));
+                    self.push_as(emphasis, terminal.cut(cell, used));
                     break;
                 }
                 let width = widths.get(place).copied().unwrap_or(0);
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn narrow(columns: usize) -> Screen {
-        Screen { columns: Some(columns), ..Screen::default() }
+    fn narrow(columns: usize) -> Terminal {
+        Terminal { columns: Some(columns), ..Terminal::default() }
     }
 
     #[test]
@@ -181,33 +181,33 @@ mod tests {
         assert_eq!(narrow(40).cut("A split writes two pages", 20), "A split writes two…");
         assert_eq!(narrow(40).cut("A split writes two", 20), "A split writes two");
         assert_eq!(narrow(40).cut("語語語語語語語語語語語語", 20), "語語語語語語語語語…");
-        assert_eq!(Screen::default().cut(&"x".repeat(500), 400).len(), 500);
+        assert_eq!(Terminal::default().cut(&"x".repeat(500), 400).len(), 500);
     }
 
     #[test]
     fn commands_have_the_options_of_the_call() {
-        let screen = Screen::new(None, &["--profile".into(), "my work".into()]);
+        let terminal = Terminal::new(None, &["--profile".into(), "my work".into()]);
         assert_eq!(
-            screen.with_options("`poc-memory get x` shows it"),
+            terminal.with_options("`poc-memory get x` shows it"),
             "`poc-memory --profile 'my work' get x` shows it"
         );
-        assert_eq!(Screen::default().with_options("`poc-memory get x`"), "`poc-memory get x`");
+        assert_eq!(Terminal::default().with_options("`poc-memory get x`"), "`poc-memory get x`");
         let profile = "`poc-memory profile create x`, then `poc-memory --profile x add y`";
-        assert_eq!(screen.with_options(profile), profile);
+        assert_eq!(terminal.with_options(profile), profile);
     }
 
     proptest! {
         #[test]
-        fn no_line_is_wider_than_the_screen(
+        fn no_line_is_wider_than_the_terminal(
             rows in proptest::collection::vec(("[a-z]{0,8}", "[a-z 語]{0,120}", "[a-z 語]{0,300}"), 0..6),
             columns in 60usize..100,
         ) {
-            let screen = narrow(columns);
+            let terminal = narrow(columns);
             let cells: Vec<Vec<String>> = rows.iter().map(|(key, title, _)| vec![key.clone(), title.clone()]).collect();
             let mut text = StyledText::default();
-            text.push_table(&screen, &[Emphasis::Name, Emphasis::None], &cells, |row| Some(screen.wrapped(&rows[row].2, 4)));
+            text.push_table(&terminal, &[Emphasis::Name, Emphasis::None], &cells, |row| Some(terminal.wrapped(&rows[row].2, 4)));
             for line in text.to_string().lines() {
-                // A word without spaces may be wider than the screen.
+                // A word without spaces may be wider than the terminal.
                 let widest = line.split(' ').map(|word| word.width()).max().unwrap_or(0);
                 prop_assert!(line.width() <= columns.max(widest + 4), "{line}");
             }

@@ -3,12 +3,11 @@
 //! File events make a reload fast, and a regular scan finds changes whose events were lost. A scan reads all
 //! files and applies only differences, so its result depends only on the files and not on the events.
 
-pub(crate) mod debounce;
 mod watched_paths;
 
-use crate::reconcile::{CatalogEvent, Pending, Reconciliation, ScanResult};
-use crate::shared::Shared;
-use debounce::Debounce;
+use crate::debounce::{Debounce, Pending};
+use crate::reconcile::{CatalogEvent, CatalogSnapshot, Reconciliation};
+use crate::state::DaemonState;
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
 use poc_agent::{Catalog, CatalogChange, CatalogScan};
@@ -25,20 +24,20 @@ use tokio::sync::Notify;
 use watched_paths::WatchedPaths;
 
 /// Watches the folders of agents and prompts until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     let changed = Arc::new(Notify::new());
-    let watcher = Arc::new(Mutex::new(FolderWatcher::new(&shared, changed.clone())));
-    let mut debounce = Debounce::new(&shared.memory.config.daemon, Instant::now());
+    let watcher = Arc::new(Mutex::new(FolderWatcher::new(&state, changed.clone())));
+    let mut debounce = Debounce::new(&state.memory.config.daemon, Instant::now());
     // Finds changes between the first load of the agents and the start of the watch.
     debounce.event(Instant::now());
     loop {
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = changed.notified() => debounce.event(Instant::now()),
             () = tokio::time::sleep_until(debounce.deadline().into()) => {
                 debounce.begin();
-                let (scanning, watcher) = (shared.clone(), watcher.clone());
-                let scanned = shared.pools.background.run(move || {
+                let (scanning, watcher) = (state.clone(), watcher.clone());
+                let scanned = state.pools.background.run(move || {
                     // The watch starts before the scan, so that a change after the scan causes an event.
                     watcher.lock().renew();
                     scan(&scanning, false)
@@ -62,16 +61,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// Reloads agents and prompts now, without waiting for a second scan to confirm errors. Blocks while
 /// it reads.
-pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
-    let Reconciliation { catalog, events, .. } = scan(shared, true)?;
+pub(crate) fn reload(state: &DaemonState) -> Result<(Arc<Catalog>, Vec<CatalogChange>)> {
+    let Reconciliation { catalog, events, .. } = scan(state, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
     let change = |event| match event {
-        CatalogEvent::Added(agent) => Some(CatalogChange::Added(agent)),
-        CatalogEvent::Changed(agent) => Some(CatalogChange::Changed(agent)),
-        CatalogEvent::Valid(agent) => Some(CatalogChange::Valid(agent)),
-        CatalogEvent::Retired(agent) => Some(CatalogChange::Retired(agent)),
+        CatalogEvent::Agent(change) => Some(change),
         // The catalog already lists these.
-        CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
+        CatalogEvent::Broken { .. } | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
     };
     Ok((catalog, events.into_iter().filter_map(change).collect()))
 }
@@ -88,8 +84,8 @@ struct FolderWatcher {
 }
 
 impl FolderWatcher {
-    fn new(shared: &Shared, changed: Arc<Notify>) -> FolderWatcher {
-        let profile = shared.memory.paths.clone();
+    fn new(state: &DaemonState, changed: Arc<Notify>) -> FolderWatcher {
+        let profile = state.memory.paths.clone();
         let paths = Arc::new(Mutex::new(WatchedPaths::of(&profile)));
         let filter = paths.clone();
         let handler = move |event: notify::Result<notify::Event>| match event {
@@ -124,41 +120,41 @@ impl FolderWatcher {
 }
 
 /// Reads all files and replaces the catalog in use if anything changed.
-fn scan(shared: &Shared, confirmed: bool) -> Result<Reconciliation> {
-    let mut reconciler = shared.reconciler.lock();
+fn scan(state: &DaemonState, confirmed: bool) -> Result<Reconciliation> {
+    let mut reconciler = state.reconciler.lock();
     // Settings come first, because agents may use the pipelines that are saved there.
-    let settings = reload_settings(shared);
-    let current = shared.catalog.load_full();
-    let scan = CatalogScan::rescan(&shared.memory, confirmed, &current)?;
-    let folder_exists = shared.memory.paths.agents().is_dir();
-    let result = ScanResult { catalog: scan.catalog.clone(), folder_exists, settings };
+    let settings = reload_settings(state);
+    let current = state.catalog.load_full();
+    let scan = CatalogScan::rescan(&state.memory, confirmed, &current)?;
+    let folder_exists = state.memory.paths.agents().is_dir();
+    let result = CatalogSnapshot { catalog: scan.catalog.clone(), folder_exists, settings };
     let reconciled = reconciler.reconcile(&current, result, confirmed, Instant::now());
-    scan.remember(&shared.memory, &reconciled.catalog)?;
+    scan.remember(&state.memory, &reconciled.catalog)?;
     if confirmed || !reconciled.events.is_empty() {
-        *shared.reloaded.lock() = Some(shared.memory.now());
+        *state.reloaded.lock() = Some(state.memory.now());
     }
     if reconciled.events.is_empty() {
         return Ok(Reconciliation { catalog: current, ..reconciled });
     }
-    shared.catalog.store(reconciled.catalog.clone());
-    shared.wake.notify_one();
+    state.catalog.store(reconciled.catalog.clone());
+    state.wake.notify_one();
     reconciled.events.iter().for_each(log);
     let changes = reconciled.events.iter().filter_map(CatalogEvent::change);
-    changes.for_each(|change| shared.metrics.count_reload(change));
+    changes.for_each(|change| state.metrics.count_reload(change));
     Ok(reconciled)
 }
 
 /// Applies the settings file as it is now, as far as a running daemon can. Returns the problem when the file is broken,
 /// or the settings that take effect only at the next start.
-fn reload_settings(shared: &Shared) -> Option<String> {
-    let memory = &shared.memory;
+fn reload_settings(state: &DaemonState) -> Option<String> {
+    let memory = &state.memory;
     let config = match Config::load(&memory.paths.config_file()) {
         Ok(config) => config,
         Err(error) => {
             return Some(format!("the settings are broken, the previous ones stay in use: {}", error.line()));
         }
     };
-    let before = shared.settings.load_full();
+    let before = state.settings.load_full();
     let live = Config { pipelines: memory.config.pipelines.clone(), ..before.reloaded(&config) };
     let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..Config::clone(&memory.config) });
     if names != **memory.names.load() {
@@ -167,10 +163,10 @@ fn reload_settings(shared: &Shared) -> Option<String> {
     let waiting = waiting(memory, &live, &config);
     if live != *before {
         let changed: Vec<String> = before.differences(&live);
-        shared.settings.store(Arc::new(live));
+        state.settings.store(Arc::new(live));
         tracing::info!("settings that take effect now: {}", changed.join(", "));
     }
-    *shared.fingerprint.lock() = match waiting.is_empty() {
+    *state.fingerprint.lock() = match waiting.is_empty() {
         true => config.fingerprint(),
         false => memory.fingerprint.clone(),
     };
@@ -197,14 +193,17 @@ fn waiting(memory: &Memory, live: &Config, new: &Config) -> Vec<String> {
 
 fn log(event: &CatalogEvent) {
     match event {
-        CatalogEvent::Added(agent) => tracing::info!(agent, "agent added"),
-        CatalogEvent::Changed(agent) => tracing::info!(agent, "agent changed"),
-        CatalogEvent::Valid(agent) => tracing::info!(agent, "agent is valid again"),
-        CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
+        CatalogEvent::Agent(change) => match change {
+            CatalogChange::Added(agent) => tracing::info!(agent, "agent added"),
+            CatalogChange::Changed(agent) => tracing::info!(agent, "agent changed"),
+            CatalogChange::Valid(agent) => tracing::info!(agent, "agent is valid again"),
+            CatalogChange::Retired(agent) => tracing::info!(agent, "agent retired: its file was deleted"),
+        },
         CatalogEvent::Problem(problem) => tracing::warn!("{problem}"),
         CatalogEvent::Solved(problem) => tracing::info!("solved: {problem}"),
-        CatalogEvent::Broken(agent, last_valid, errors) => {
-            let effect = if *last_valid { "its last valid version stays in use" } else { "it does not run" };
+        CatalogEvent::Broken { agent, last_valid_in_use, errors } => {
+            let effect =
+                if *last_valid_in_use { "its last valid version stays in use" } else { "it does not run" };
             for error in errors {
                 tracing::warn!(agent, "agent is broken, {effect}: {}", error.line());
             }

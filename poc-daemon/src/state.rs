@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 /// The state of one running daemon.
-pub(crate) struct Shared {
+pub(crate) struct DaemonState {
     /// The open memory. This process holds the lock of its store.
     pub(crate) memory: Memory,
     /// The settings in effect. Those that requests read change while the daemon runs.
@@ -72,11 +72,11 @@ const REQUEST_GRACE: Duration = Duration::from_secs(1);
 /// How long the daemon then waits for interrupted requests to end.
 const INTERRUPT_PATIENCE: Duration = Duration::from_secs(2);
 
-impl Shared {
+impl DaemonState {
     /// The state of a daemon that has just started on an open memory.
-    pub(crate) fn new(memory: Memory, catalog: Catalog) -> Shared {
+    pub(crate) fn new(memory: Memory, catalog: Catalog) -> DaemonState {
         let started = memory.now();
-        Shared {
+        DaemonState {
             started,
             settings: ArcSwap::new(memory.config.clone()),
             fingerprint: Mutex::new(memory.fingerprint.clone()),
@@ -143,10 +143,10 @@ impl Shared {
     pub(crate) async fn in_background<T: Send + 'static>(
         self: &Arc<Self>,
         failure: &'static str,
-        work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&DaemonState) -> Result<T> + Send + 'static,
     ) -> Option<T> {
-        let shared = self.clone();
-        match self.pools.background.run(move || work(&shared)).await {
+        let state = self.clone();
+        match self.pools.background.run(move || work(&state)).await {
             Ok(Ok(done)) => return Some(done),
             Ok(Err(error)) => tracing::warn!("{failure}: {error}"),
             Err(error) => tracing::error!("{failure}: {error}"),

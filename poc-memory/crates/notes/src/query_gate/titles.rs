@@ -6,7 +6,7 @@ use poc_config::GateKind;
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId};
 use poc_rank::gate::two_path::GatePath;
-use poc_rank::gate::{Signals, TitleSignals, Verdict};
+use poc_rank::gate::{GateSignals, TitleSignals, Verdict};
 use poc_rank::histogram::Histogram;
 
 /// Judges by the titles nearest to the query. With a cross-encoder, its likelihood for each of these notes is one of
@@ -54,7 +54,7 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
         }
         Verdict::Weak | Verdict::Strong => Vec::new(),
     };
-    let signals = Signals::Titles(signals);
+    let signals = GateSignals::Titles(signals);
     Ok(GateResult {
         gate,
         verdict,

@@ -1,7 +1,7 @@
 //! Checks every few seconds that no other program has deleted or truncated the files of the log. If one has,
 //! the memory accepts no more writes, because they would be lost when the process is killed.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Checks the files until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
+pub(crate) async fn run(state: Arc<DaemonState>) {
     loop {
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = tokio::time::sleep(INTERVAL) => {}
         }
-        let checking = shared.pools.background.run({
-            let shared = shared.clone();
-            move || shared.memory.store.check_log_files()
+        let checking = state.pools.background.run({
+            let state = state.clone();
+            move || state.memory.store.check_log_files()
         });
         if let Err(error) = checking.await {
             tracing::error!("the files of the log were not checked: {error}");

@@ -8,20 +8,20 @@ use std::fmt;
 /// A point in the future, written `2026-11-21T08:00:00Z`, `2026-11-21` (midnight UTC) or `7d` (7 days from
 /// now).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deadline {
+pub enum FutureTime {
     /// An instant.
     At(Timestamp),
     /// A duration from now.
     In(Span),
 }
 
-impl Deadline {
+impl FutureTime {
     /// Parses an instant, a date, or a duration with a unit.
-    pub fn parse(text: &str) -> Result<Deadline> {
+    pub fn parse(text: &str) -> Result<FutureTime> {
         let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
         match (Timestamp::parse(text), Span::parse(text)) {
-            (Ok(at), _) => Ok(Deadline::At(at)),
-            (_, Ok(span)) if has_unit => Ok(Deadline::In(span)),
+            (Ok(at), _) => Ok(FutureTime::At(at)),
+            (_, Ok(span)) if has_unit => Ok(FutureTime::In(span)),
             _ => Err(Error::invalid(format!("`{text}` is not a time")).hint(
                 "write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`",
             )),
@@ -31,39 +31,39 @@ impl Deadline {
     /// The instant relative to `now`, at most [`Timestamp::LATEST`].
     pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
-            Deadline::At(at) => at,
-            Deadline::In(span) => now.plus(span).min(Timestamp::LATEST),
+            FutureTime::At(at) => at,
+            FutureTime::In(span) => now.plus(span).min(Timestamp::LATEST),
         }
     }
 }
 
-impl fmt::Display for Deadline {
+impl fmt::Display for FutureTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Deadline::At(at) => write!(f, "{at}"),
-            Deadline::In(span) => write!(f, "{span}"),
+            FutureTime::At(at) => write!(f, "{at}"),
+            FutureTime::In(span) => write!(f, "{span}"),
         }
     }
 }
 
-impl Serialize for Deadline {
+impl Serialize for FutureTime {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Deadline {
+impl<'de> Deserialize<'de> for FutureTime {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Deadline::parse(&text).map_err(|error| {
+        FutureTime::parse(&text).map_err(|error| {
             serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
         })
     }
 }
 
-impl schemars::JsonSchema for Deadline {
+impl schemars::JsonSchema for FutureTime {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Deadline".into()
+        "FutureTime".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
@@ -87,13 +87,13 @@ mod tests {
             ("7d", "2026-11-28T08:00:00.000Z"),
             ("90m", "2026-11-21T09:30:00.000Z"),
         ] {
-            let deadline = Deadline::parse(text).unwrap();
+            let deadline = FutureTime::parse(text).unwrap();
             assert_eq!(deadline.resolve(now).to_string(), instant, "{text}");
-            assert_eq!(Deadline::parse(&deadline.to_string()).unwrap(), deadline, "{text}");
+            assert_eq!(FutureTime::parse(&deadline.to_string()).unwrap(), deadline, "{text}");
         }
-        assert_eq!(Deadline::In(Span(i64::MAX)).resolve(now), Timestamp::LATEST);
+        assert_eq!(FutureTime::In(Span(i64::MAX)).resolve(now), Timestamp::LATEST);
         for text in ["", "7", "tomorrow", "2026-11-31"] {
-            assert!(Deadline::parse(text).is_err(), "{text}");
+            assert!(FutureTime::parse(text).is_err(), "{text}");
         }
     }
 }

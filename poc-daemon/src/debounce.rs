@@ -1,11 +1,23 @@
 //! Debounces file events: when to scan the files after events, and when to scan again.
 
-use crate::reconcile::{CONFIRM_AFTER, Pending};
 use poc_config::DaemonConfig;
 use std::time::{Duration, Instant};
 
 /// A file that is missing for this long counts as deleted and not as being replaced.
 const GRACE: Duration = Duration::from_millis(poc_agent::GRACE.0.unsigned_abs());
+
+/// Delay of the second scan that must confirm a new error, because the first one may have read a half-written
+/// file.
+pub(crate) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+
+/// The unconfirmed observations of a scan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// A new error needs a second scan.
+    pub(crate) error: bool,
+    /// A file is missing, and its grace period is not over.
+    pub(crate) missing: bool,
+}
 
 /// The delays of the settings.
 #[derive(Clone, Copy, Debug)]

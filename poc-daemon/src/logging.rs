@@ -1,7 +1,9 @@
 //! Logging: to standard error, and to the file that `poc-memory daemon log` reads.
 
+mod file;
+
 use crate::arguments::CommandLine;
-use crate::log_file::LogFile;
+use file::LogFile;
 use poc_config::DaemonConfig;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};

@@ -7,7 +7,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, View};
 use poc_index::{MentionIndex, QueryTerms};
-use poc_rank::gate::{CertaintySignals, Signals, Verdict};
+use poc_rank::gate::{CertaintySignals, GateSignals, Verdict};
 use poc_rank::histogram::Histogram;
 use poc_search::retrieve::{RetrievalHit, key};
 
@@ -27,7 +27,7 @@ pub(super) fn judge_hits(memory: &Memory, query: &GateQuery<'_>) -> Result<GateR
     let mut cosines = Histogram::default();
     found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| cosines.add(near.cosine));
     found.truncate(config.fallback);
-    let signals = Signals::Certainty(signals);
+    let signals = GateSignals::Certainty(signals);
     let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
     Ok(GateResult {
         gate: GateKind::Certainty,

@@ -6,8 +6,8 @@ use std::f64::consts::{PI, TAU};
 
 type Edges = Vec<(u64, u64, f64)>;
 
-fn embed(nodes: u64, edges: &[(u64, u64, f64)]) -> Embedding {
-    Embedding::compute(&view(nodes, edges), 16)
+fn embed(nodes: u64, edges: &[(u64, u64, f64)]) -> SpectralEmbedding {
+    SpectralEmbedding::compute(&view(nodes, edges), 16)
 }
 
 fn close(found: &[f64], expected: &[f64]) {
@@ -100,8 +100,8 @@ fn large_components_have_their_known_spectra() {
 #[test]
 fn every_eigenvalue_keeps_all_of_its_vectors_or_none() {
     let view = view(100, &ring(100));
-    assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
-    assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
+    assert_eq!(SpectralEmbedding::compute(&view, 15).eigenvalues(0).len(), 14);
+    assert_eq!(SpectralEmbedding::compute(&view, 16).eigenvalues(0).len(), 16);
     // The only eigenvalue of a small star keeps all of its eigenvectors, even beyond the number of dimensions.
     assert_eq!(embed(81, &star(80)).eigenvalues(0).len(), 79);
 }

@@ -21,7 +21,7 @@ use serde_json::Value;
 pub(super) type PathFields = Result<RawPathParams, RawPathParamsRejection>;
 
 /// An op and the route at which it is served.
-pub(super) struct Endpoint {
+pub(super) struct OpRoute {
     op: &'static OpDef,
     pub(super) route: Route,
     fields: Fields,
@@ -29,16 +29,16 @@ pub(super) struct Endpoint {
     is_for_persons: bool,
 }
 
-impl Endpoint {
+impl OpRoute {
     /// Serves an op at a route.
-    pub(super) fn new(op: &'static OpDef, route: Route) -> Endpoint {
+    pub(super) fn new(op: &'static OpDef, route: Route) -> OpRoute {
         let fields = Fields::of(&(op.request_schema)().to_value()).with_former_text(op.former_text);
-        Endpoint { op, route, fields, is_for_persons: false }
+        OpRoute { op, route, fields, is_for_persons: false }
     }
 
-    /// Restricts the endpoint to a person on the page.
-    pub(super) fn for_persons(self) -> Endpoint {
-        Endpoint { is_for_persons: true, ..self }
+    /// Restricts the route to a person on the page.
+    pub(super) fn for_persons(self) -> OpRoute {
+        OpRoute { is_for_persons: true, ..self }
     }
 
     /// Answers a request.
@@ -114,7 +114,7 @@ impl Endpoint {
         let Caller { surface, actor, may_write, .. } = caller;
         let origin = CallOrigin { surface, actor, may_write };
         let waiting = CancelOnDrop(CancellationToken::default());
-        let running = call(rest.shared.clone(), origin, self.op, args, waiting.0.clone(), |_| {});
+        let running = call(rest.state.clone(), origin, self.op, args, waiting.0.clone(), |_| {});
         // On its own task, because a call that is dropped while it waits for the pool would never start.
         let running = tokio::spawn(running);
         match tokio::time::timeout(timeout.std(), running).await {

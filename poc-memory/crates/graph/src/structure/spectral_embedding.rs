@@ -28,7 +28,7 @@ mod walk;
 
 use super::adjacency::Adjacency;
 use super::id_hash::signed;
-use super::parts::Partition;
+use super::partition::Partition;
 use super::space::Space;
 use crate::Ix;
 use crate::View;
@@ -39,7 +39,7 @@ use walk::Walk;
 
 /// The coordinates of all nodes that have edges.
 #[derive(Clone, Debug, Default)]
-pub struct Embedding {
+pub struct SpectralEmbedding {
     components: Partition,
     // By node: its position among the members of its component.
     places: Vec<u32>,
@@ -51,14 +51,14 @@ pub struct Embedding {
     coordinates: Vec<f32>,
 }
 
-impl Embedding {
+impl SpectralEmbedding {
     /// Embeds every component in at most `dimensions` dimensions, with two exceptions:
     ///
     /// - A component of up to 64 nodes keeps all its eigenvectors.
     /// - A multiple eigenvalue keeps all of its eigenvectors or none, because a subset of them would be arbitrary. If
     ///   the smallest eigenvalue alone occurs more than `dimensions` times, a component of up to 320 nodes keeps all of
     ///   its eigenvectors, and a larger one keeps `dimensions` of them.
-    pub fn compute(view: &View, dimensions: usize) -> Embedding {
+    pub fn compute(view: &View, dimensions: usize) -> SpectralEmbedding {
         let adjacency = Adjacency::of(view, 0.0);
         let components = Partition::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
         let mut places = Vec::new();
@@ -76,7 +76,7 @@ impl Embedding {
             let links = adjacency.part(members, &mut places);
             spaces.push(write_coordinates(links, &random, dimensions, &mut coordinates));
         }
-        Embedding { components, places, spaces, starts, coordinates }
+        SpectralEmbedding { components, places, spaces, starts, coordinates }
     }
 
     /// Creates an embedding from a component number per node (`u32::MAX` means none), the spaces of the components, and
@@ -85,7 +85,7 @@ impl Embedding {
         numbers: Vec<u32>,
         spaces: Vec<Space>,
         row: impl Fn(Ix) -> &'a [f32],
-    ) -> Embedding {
+    ) -> SpectralEmbedding {
         let mut places = vec![0; numbers.len()];
         let components = Partition::numbered(numbers);
         let (mut starts, mut coordinates) = (Vec::with_capacity(spaces.len()), Vec::new());
@@ -98,7 +98,7 @@ impl Embedding {
                 }
             }
         }
-        Embedding { components, places, spaces, starts, coordinates }
+        SpectralEmbedding { components, places, spaces, starts, coordinates }
     }
 
     /// The number of components with at least two nodes. Component 0 is the largest.

@@ -6,7 +6,7 @@
 //! The result belongs to the graph at the start of the computation. The structure of a large graph is saved
 //! in the store for the next start.
 
-use crate::shared::Shared;
+use crate::state::DaemonState;
 use crate::throttle::{Poll, Throttle};
 use poc_graph::{StructureOptions, View};
 use poc_notes::structure;
@@ -15,31 +15,31 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Recomputes the structure when it is due, until the daemon stops.
-pub(crate) async fn run(shared: Arc<Shared>) {
-    let settings = &shared.memory.config.structure;
+pub(crate) async fn run(state: Arc<DaemonState>) {
+    let settings = &state.memory.config.structure;
     let (quiet, options) = (settings.refresh_quiet.std(), settings.options());
-    let directory = shared.memory.paths.structure();
+    let directory = state.memory.paths.structure();
     // Loads the saved structure before a request needs it.
-    let view = shared.memory.store.view();
-    if let Err(error) = shared.pools.background.run(move || view.restore_structure(&options)).await {
+    let view = state.memory.store.view();
+    if let Err(error) = state.pools.background.run(move || view.restore_structure(&options)).await {
         tracing::error!("the saved structure of the graph was not loaded: {error}");
     }
     let mut throttle = Throttle::new(quiet, Instant::now());
     loop {
         tokio::select! {
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             () = tokio::time::sleep(throttle.interval()) => {}
         }
-        let view = shared.memory.store.view();
+        let view = state.memory.store.view();
         if !throttle.start(poll(&view, &options), Instant::now()) {
             continue;
         }
-        // The work must not hold `shared`, which would keep the store open while the daemon stops.
+        // The work must not hold `state`, which would keep the store open while the daemon stops.
         let directory = directory.clone();
-        let computing = shared.pools.background.run(move || refresh(&view, &options, &directory));
+        let computing = state.pools.background.run(move || refresh(&view, &options, &directory));
         tokio::select! {
             // If the process ends during the computation, the saved structure stays in place.
-            () = shared.stopped() => return,
+            () = state.stopped() => return,
             ended = computing => if let Err(error) = ended {
                 tracing::error!("the structure of the graph was not computed: {error}");
             }

@@ -33,7 +33,7 @@ impl SpectralDensity {
     pub(super) fn at(walk: &Walk, random: &[f64]) -> SpectralDensity {
         let mut now = random.to_vec();
         walk.remove_ground_state(&mut now);
-        normalise(&mut now);
+        normalize(&mut now);
         let mut before = vec![0.0; now.len()];
         let mut next = vec![0.0; now.len()];
         let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ impl SpectralDensity {
             let along = dot(&next, &now);
             next.iter_mut().zip(&now).for_each(|(next, now)| *next -= along * now);
             diagonal.push(along);
-            last = normalise(&mut next);
+            last = normalize(&mut next);
             if last < 1e-10 {
                 break;
             }
@@ -147,7 +147,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Scales a vector to unit length; returns its previous length.
-pub(super) fn normalise(x: &mut [f64]) -> f64 {
+pub(super) fn normalize(x: &mut [f64]) -> f64 {
     let length = dot(x, x).sqrt();
     if length > 0.0 {
         x.iter_mut().for_each(|x| *x /= length);

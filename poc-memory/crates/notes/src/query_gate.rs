@@ -8,7 +8,7 @@ pub use certainty::{Certainty, certainty};
 use poc_config::GateKind;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, View, Visibility};
-use poc_rank::gate::{Signals, Verdict};
+use poc_rank::gate::{GateSignals, Verdict};
 use poc_rank::histogram::Histogram;
 use poc_search::retrieve::RetrievalHit;
 use poc_store::Cause;
@@ -48,7 +48,7 @@ pub struct GateResult {
     /// The rule that decided the verdict.
     pub reason: GateReason,
     /// The signals on which the verdict is based: those of the best hit, or of the hits together.
-    pub signals: Signals,
+    pub signals: GateSignals,
     /// The best hit, also when the verdict is a miss.
     pub best: Option<Node>,
     /// The hits, best first, at most `[query] fallback`. With a gate over titles only if the verdict is a miss.

@@ -88,13 +88,13 @@ impl<'a> BlockSearch<'a> {
         let mut projected = Mat::<f64>::zeros(max, max);
         let mut block =
             Mat::from_fn(nodes, BLOCK, |row, at| self.random.get(at).map_or(0.0, |of| entry(of, row)));
-        self.orthonormalise(basis.as_ref().subcols(0, 0), &mut block, 0);
+        self.orthonormalize(basis.as_ref().subcols(0, 0), &mut block, 0);
         let mut size = 0;
         while size < max && !cancellation::is_requested() {
             basis.as_mut().subcols_mut(size, BLOCK).copy_from(&block);
             size += BLOCK;
             block = self.image(&block);
-            let (inner, coupling) = self.orthonormalise(basis.as_ref().subcols(0, size), &mut block, size);
+            let (inner, coupling) = self.orthonormalize(basis.as_ref().subcols(0, size), &mut block, size);
             projected.as_mut().submatrix_mut(0, size - BLOCK, size, BLOCK).copy_from(&inner);
             let is_due = size >= wanted + BLOCK && size.is_multiple_of(2 * BLOCK) || size == max;
             if !is_due {
@@ -124,7 +124,7 @@ impl<'a> BlockSearch<'a> {
 
     /// Orthonormalises a block against the known vectors, the basis and itself. Returns the components along the basis,
     /// and those among the vectors of the block.
-    fn orthonormalise(
+    fn orthonormalize(
         &self,
         basis: MatRef<'_, f64>,
         block: &mut Mat<f64>,

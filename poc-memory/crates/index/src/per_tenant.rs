@@ -162,7 +162,7 @@ impl<I> TenantIndexes<I> {
 
     /// Keeps track of an empty index as long as it is in use.
     fn add_unused(&mut self, tenant: Tenant, index: &Arc<I>) {
-        // Amortized: either the map shrinks, or its capacity doubles.
+        // Amortised: either the map shrinks, or its capacity doubles.
         if self.unused.len() >= UNUSED_LIMIT && self.unused.len() == self.unused.capacity() {
             self.unused.retain(|_, index| index.strong_count() > 0);
         }

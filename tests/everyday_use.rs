@@ -291,11 +291,11 @@ fn times_are_shown_in_local_time() {
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn colors_are_for_terminals() {
     let world = world();
     assert!(!world.run(&["search", "harbour"]).stdout.contains('\u{1b}'));
-    let coloured = world.run(&["search", "harbour", "--color", "always"]).stdout;
-    assert!(coloured.contains("\u{1b}[36mplaces/harbour\u{1b}[0m"), "{coloured:?}");
+    let colored = world.run(&["search", "harbour", "--color", "always"]).stdout;
+    assert!(colored.contains("\u{1b}[36mplaces/harbour\u{1b}[0m"), "{colored:?}");
 }
 
 #[test]

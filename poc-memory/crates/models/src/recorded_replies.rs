@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 /// The provider `replay`.
 #[derive(Debug)]
-pub(super) struct Replay {
+pub(super) struct RecordedReplies {
     pub(super) folder: PathBuf,
 }
 
-impl Model for Replay {
+impl Model for RecordedReplies {
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(0.0)
     }
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn each_turn_reads_its_line_and_the_last_line_repeats() {
         let folder = tempfile::tempdir().unwrap();
-        let model = Replay { folder: folder.path().to_owned() };
+        let model = RecordedReplies { folder: folder.path().to_owned() };
         let answer = |corrections: usize| {
             let mut turn = TestRequest::new("linker");
             turn.corrections = vec![("reply".into(), "wrong".into()); corrections];

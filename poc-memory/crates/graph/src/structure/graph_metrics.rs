@@ -1,4 +1,4 @@
-//! Health figures of the whole graph: whether notes form a small world, cluster around a few hubs, or are
+//! Metrics of the whole graph: whether notes form a small world, cluster around a few hubs, or are
 //! disconnected.
 //!
 //! All figures refer to the simple graph of live nodes ([`View::merged_edges`]).
@@ -13,9 +13,9 @@ use crate::Ix;
 use crate::View;
 use serde::{Deserialize, Serialize};
 
-/// Health figures of the graph. A figure is `None` if it is undefined: without edges or with too few nodes.
+/// Metrics of the graph. A metric is `None` if it is undefined: without edges or with too few nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Health {
+pub struct GraphMetrics {
     /// The number of connected components. A node without edges is a component.
     pub components: usize,
     /// The number of nodes in the largest component.
@@ -37,17 +37,17 @@ pub struct Health {
     pub power_law: Option<PowerLaw>,
 }
 
-impl Health {
+impl GraphMetrics {
     /// Computes the figures of a view. Path lengths are exact for components of up to [`paths::EXACT`] nodes; larger
     /// components are searched from an evenly spread sample of nodes.
-    pub(super) fn compute(view: &View) -> Health {
+    pub(super) fn compute(view: &View) -> GraphMetrics {
         let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
         let mut degrees: Vec<u32> = live.iter().map(|&ix| view.degree(ix)).collect();
         degrees.sort_unstable();
         let parts = paths::components(view, &live);
         let largest = parts.iter().max_by_key(|part| part.len()).map_or(&[][..], Vec::as_slice);
         let path_length = paths::mean_length(view, largest);
-        Health {
+        GraphMetrics {
             components: parts.len(),
             largest: largest.len(),
             isolated: degrees.iter().take_while(|&&degree| degree == 0).count(),
@@ -103,9 +103,9 @@ mod tests {
 
     #[test]
     fn an_empty_graph_has_no_figures() {
-        let empty = Health::compute(&View::new());
-        assert_eq!(empty, Health::default());
-        let alone = Health::compute(&view(3, &[]));
+        let empty = GraphMetrics::compute(&View::new());
+        assert_eq!(empty, GraphMetrics::default());
+        let alone = GraphMetrics::compute(&view(3, &[]));
         assert_eq!((alone.components, alone.largest, alone.isolated), (3, 1, 3));
         assert_eq!((alone.clustering, alone.path_length, alone.small_world), (Some(0.0), None, None));
         assert_eq!((alone.gini, alone.power_law), (None, None));
@@ -114,7 +114,7 @@ mod tests {
     /// The triangle 0 1 2 with the tail 2 — 3, and an isolated node.
     #[test]
     fn figures_match_values_computed_by_hand() {
-        let found = Health::compute(&view(5, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.5), (2, 3, 0.1)]));
+        let found = GraphMetrics::compute(&view(5, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.5), (2, 3, 0.1)]));
         assert_eq!((found.components, found.largest, found.isolated), (2, 4, 1));
         // Local coefficients: 1, 1, 1/3, 0, 0.
         assert!((found.clustering.unwrap() - (2.0 + 1.0 / 3.0) / 5.0).abs() < 1e-12);
@@ -130,7 +130,7 @@ mod tests {
     /// path grows with the ring (Watts and Strogatz 1998).
     #[test]
     fn a_ring_lattice_has_the_known_figures() {
-        let found = Health::compute(&view(100, &lattice(100, 2)));
+        let found = GraphMetrics::compute(&view(100, &lattice(100, 2)));
         assert_eq!((found.components, found.gini), (1, Some(0.0)));
         assert!((found.clustering.unwrap() - 0.5).abs() < 1e-12);
         // From any node 4 others are 1 edge away, 4 are 2 away, …, 4 are 24 away, 3 are 25 away.
