@@ -5,8 +5,9 @@
 //! that share words or parts of words are similar; synonyms are not recognised.
 
 use super::Embedder;
+use super::error::EmbedderError;
 use super::word_weight::weight;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_rank::cosine::normalize;
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
@@ -34,9 +35,7 @@ impl HashEmbedder {
     /// Creates an embedder with vectors of this many dimensions, 16 to 4096.
     pub fn new(dimensions: usize) -> Result<Self> {
         if !DIMENSIONS.contains(&dimensions) {
-            return Err(Error::config(format!("the embedder `hash` cannot have {dimensions} dimensions"))
-                .hint(format!("give a number from {} to {}", DIMENSIONS.start(), DIMENSIONS.end()))
-                .field("embedder.dimensions"));
+            return Err(EmbedderError::Dimensions { dimensions, supported: DIMENSIONS }.into());
         }
         let stemmer = Stemmer::create(Algorithm::English);
         Ok(HashEmbedder { name: format!("hash-{dimensions}-1"), dimensions, stemmer })

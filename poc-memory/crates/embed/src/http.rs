@@ -62,9 +62,18 @@ impl RequestFailure {
     }
 }
 
-/// Why the embedder cannot return vectors.
+/// Why the embedder cannot be created or return vectors.
 #[derive(Debug, thiserror::Error)]
 enum HttpEmbedderError {
+    #[error("`{0}` is not an address")]
+    NoAddress(String),
+    #[error("the address contains a user or a password")]
+    Credentials,
+    #[error("no model is named")]
+    NoModel,
+    /// The environment variable that should contain the key is not set.
+    #[error("the variable `{0}` is not set")]
+    NoKey(String),
     #[error("no HTTP client can be created: {0}")]
     Client(reqwest::Error),
     #[error("`{address}` returned no vectors: {problem}")]
@@ -73,13 +82,27 @@ enum HttpEmbedderError {
         "`{address}` is busy: all of the {max} permitted requests are running, and none succeeded in time"
     )]
     Busy { address: Url, max: usize },
+    #[error("the request of the embedder panicked")]
+    Panicked,
 }
 
 impl From<HttpEmbedderError> for Error {
     fn from(error: HttpEmbedderError) -> Error {
         let message = error.to_string();
         match error {
-            HttpEmbedderError::Client(_) => Error::internal(message),
+            HttpEmbedderError::NoAddress(_) => Error::config(message)
+                .hint("give one such as `http://127.0.0.1:11434/v1`")
+                .field("embedder.url"),
+            HttpEmbedderError::Credentials => Error::config(message)
+                .hint("put the key into the environment variable that `key-env` names")
+                .field("embedder.url"),
+            HttpEmbedderError::NoModel => {
+                Error::config(message).hint("give one such as `nomic-embed-text`").field("embedder.model")
+            }
+            HttpEmbedderError::NoKey(_) => {
+                Error::config(message).hint("set it to the key of the server").field("embedder.key-env")
+            }
+            HttpEmbedderError::Client(_) | HttpEmbedderError::Panicked => Error::internal(message),
             HttpEmbedderError::Busy { .. } => {
                 Error::unavailable(message).hint("try again later, or raise `embedder.concurrency`")
             }
@@ -95,32 +118,19 @@ impl HttpEmbedder {
         config: &poc_config::EmbedderConfig,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<HttpEmbedder> {
-        let wrong = |message: String, hint: &str, field: &str| {
-            Error::config(message).hint(hint).field(format!("embedder.{field}"))
-        };
         let base = endpoint::parse(&config.url).map_err(|unfit| match unfit {
-            EndpointError::NoAddress => {
-                let hint = "give one such as `http://127.0.0.1:11434/v1`";
-                wrong(format!("`{}` is not an address", config.url), hint, "url")
-            }
-            EndpointError::Credentials => {
-                let hint = "put the key into the environment variable that `key-env` names";
-                wrong("the address contains a user or a password".into(), hint, "url")
-            }
+            EndpointError::NoAddress => HttpEmbedderError::NoAddress(config.url.clone()),
+            EndpointError::Credentials => HttpEmbedderError::Credentials,
         })?;
         if config.model.is_empty() {
-            let hint = "give one such as `nomic-embed-text`";
-            return Err(wrong("no model is named".into(), hint, "model"));
+            return Err(HttpEmbedderError::NoModel.into());
         }
         let key = match config.key_env.as_str() {
             "" => None,
-            name => Some(variable(name).filter(|key| !key.trim().is_empty()).ok_or_else(|| {
-                wrong(
-                    format!("the variable `{name}` is not set"),
-                    "set it to the key of the server",
-                    "key-env",
-                )
-            })?),
+            name => {
+                let key = variable(name).filter(|key| !key.trim().is_empty());
+                Some(key.ok_or_else(|| HttpEmbedderError::NoKey(name.to_owned()))?)
+            }
         };
         let address = endpoint::join(&base, "embeddings");
         let name = format!("http-{}-{}", config.dimensions, config.model);
@@ -271,10 +281,7 @@ impl Embedder for HttpEmbedder {
                 }
                 Ok(made)
             };
-            scope
-                .spawn(work)
-                .join()
-                .unwrap_or_else(|_| Err(Error::internal("the request of the embedder panicked")))
+            scope.spawn(work).join().unwrap_or_else(|_| Err(HttpEmbedderError::Panicked.into()))
         })?;
         for (at, vector) in with_text.into_iter().zip(made) {
             if let Some(slot) = vectors.get_mut(at) {

@@ -15,6 +15,42 @@ const MAIN: &str = "main";
 /// Maximum number of bytes in the owner or the name of a model.
 const MAX_NAME_BYTES: usize = 96;
 
+/// Why a model cannot be found in the cache.
+#[derive(Debug, thiserror::Error)]
+enum HubCacheError {
+    #[error("`{0}` is not the name of a model")]
+    InvalidName(String),
+    #[error("the hub cache folder cannot be determined")]
+    NoFolder,
+    /// The path of the cache or of a model cannot be used. The text says why.
+    #[error("{0}")]
+    Path(String),
+    #[error("no model is named")]
+    NoModel,
+    #[error("`{0}` is neither an absolute path nor a hub name")]
+    NeitherPathNorName(String),
+    #[error("the model `{name}` is not in `{}`", root.display())]
+    NotCached { name: HubName, root: PathBuf },
+}
+
+impl From<HubCacheError> for Error {
+    fn from(error: HubCacheError) -> Error {
+        let message = error.to_string();
+        match error {
+            HubCacheError::InvalidName(_) => Error::invalid(message)
+                .hint("write ORG/NAME, such as `sentence-transformers/all-MiniLM-L6-v2`"),
+            HubCacheError::NoFolder => Error::config(message).hint("set `HF_HOME` or `HOME` to a folder"),
+            HubCacheError::Path(_) => Error::config(message),
+            HubCacheError::NoModel | HubCacheError::NeitherPathNorName(_) => Error::config(message).hint(
+                "give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME",
+            ),
+            HubCacheError::NotCached { name, .. } => {
+                Error::config(message).hint(format!("`poc-memory embed fetch {name}` downloads it"))
+            }
+        }
+    }
+}
+
 /// The name of a model on the hub: `ORG/NAME`, or `ORG/NAME@REVISION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubName {
@@ -39,8 +75,7 @@ impl FromStr for HubName {
             Some((owner, name)) if is_part(owner) && is_part(name) && is_part(revision) => {
                 Ok(HubName { owner: owner.into(), name: name.into(), revision: revision.into() })
             }
-            _ => Err(Error::invalid(format!("`{text}` is not the name of a model"))
-                .hint("write ORG/NAME, such as `sentence-transformers/all-MiniLM-L6-v2`")),
+            _ => Err(HubCacheError::InvalidName(text.to_owned()).into()),
         }
     }
 }
@@ -75,13 +110,12 @@ impl HubCache {
             .or_else(|| Some(set("XDG_CACHE_HOME")?.join("huggingface/hub")))
             .or_else(|| Some(set("HOME")?.join(".cache/huggingface/hub")));
         let home = variable("HOME");
-        let root = root.ok_or_else(|| {
-            Error::config("the hub cache folder cannot be determined")
-                .hint("set `HF_HOME` or `HOME` to a folder")
-        })?;
+        let root = root.ok_or(HubCacheError::NoFolder)?;
         // Hugging Face's tools also expand `~`.
         match root.to_str().filter(|root| root.starts_with("~/")) {
-            Some(root) => Ok(HubCache { root: paths::named(root, home.as_deref()).map_err(Error::config)? }),
+            Some(root) => {
+                Ok(HubCache { root: paths::named(root, home.as_deref()).map_err(HubCacheError::Path)? })
+            }
             None => Ok(HubCache { root }),
         }
     }
@@ -115,27 +149,20 @@ pub(super) fn is_commit(text: &str) -> bool {
 /// # Errors
 /// `invalid_config` if it is none of them.
 pub(super) fn locate(model: &str, field: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf> {
-    let wrong = |problem: String| {
-        Error::config(problem)
-            .hint("give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME")
-            .field(field)
+    let located = || -> Result<PathBuf> {
+        if model.is_empty() {
+            return Err(HubCacheError::NoModel.into());
+        }
+        if Path::new(model).is_absolute() || model.starts_with("~/") {
+            return Ok(paths::named(model, variable("HOME").as_deref()).map_err(HubCacheError::Path)?);
+        }
+        let name: HubName =
+            model.parse().map_err(|_: Error| HubCacheError::NeitherPathNorName(model.to_owned()))?;
+        let cache = HubCache::from_env(variable)?;
+        let found = cache.find(&name);
+        Ok(found.ok_or(HubCacheError::NotCached { name, root: cache.root })?)
     };
-    if model.is_empty() {
-        return Err(wrong("no model is named".into()));
-    }
-    if Path::new(model).is_absolute() || model.starts_with("~/") {
-        return paths::named(model, variable("HOME").as_deref())
-            .map_err(|problem| Error::config(problem).field(field));
-    }
-    let name: HubName = model
-        .parse()
-        .map_err(|_: Error| wrong(format!("`{model}` is neither an absolute path nor a hub name")))?;
-    let cache = HubCache::from_env(variable).map_err(|error| error.field(field))?;
-    cache.find(&name).ok_or_else(|| {
-        Error::config(format!("the model `{name}` is not in `{}`", cache.root.display()))
-            .hint(format!("`poc-memory embed fetch {name}` downloads it"))
-            .field(field)
-    })
+    located().map_err(|error| error.field(field))
 }
 
 #[cfg(test)]

@@ -34,9 +34,13 @@ const HOPS: usize = 5;
 const MAX_RESPONSE_BYTES: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 
-/// Why a model was not downloaded.
+/// Why no client can be created, or why a model was not downloaded.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
+    #[error("`{text}` is not an address")]
+    NoAddress { text: String, field: &'static str },
+    #[error("the address of the hub contains a user or a password")]
+    Credentials { field: &'static str },
     #[error("no HTTP client can be created: {0}")]
     Client(reqwest::Error),
     #[error("no model can be downloaded from `{hub}`: {problem}")]
@@ -55,6 +59,9 @@ impl From<FetchError> for Error {
     fn from(error: FetchError) -> Error {
         let message = error.to_string();
         match error {
+            FetchError::NoAddress { field, .. } | FetchError::Credentials { field } => {
+                Error::config(message).hint("give one such as `https://huggingface.co`").field(field)
+            }
             FetchError::Client(_) => Error::internal(message),
             FetchError::NoModel { .. } => {
                 Error::unavailable(message).hint("check the address of the hub in `[hub]` of the settings")
@@ -124,14 +131,9 @@ impl HubClient {
             Some(endpoint) => ("HF_ENDPOINT", endpoint),
             None => ("hub.url", &config.url),
         };
-        let address = endpoint::parse(text).map_err(|unfit| {
-            let problem = match unfit {
-                EndpointError::NoAddress => format!("`{text}` is not an address"),
-                EndpointError::Credentials => {
-                    "the address of the hub contains a user or a password".to_owned()
-                }
-            };
-            Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
+        let address = endpoint::parse(text).map_err(|unfit| match unfit {
+            EndpointError::NoAddress => FetchError::NoAddress { text: text.clone(), field },
+            EndpointError::Credentials => FetchError::Credentials { field },
         })?;
         // The client follows no redirects; [`HubClient::get`] does, and only to configured hosts.
         let client = endpoint::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();

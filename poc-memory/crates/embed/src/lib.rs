@@ -6,6 +6,7 @@ mod candle;
 mod core_pool;
 mod cross_encoder;
 mod distill;
+mod error;
 mod hub_client;
 
 mod hash;
@@ -22,13 +23,14 @@ mod wordpiece;
 pub use candle::CandleEmbedder;
 pub use cross_encoder::{CrossEncoder, Reranker};
 pub use distill::{DEFAULT_COMMON_RANK, DistillOptions, DistilledTable, distill};
+use error::EmbedderError;
 pub use hash::HashEmbedder;
 pub use http::HttpEmbedder;
 pub use hub_cache::{HubCache, HubName};
 pub use hub_client::{FetchedModel, HubClient};
 pub use panics::catch_panics;
 use poc_config::paths;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 pub use static_table::StaticEmbedder;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,7 +54,7 @@ pub trait Embedder: Send + Sync {
 
     /// The vector of one text.
     fn embed_one(&self, text: &str) -> Result<Vec<f32>> {
-        self.embed(&[text])?.pop().ok_or_else(|| Error::internal("the embedder gave no vector"))
+        Ok(self.embed(&[text])?.pop().ok_or(EmbedderError::NoVector)?)
     }
 }
 
@@ -68,16 +70,13 @@ pub fn open(config: &poc_config::EmbedderConfig) -> Result<Arc<dyn Embedder>> {
         )?)?)),
         "http" => Ok(Arc::new(HttpEmbedder::new(config, &variable)?)),
         "hash" => Ok(Arc::new(HashEmbedder::new(config.dimensions)?)),
-        other => Err(Error::config(format!("unknown embedder `{other}`"))
-            .hint("the embedders of this release are `static`, `candle`, `http` and `hash`")
-            .field("embedder.kind")),
+        other => Err(EmbedderError::Unknown(other.to_owned()).into()),
     }
 }
 
 /// The path of the file in `embedder.model`.
 fn path(config: &poc_config::EmbedderConfig) -> Result<PathBuf> {
-    paths::named(&config.model, variable("HOME").as_deref())
-        .map_err(|problem| Error::config(problem).field("embedder.model"))
+    Ok(paths::named(&config.model, variable("HOME").as_deref()).map_err(EmbedderError::ModelPath)?)
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -5,9 +5,9 @@
 //! scaled to length 1. [`super::distill`] creates the rows with a model.
 
 use super::Embedder;
-use super::table::EmbeddingTable;
+use super::table::{EmbeddingTable, TableError};
 use super::wordpiece::WordPiece;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_rank::cosine::normalize;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ impl StaticEmbedder {
         let table = TABLE.get_or_init(|| EmbeddingTable::read(Cow::Borrowed(BUNDLED)).map(Arc::new));
         match table {
             Ok(table) => Ok(StaticEmbedder::with(table.clone())),
-            Err(problem) => Err(Error::internal(format!("the bundled table cannot be used: {problem}"))),
+            Err(problem) => Err(TableError::Bundled(problem.clone()).into()),
         }
     }
 

@@ -30,11 +30,13 @@ const CHECKSUM: usize = 32;
 
 /// Why a table cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-enum TableError {
+pub(super) enum TableError {
     #[error("the table `{}` cannot be read: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
     #[error("`{}` cannot be used as a table of word vectors: {problem}", path.display())]
     NotATable { path: PathBuf, problem: String },
+    #[error("the bundled table cannot be used: {0}")]
+    Bundled(String),
     #[error("the table cannot be written: {0}")]
     Encode(String),
 }
@@ -46,7 +48,7 @@ impl From<TableError> for Error {
             TableError::Read { .. } | TableError::NotATable { .. } => {
                 Error::config(message).hint("`poc-memory embed distill --from DIR` makes one")
             }
-            TableError::Encode(_) => Error::internal(message),
+            TableError::Bundled(_) | TableError::Encode(_) => Error::internal(message),
         }
     }
 }

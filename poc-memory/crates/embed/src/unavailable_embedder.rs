@@ -1,7 +1,8 @@
 //! A placeholder for the embedder of a store that does not match the settings.
 
 use super::Embedder;
-use poc_graph::error::{Error, Result};
+use super::error::EmbedderError;
+use poc_graph::error::Result;
 
 /// Has a name but cannot embed. Everything that needs no new vector still works.
 pub struct UnavailableEmbedder {
@@ -27,11 +28,6 @@ impl Embedder for UnavailableEmbedder {
         false
     }
     fn embed(&self, _texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        Err(Error::config(format!(
-            "the vectors of this store were made by `{}`, which the settings no longer describe",
-            self.name
-        ))
-        .hint("`poc-memory embed migrate` computes them again with the embedder of the settings")
-        .field("embedder"))
+        Err(EmbedderError::NotConfigured(self.name.clone()).into())
     }
 }

@@ -1,7 +1,15 @@
 //! The error that every surface answers with.
 //!
-//! Store, embedders, indexes, models and the query language have small `thiserror` enums. Each enum converts
-//! into an [`Error`] by a `From` in the same file. The layers above create an [`Error`] directly.
+//! The crates of the store, the embedders, the indexes and the query language have small `thiserror` enums, or a struct
+//! for a single error. Each converts into an [`Error`] by a `From` in the same file. Apart from tests and their support,
+//! these crates create an [`Error`] directly only in these places:
+//!
+//! - `ReadOnlyReason` of the store is also a status. Its method `error` creates the error of a refused write.
+//! - `query/diagnostic.rs` composes the message of an invalid pipeline from its diagnostics, and
+//!   `query/saved_pipelines.rs` uses the text of a single one.
+//! - `repair` and `verify` of the store have no error types of their own.
+//!
+//! The call of a model fails with a `CallError` of the crate `agent`. All other crates create an [`Error`] directly.
 //!
 //! The message says what is wrong, and the hint says what would be right. Names are in backticks. Neither text ends
 //! with a full stop.

@@ -1,5 +1,6 @@
 //! The outcome of a transaction, passed from the committer to the waiting writer.
 
+use super::transaction::TransactionError;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
 use std::sync::Arc;
@@ -56,7 +57,6 @@ impl OutcomeSender {
 
 impl Drop for OutcomeSender {
     fn drop(&mut self) {
-        let error = Error::internal("the store closed before it was known whether this write succeeded");
-        self.0.set(Err(Rejection::Failed(error)));
+        self.0.set(Err(Rejection::Failed(TransactionError::UnknownOutcome.into())));
     }
 }

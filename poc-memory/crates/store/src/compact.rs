@@ -7,18 +7,18 @@
 
 pub(super) mod state;
 
+use super::Store;
+use super::compaction_error::CompactionError;
 use super::compactor::Compactor;
 use super::disk::remove_folder;
 use super::engine::{Engine, Mark};
-use super::log::{PARTIAL_SEGMENT, compaction_unwritten};
+use super::log::PARTIAL_SEGMENT;
 use super::logged_transaction::LogBase;
 use super::shared_state::StoreState;
-use super::{DAMAGED_HINT, Store};
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Code, Result};
 use poc_graph::time::Timestamp;
 use state::BaseState;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// The folder in which a compaction is prepared.
@@ -73,13 +73,10 @@ impl Store {
         let shared = self.shared.as_ref();
         shared.commits.check_writable()?;
         let Some(compactor) = &shared.compactor else {
-            return Err(Error::damaged("a damaged store is not compacted").hint(DAMAGED_HINT));
+            return Err(CompactionError::DamagedStore.into());
         };
         let Some(_running) = compactor.running.try_lock() else {
-            return Err(Error::new(
-                Code::Locked,
-                "the memory is being compacted, or a snapshot of it is being made",
-            ));
+            return Err(CompactionError::Running.into());
         };
         // No follower may still need the transactions that are dropped.
         shared.index_workers.settle();
@@ -170,7 +167,7 @@ impl CompactionJob<'_> {
             Some(end) => end,
             None => {
                 let rotated = self.compactor.appender.lock().rotate();
-                rotated.map_err(|error| compaction_unwritten(&error))?;
+                rotated.map_err(CompactionError::Write)?;
                 log.end_of_segment(base.seq).unwrap_or_else(|| log.last())
             }
         };
@@ -179,7 +176,7 @@ impl CompactionJob<'_> {
         let (mut segment, checksum) = self.write_segment(state, first, end)?;
         (self.callbacks.check_cancelled)()?;
         let replaced = log.replace_beginning(&mut segment, base, self.compactor.disk.as_ref());
-        replaced.map_err(|error| compaction_unwritten(&error))?;
+        replaced.map_err(CompactionError::Write)?;
         Ok(Some(checksum))
     }
 
@@ -187,19 +184,18 @@ impl CompactionJob<'_> {
     fn replace_records(&self, folder: &Path) -> Result<()> {
         let directory = &self.shared.directory;
         let (records, old) = (directory.join("records"), directory.join(OLD_RECORDS));
-        let unmoved = |error: io::Error| compaction_unwritten(&error);
-        remove_folder(&old).map_err(unmoved)?;
+        remove_folder(&old).map_err(CompactionError::Write)?;
         self.shared.engine.exchange(&|| {
             let moves: [(&PathBuf, &Path); 2] = [(&records, &old), (&folder.to_owned(), &records)];
             for (from, to) in moves {
                 (self.callbacks.check_cancelled)()?;
                 if from.exists() {
-                    fs::rename(from, to).map_err(unmoved)?;
+                    fs::rename(from, to).map_err(CompactionError::Write)?;
                 }
             }
-            self.compactor.disk.sync_directory(directory).map_err(unmoved)
+            Ok(self.compactor.disk.sync_directory(directory).map_err(CompactionError::Write)?)
         })?;
-        remove_folder(&old).map_err(unmoved)
+        Ok(remove_folder(&old).map_err(CompactionError::Write)?)
     }
 }
 

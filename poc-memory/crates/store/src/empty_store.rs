@@ -8,7 +8,22 @@ use crate::{Store, log, view_file};
 use poc_graph::error::{Error, Result};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Why a directory cannot be checked or deleted.
+#[derive(Debug, thiserror::Error)]
+enum EmptyStoreError {
+    #[error("`{}` cannot be read: {source}", folder.display())]
+    Read { folder: PathBuf, source: io::Error },
+    #[error("`{}` cannot be deleted: {source}", directory.display())]
+    Delete { directory: PathBuf, source: io::Error },
+}
+
+impl From<EmptyStoreError> for Error {
+    fn from(error: EmptyStoreError) -> Error {
+        Error::unavailable(error.to_string())
+    }
+}
 
 /// The files and folders that a new store has, or that are created again if they are missing.
 const NAMES_OF_EMPTY: [&str; 10] = [
@@ -50,9 +65,8 @@ pub fn is_empty_store(directory: &Path) -> Result<bool> {
 /// Those of [`is_empty_store`], and `unavailable` if the store cannot be deleted.
 pub fn delete_empty_store(directory: &Path) -> Result<bool> {
     let Some(_lock) = locked_if_empty(directory)? else { return Ok(false) };
-    fs::remove_dir_all(directory).map_err(|error| {
-        Error::unavailable(format!("`{}` cannot be deleted: {error}", directory.display()))
-    })?;
+    fs::remove_dir_all(directory)
+        .map_err(|source| EmptyStoreError::Delete { directory: directory.to_owned(), source })?;
     Ok(true)
 }
 
@@ -93,14 +107,13 @@ fn is_empty(directory: &Path) -> Result<bool> {
 
 /// The names in a folder; empty if the folder is missing.
 fn names(folder: &Path) -> Result<Vec<String>> {
-    let unreadable =
-        |error: io::Error| Error::unavailable(format!("`{}` cannot be read: {error}", folder.display()));
+    let unreadable = |source| EmptyStoreError::Read { folder: folder.to_owned(), source };
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(unreadable)?,
     };
     let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-    entries.map(name).collect::<io::Result<_>>().map_err(unreadable)
+    Ok(entries.map(name).collect::<io::Result<_>>().map_err(unreadable)?)
 }
 
 #[cfg(test)]

@@ -64,6 +64,15 @@ pub(super) enum EngineError {
     Copy { directory: PathBuf, source: std::io::Error },
     #[error("`records` cannot be moved to the quarantine: {0}")]
     Quarantine(std::io::Error),
+    /// Neither the engine nor a substitute is open.
+    #[error("neither the records nor a copy of them can be opened")]
+    NotOpen,
+    #[error("the records are in use")]
+    InUse,
+    #[error("the engine did not close after a disk failure")]
+    NotClosed,
+    #[error("the record files cannot be replaced")]
+    NotReplaceable,
 }
 
 impl From<EngineError> for Error {
@@ -78,6 +87,9 @@ impl From<EngineError> for Error {
             EngineError::Directory { .. }
             | EngineError::Copy { .. }
             | EngineError::Quarantine(_)
+            | EngineError::NotOpen
+            | EngineError::InUse
+            | EngineError::NotClosed
             | EngineError::Failed(::sled::Error::Io(_)) => Code::Unavailable,
             _ => Code::Internal,
         };

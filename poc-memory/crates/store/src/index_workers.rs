@@ -27,6 +27,17 @@ struct Progress {
     was_lagging: bool,
 }
 
+/// A follower that replays a long part of the log.
+#[derive(Debug, thiserror::Error)]
+#[error("it is still being built, so results may be incomplete")]
+struct StillLagging;
+
+impl From<StillLagging> for Error {
+    fn from(error: StillLagging) -> Error {
+        Error::unavailable(error.to_string())
+    }
+}
+
 /// The phase of a follower.
 enum Phase {
     /// Loads its saved state. Readers wait, and so does the log: the state may reflect transactions that were cut off
@@ -95,7 +106,7 @@ impl IndexWorkers {
         let why = |worker: &Arc<IndexWorker>| {
             let error = match &worker.progress.lock().phase {
                 Phase::Loading | Phase::CatchingUp | Phase::Current => return None,
-                Phase::Lagging => Error::unavailable("it is still being built, so results may be incomplete"),
+                Phase::Lagging => StillLagging.into(),
                 Phase::Failed(error) => error.clone(),
             };
             Some((worker.follower.name(), error))

@@ -8,12 +8,14 @@ pub mod atomic_file;
 mod catch_up;
 mod commit_outcome;
 mod compact;
+mod compaction_error;
 mod compactor;
 mod creation;
 mod delta;
 mod disk;
 mod disk_reserve;
 mod empty_store;
+mod encoding_error;
 mod engine;
 mod follower;
 #[cfg(any(fuzzing, test))]

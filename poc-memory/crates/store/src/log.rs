@@ -15,10 +15,7 @@ mod segment;
 mod snapshot;
 
 pub(super) use append::{Appender, ChangedLog, LogLimits};
-pub(super) use compacted_segment::{
-    CompactedSegment, PARTIAL as PARTIAL_SEGMENT, PartialSegment, failed as compaction_failed,
-    unwritten as compaction_unwritten,
-};
+pub(super) use compacted_segment::{CompactedSegment, PARTIAL as PARTIAL_SEGMENT, PartialSegment};
 pub(super) use error::LogError;
 pub(super) use inspect::{PrefixEnd, check_format, inspect};
 pub(super) use salvage::salvage;

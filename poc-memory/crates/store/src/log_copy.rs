@@ -9,6 +9,35 @@ use std::path::Path;
 const PART_RECORDS: usize = 1000;
 const PART_BYTES: usize = 8 << 20;
 
+/// Why a log cannot be copied to a shared log.
+#[derive(Debug, thiserror::Error)]
+enum LogCopyError {
+    #[error("the log is damaged")]
+    Damaged,
+    /// The number is that of the last transaction dropped.
+    #[error("the history up to change {0} was dropped by a compaction")]
+    Compacted(u64),
+    #[error("another process is writing to `{address}`")]
+    OtherWriter { address: String },
+    #[error("`{address}` already contains another memory ({head} changes)")]
+    OtherMemory { address: String, head: u64 },
+}
+
+impl From<LogCopyError> for Error {
+    fn from(error: LogCopyError) -> Error {
+        let message = error.to_string();
+        match error {
+            LogCopyError::Damaged => Error::invalid(message).hint("repair it first: `poc-memory repair`"),
+            LogCopyError::Compacted(_) => Error::invalid(message)
+                .hint("only a complete log can be copied; `export` and `import` move the notes without their history"),
+            LogCopyError::OtherWriter { .. } => {
+                Error::conflict(message).hint("copy into a store that is not in use")
+            }
+            LogCopyError::OtherMemory { .. } => Error::conflict(message).hint("choose another `[store] name`"),
+        }
+    }
+}
+
 /// Copies the log in a store's folder to a shared log, record by record, and returns the number of the last record. The
 /// folder may be in use and does not change. Records that the shared log already has are not copied again.
 ///
@@ -23,12 +52,10 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
         // The next round copies what was written meanwhile.
         let (log, prefix_end) = log::inspect(&directory.join("log"), false)?;
         if prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)) {
-            return Err(Error::invalid("the log is damaged").hint("repair it first: `poc-memory repair`"));
+            return Err(LogCopyError::Damaged.into());
         }
         if let Some(base) = log.base() {
-            let message = format!("the history up to change {} was dropped by a compaction", base.seq);
-            return Err(Error::invalid(message)
-                .hint("only a complete log can be copied; `export` and `import` move the notes without their history"));
+            return Err(LogCopyError::Compacted(base.seq).into());
         }
         if !is_checked {
             check(&log, to, copied)?;
@@ -45,8 +72,7 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
                 .map(|(writer_seq, payload)| NewSharedRecord { writer_seq, payload })
                 .collect();
             if to.append(&records, copied)? != AppendOutcome::Appended {
-                return Err(Error::conflict(format!("another process is writing to `{}`", to.address()))
-                    .hint("copy into a store that is not in use"));
+                return Err(LogCopyError::OtherWriter { address: to.address() }.into());
             }
             number += records.len() as u64;
             copied += records.len() as u64;
@@ -65,8 +91,7 @@ fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
     if of_shared.is_some_and(|record| Some(frame(head, &record.payload).1) == own) {
         return Ok(());
     }
-    Err(Error::conflict(format!("`{}` already contains another memory ({head} changes)", shared.address()))
-        .hint("choose another `[store] name`"))
+    Err(LogCopyError::OtherMemory { address: shared.address(), head }.into())
 }
 
 /// The next records after a number.

@@ -1,5 +1,6 @@
 //! A transaction as the log stores it after it was built (see [`Transaction`](crate::Transaction)).
 
+use super::encoding_error::EncodingError;
 use super::keys;
 use super::table::Table;
 use poc_graph::error::{Error, Result};
@@ -149,8 +150,8 @@ impl LoggedTransaction {
 
     /// Encodes the transaction as MessagePack with named fields, compressed with LZ4 if that is shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        let plain = rmp_serde::to_vec_named(self)
-            .map_err(|error| Error::internal(format!("a transaction cannot be encoded: {error}")))?;
+        let plain =
+            rmp_serde::to_vec_named(self).map_err(|error| EncodingError::new("a transaction", error))?;
         // A transaction that is too long for the log is rejected, even if it would compress well.
         if !(WORTH_PACKING..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
@@ -234,8 +235,19 @@ fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     lz4_flex::block::decompress(block, length).map_err(unreadable)
 }
 
+/// A log record that does not contain a transaction.
+#[derive(Debug, thiserror::Error)]
+#[error("a transaction of the log cannot be read: {0}")]
+struct UnreadableTransaction(String);
+
+impl From<UnreadableTransaction> for Error {
+    fn from(error: UnreadableTransaction) -> Error {
+        Error::damaged(error.to_string())
+    }
+}
+
 fn unreadable(why: impl std::fmt::Display) -> Error {
-    Error::damaged(format!("a transaction of the log cannot be read: {why}"))
+    UnreadableTransaction(why.to_string()).into()
 }
 
 #[cfg(test)]

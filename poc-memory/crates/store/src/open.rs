@@ -43,12 +43,17 @@ use std::time::Duration;
 enum OpenError {
     #[error("`{}` cannot be created: {source}", directory.display())]
     CreateDirectory { directory: PathBuf, source: std::io::Error },
+    #[error("the views were not read")]
+    NoViews,
 }
 
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Error {
-        let OpenError::CreateDirectory { source, .. } = &error;
-        Error::new(disk::code(source), error.to_string())
+        let message = error.to_string();
+        match error {
+            OpenError::CreateDirectory { source, .. } => Error::new(disk::code(&source), message),
+            OpenError::NoViews => Error::internal(message),
+        }
     }
 }
 
@@ -288,7 +293,7 @@ fn load_views(
         return Ok(caught_up);
     }
     let views = engine.opened()?.views.lock().take();
-    let views = views.ok_or_else(|| Error::internal("the views were not read"))?;
+    let views = views.ok_or(OpenError::NoViews)?;
     let unsaved = views.values().map(|view| view.node_count() + view.edge_count()).sum();
     Ok(LoadedViews { views, unsaved, saved_seq: 0 })
 }

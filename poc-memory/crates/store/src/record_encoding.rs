@@ -1,5 +1,6 @@
 //! The encoding of records: a version byte, followed by postcard.
 
+use super::encoding_error::EncodingError;
 use super::table::Table;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -43,8 +44,8 @@ pub trait Record: Serialize + DeserializeOwned {
 
     /// Encodes the value, including the version byte.
     fn encode(&self) -> Result<Vec<u8>> {
-        postcard::to_extend(self, vec![Self::VERSION])
-            .map_err(|error| Error::internal(format!("a record cannot be encoded: {error}")))
+        Ok(postcard::to_extend(self, vec![Self::VERSION])
+            .map_err(|error| EncodingError::new("a record", error))?)
     }
 
     /// Decodes a value of any version.

@@ -27,6 +27,32 @@ const LEASE: Duration = Duration::from_secs(2);
 const LEASE_WAIT: Duration = Duration::from_millis(50);
 const LEASE_WAITS: usize = 100;
 
+/// Why the records of the shared log and of its copy do not fit together.
+#[derive(Debug, thiserror::Error)]
+enum SharedLogError {
+    #[error("change {seq} of the shared log `{address}` {problem}")]
+    DamagedRecord { seq: u64, address: String, problem: String },
+    #[error(
+        "the store's folder and the shared log `{address}` are different memories: they diverge at or before change {last}"
+    )]
+    Diverged { address: String, last: u64 },
+    #[error("the head is not known")]
+    UnknownHead,
+}
+
+impl From<SharedLogError> for Error {
+    fn from(error: SharedLogError) -> Error {
+        let message = error.to_string();
+        match error {
+            SharedLogError::DamagedRecord { .. } => Error::internal(message),
+            SharedLogError::Diverged { .. } => Error::conflict(message).hint(
+                "use another profile or another `[store] name`; a folder that is only a copy can be deleted",
+            ),
+            SharedLogError::UnknownHead => Error::unavailable(message),
+        }
+    }
+}
+
 /// A record of the shared log in the format of the local log.
 pub(super) struct CopiedRecord {
     pub(super) txn: Arc<LoggedTransaction>,
@@ -141,16 +167,15 @@ impl SharedLogCopy {
     }
 
     fn copied(&self, seq: u64, record: SharedRecord) -> Result<CopiedRecord> {
-        let damaged = |why: String| {
-            Error::internal(format!("change {seq} of the shared log `{}` {why}", self.shared.address()))
-        };
+        let damaged =
+            |problem: String| SharedLogError::DamagedRecord { seq, address: self.shared.address(), problem };
         if record.seq != seq {
-            return Err(damaged(format!("is missing; the next one is {}", record.seq)));
+            return Err(damaged(format!("is missing; the next one is {}", record.seq)).into());
         }
         let txn = LoggedTransaction::decode(&record.payload)
             .map_err(|error| damaged(format!("is damaged: {error}")))?;
         if txn.seq != seq {
-            return Err(damaged(format!("contains change {}", txn.seq)));
+            return Err(damaged(format!("contains change {}", txn.seq)).into());
         }
         let (bytes, checksum) = frame(seq, &record.payload);
         Ok(CopiedRecord { txn: Arc::new(txn), bytes, checksum })
@@ -187,13 +212,7 @@ impl SharedLogCopy {
             let first = self.shared.read(0, 1)?.into_iter().next();
             let has_origin = first.is_some_and(|record| Log::origin_of(&record.payload) == origin);
             if !is_same || !has_origin {
-                let message = format!(
-                    "the store's folder and the shared log `{}` are different memories: they diverge at or before change {last}",
-                    self.shared.address()
-                );
-                return Err(Error::conflict(message).hint(
-                    "use another profile or another `[store] name`; a folder that is only a copy can be deleted",
-                ));
+                return Err(SharedLogError::Diverged { address: self.shared.address(), last }.into());
             }
         }
         self.is_checked.store(true, Ordering::Relaxed);
@@ -233,7 +252,7 @@ impl SharedLogCopy {
                     // The shared log ends before the copy, unless a lease has just ended.
                     Ok(None) => {
                         self.is_checked.store(false, Ordering::Relaxed);
-                        self.check().err().or_else(|| Some(Error::unavailable("the head is not known")))
+                        self.check().err().or_else(|| Some(SharedLogError::UnknownHead.into()))
                     }
                     Err(error) => Some(error),
                 },

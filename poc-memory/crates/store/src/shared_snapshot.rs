@@ -6,8 +6,9 @@
 use super::Store;
 use super::compact::state::BaseState;
 use super::compact::{CompactionCallbacks, CompactionJob, SNAPSHOT_FOLDER};
+use super::compaction_error::CompactionError;
 use super::disk::{self, Disk, remove_folder};
-use super::log::{CompactedSegment, PartialSegment, compaction_unwritten, frame};
+use super::log::{CompactedSegment, PartialSegment, frame};
 use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
 use super::shared_log_copy::SharedLogCopy;
@@ -16,8 +17,35 @@ use poc_graph::time::Timestamp;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Why a snapshot cannot be made or fetched.
+#[derive(Debug, thiserror::Error)]
+enum SharedSnapshotError {
+    #[error("the memory is being compacted")]
+    Compacting,
+    /// Another writer has taken over the claim.
+    #[error("the snapshot was abandoned: another daemon is writing one, or the shared log was replaced")]
+    Abandoned,
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("the snapshot cannot be written into `{}`: {source}", directory.display())]
+    Write { directory: PathBuf, source: io::Error },
+}
+
+impl From<SharedSnapshotError> for Error {
+    fn from(error: SharedSnapshotError) -> Error {
+        let message = error.to_string();
+        match error {
+            SharedSnapshotError::Compacting => Error::new(Code::Locked, message),
+            SharedSnapshotError::Abandoned => Error::conflict(message),
+            SharedSnapshotError::Read { source, .. } | SharedSnapshotError::Write { source, .. } => {
+                Error::new(disk::code(&source), message)
+            }
+        }
+    }
+}
 
 /// Where the copy of a shared log in an empty folder starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +90,7 @@ impl Store {
         }
         shared.commits.check_writable()?;
         let Some(_running) = compactor.running.try_lock() else {
-            return Err(Error::new(Code::Locked, "the memory is being compacted"));
+            return Err(SharedSnapshotError::Compacting.into());
         };
         copy.check_again()?;
         if !copy.snapshots(|snapshots| snapshots.claim(CLAIM))? {
@@ -74,13 +102,13 @@ impl Store {
             if !is_due()? {
                 return Ok(None);
             }
-            remove_folder(&folder).map_err(|error| compaction_unwritten(&error))?;
+            remove_folder(&folder).map_err(CompactionError::Write)?;
             let extended = Cell::new(Instant::now());
             let check_cancelled = || {
                 (callbacks.check_cancelled)()?;
                 if extended.get().elapsed() >= CLAIM_RENEWAL {
                     let has_claim = copy.snapshots(|snapshots| snapshots.claim(CLAIM))?;
-                    has_claim.then_some(()).ok_or_else(claim_lost)?;
+                    has_claim.then_some(()).ok_or(SharedSnapshotError::Abandoned)?;
                     extended.set(Instant::now());
                 }
                 Ok(())
@@ -131,10 +159,7 @@ fn upload(
     copy: &SharedLogCopy,
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<SharedSnapshot> {
-    let unread = |error: io::Error| {
-        let message = format!("`{}` cannot be read: {error}", segment.path().display());
-        Error::new(disk::code(&error), message)
-    };
+    let unread = |source| SharedSnapshotError::Read { path: segment.path().to_owned(), source };
     let mut file = File::open(segment.path()).map_err(unread)?;
     let mut snapshot = SharedSnapshot { seq, parts: 0, bytes: 0 };
     loop {
@@ -146,21 +171,14 @@ fn upload(
         }
         let number = snapshot.parts;
         let written = copy.snapshots(|snapshots| snapshots.write_part(seq, number, &part, CLAIM))?;
-        written.then_some(()).ok_or_else(claim_lost)?;
+        written.then_some(()).ok_or(SharedSnapshotError::Abandoned)?;
         snapshot.parts += 1;
         snapshot.bytes += part.len() as u64;
     }
     // The shared log may have been replaced with one that lacks the record.
     copy.check_again()?;
     let completed = copy.snapshots(|snapshots| snapshots.complete(snapshot))?;
-    completed.then_some(snapshot).ok_or_else(claim_lost)
-}
-
-/// The error if another writer has taken over the snapshot.
-fn claim_lost() -> Error {
-    Error::conflict(
-        "the snapshot was abandoned: another daemon is writing one, or the shared log was replaced",
-    )
+    Ok(completed.then_some(snapshot).ok_or(SharedSnapshotError::Abandoned)?)
 }
 
 /// Downloads the newest snapshot into the folder of an empty log. Returns whether there was a snapshot that is intact
@@ -201,10 +219,7 @@ fn download(
     snapshots: &dyn SnapshotStore,
     snapshot: SharedSnapshot,
 ) -> Result<Option<PartialSegment>> {
-    let unwritten = |error: io::Error| {
-        let message = format!("the snapshot cannot be written into `{}`: {error}", directory.display());
-        Error::new(disk::code(&error), message)
-    };
+    let unwritten = |source| SharedSnapshotError::Write { directory: directory.to_owned(), source };
     let mut segment = PartialSegment::create(directory, disk).map_err(unwritten)?;
     let mut bytes = 0;
     for number in 0..snapshot.parts {

@@ -25,6 +25,18 @@ pub const WORTH_A_CHECKPOINT: usize = 1000;
 /// The same limit in bytes of records that the engine lacks, such as the rows of agents, which are not in any view.
 const WORTH_WRITING: usize = 1 << 20;
 
+/// A store whose folder was moved or replaced while it was open.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` was moved or replaced while it was open", .0.display())]
+struct MovedStore(PathBuf);
+
+impl From<MovedStore> for Error {
+    fn from(error: MovedStore) -> Error {
+        Error::new(Code::ReadOnly, error.to_string())
+            .hint("restart the program: it opens the store that is there now")
+    }
+}
+
 /// The state that all handles of a store share.
 pub(super) struct StoreState {
     // The lock is reentrant, so that a nested transaction fails to borrow instead of deadlocking.
@@ -60,9 +72,7 @@ impl StoreState {
             return Ok(());
         }
         if !self.lock.is_current() {
-            let message = format!("`{}` was moved or replaced while it was open", self.directory.display());
-            return Err(Error::new(Code::ReadOnly, message)
-                .hint("restart the program: it opens the store that is there now"));
+            return Err(MovedStore(self.directory.clone()).into());
         }
         let mut saved_seq = self.saved.lock();
         let unsaved = self.index_workers.take_unsaved();

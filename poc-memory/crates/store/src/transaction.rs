@@ -1,6 +1,9 @@
 //! A transaction under construction. Its reads see everything built before it; its writes are atomic.
 
+mod error;
 mod graph_records;
+
+pub(super) use error::TransactionError;
 
 use super::engine::Engine;
 use super::keys;
@@ -9,7 +12,7 @@ use super::overlay::Overlay;
 use super::record_encoding::Record;
 use super::records::Records;
 use super::table::Table;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{NodeId, Tenant, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -120,9 +123,7 @@ impl<'a> Transaction<'a> {
     /// written.
     pub fn put_raw(&mut self, table: Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
         if table == Table::Changes {
-            return Err(Error::internal(
-                "the table `Changes` is derived from the log and cannot be written directly",
-            ));
+            return Err(TransactionError::DerivedTable.into());
         }
         let full = table.engine_key(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {

@@ -5,9 +5,10 @@
 
 use super::atomic_file::{self, Fingerprint};
 use super::catch_up;
+use super::encoding_error::EncodingError;
 use super::log::{Log, LogError};
 use super::views::Views;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Tenant, View};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -99,8 +100,8 @@ pub(super) fn write(store: &Path, seq: u64, views: &Views, log: &Log) -> Result<
         .zip(&encoded)
         .map(|((tenant, view), bytes)| (**tenant, view.seq, bytes.len() as u64))
         .collect();
-    let contents = postcard::to_allocvec(&contents)
-        .map_err(|error| Error::internal(format!("the views cannot be encoded: {error}")))?;
+    let contents =
+        postcard::to_allocvec(&contents).map_err(|error| EncodingError::new("the views", error))?;
     let checksum = checksum.to_le_bytes();
     let mut parts: Vec<&[u8]> = vec![&checksum, &contents];
     parts.extend(encoded.iter().map(Vec::as_slice));

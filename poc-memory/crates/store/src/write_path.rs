@@ -7,9 +7,9 @@ use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
 use super::pending_transaction::PendingTransaction;
 use super::shared_state::StoreState;
 use super::tenants::TenantRow;
-use super::transaction::Transaction;
+use super::transaction::{Transaction, TransactionError};
 use super::{Store, delta};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Tuple, View};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Store {
             returned.set(Some(build(tx)?));
             Ok(())
         })?;
-        let value = returned.take().ok_or_else(|| Error::internal("a transaction was not built"))?;
+        let value = returned.take().ok_or(TransactionError::NotBuilt)?;
         Ok(Commit { seq, value })
     }
 
@@ -71,7 +71,7 @@ impl Store {
     pub fn preview<T>(&self, build: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         let StoreState { commits, engine, .. } = self.shared.as_ref();
         let lock = self.shared.writer.lock();
-        let mut writer = lock.try_borrow_mut().map_err(|_| nested())?;
+        let mut writer = lock.try_borrow_mut().map_err(|_| TransactionError::Nested)?;
         writer.overlay.advance(commits.published_seq());
         let view = writer.views.get(&self.tenant).cloned().unwrap_or_else(|| Arc::new(View::new()));
         build(&mut Transaction::new(engine.as_ref(), (self.tenant, writer.seq + 1), &writer.overlay, &view))
@@ -89,7 +89,7 @@ impl Store {
                 Err(Rejection::Failed(error)) => return Err(error),
             }
         }
-        Err(Error::unavailable("every attempt lost to another writer of the shared log").hint("try again"))
+        Err(TransactionError::Outdated.into())
     }
 
     fn build(
@@ -102,7 +102,7 @@ impl Store {
             commits.resume()?;
         }
         let lock = self.shared.writer.lock();
-        let mut writer = lock.try_borrow_mut().map_err(|_| nested())?;
+        let mut writer = lock.try_borrow_mut().map_err(|_| TransactionError::Nested)?;
         commits.check_writable()?;
         writer.overlay.advance(commits.published_seq());
         let known = writer.views.get(&self.tenant).cloned();
@@ -122,12 +122,7 @@ impl Store {
         let txn = LoggedTransaction { seq: last + 1, tenant: self.tenant, cause, base: None, writes };
         let payload = txn.encode()?;
         if payload.len() > MAX_RECORD {
-            return Err(Error::invalid(format!(
-                "the transaction has {} MiB, the limit is {} MiB",
-                payload.len() >> 20,
-                MAX_RECORD >> 20
-            ))
-            .hint("split it into several"));
+            return Err(TransactionError::TooLarge(payload.len()).into());
         }
         let mut view = View::clone(&view);
         view.apply(txn.seq, &deltas);
@@ -143,9 +138,4 @@ impl Store {
         commits.submit(PendingTransaction { txn, record, checksum, deltas, view, outcome: sender });
         Ok(BuiltTransaction { seq, outcome: Some(outcome) })
     }
-}
-
-/// The error for a transaction inside the closure of another one, which would wait for itself.
-fn nested() -> Error {
-    Error::internal("`transact` was called inside a transaction of the same store")
 }

@@ -10,6 +10,43 @@ use poc_graph::{
 use std::cell::RefCell;
 use std::sync::Arc;
 
+/// Why the name of a note in a stage does not refer to exactly one note.
+#[derive(Debug, thiserror::Error)]
+enum NoteNameError<'a> {
+    #[error("`{stage}` refers to `{name}`, but no note has this key")]
+    Missing {
+        stage: &'a str,
+        name: &'a str,
+        /// The most similar key.
+        closest: Option<&'a str>,
+    },
+    #[error("`{stage}` names `{name}`, which is ambiguous")]
+    Ambiguous {
+        stage: &'a str,
+        name: &'a str,
+        /// The keys of some notes that have the name.
+        keys: Vec<&'a str>,
+    },
+}
+
+impl From<NoteNameError<'_>> for Error {
+    fn from(error: NoteNameError<'_>) -> Error {
+        let message = error.to_string();
+        match error {
+            NoteNameError::Missing { closest: Some(key), .. } => {
+                Error::not_found(message).hint(format!("did you mean `{key}`?"))
+            }
+            NoteNameError::Missing { closest: None, .. } => {
+                Error::not_found(message).hint("`poc-memory search TEXT` shows keys")
+            }
+            NoteNameError::Ambiguous { keys, .. } => {
+                let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+                Error::invalid(message).hint(format!("name one of them: {}", keys.join(", ")))
+            }
+        }
+    }
+}
+
 /// The context of one run: its sources, and the remarks of its stages for the report.
 pub(super) struct QueryContext<'a> {
     /// The graph, the indexes and the settings.
@@ -63,17 +100,10 @@ impl<'a> QueryContext<'a> {
         let view = self.sources.view;
         match notes_of_name(view, name).as_slice() {
             [only] => Ok(*only),
-            [] => {
-                let message = format!("`{stage}` refers to `{name}`, but no note has this key");
-                Err(Error::not_found(message).hint(match closest_key(view, name) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "`poc-memory search TEXT` shows keys".into(),
-                }))
-            }
+            [] => Err(NoteNameError::Missing { stage, name, closest: closest_key(view, name) }.into()),
             several => {
-                let keys = several.iter().take(5).map(|&ix| format!("`{}`", view.key(ix)));
-                Err(Error::invalid(format!("`{stage}` names `{name}`, which is ambiguous"))
-                    .hint(format!("name one of them: {}", keys.collect::<Vec<_>>().join(", "))))
+                let keys = several.iter().take(5).map(|&ix| view.key(ix)).collect();
+                Err(NoteNameError::Ambiguous { stage, name, keys }.into())
             }
         }
     }

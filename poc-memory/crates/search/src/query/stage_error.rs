@@ -13,6 +13,9 @@ pub(super) enum StageError {
     CannotStart(String),
     #[error("`{0}` can only start a pipeline")]
     CanOnlyStart(String),
+    /// The field of `sort` is invalid. The text says what would be valid.
+    #[error("{0}")]
+    InvalidField(String),
     #[error("no stage takes free search terms")]
     NoTermStage,
 }

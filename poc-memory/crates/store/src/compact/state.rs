@@ -1,16 +1,16 @@
 //! The state after a transaction, as an engine and as a compacted segment.
 
 use super::CompactionJob;
+use crate::compaction_error::CompactionError;
 use crate::disk::remove_folder;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::{Engine, Mark, Put, changes};
 use crate::keys;
-use crate::log::{CompactedSegment, compaction_failed, compaction_unwritten, frame};
+use crate::log::{CompactedSegment, frame};
 use crate::logged_transaction::{LogBase, LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
 use poc_graph::Tenant;
 use poc_graph::error::Result;
-use std::io;
 use std::path::Path;
 
 /// Number of bytes of records in one transaction of a state.
@@ -33,7 +33,7 @@ impl CompactionJob<'_> {
             Ok(engine) if usable(&engine)? => engine,
             opened => {
                 drop(opened);
-                remove_folder(folder).map_err(|error| compaction_unwritten(&error))?;
+                remove_folder(folder).map_err(CompactionError::Write)?;
                 open()?
             }
         };
@@ -67,9 +67,9 @@ impl CompactionJob<'_> {
     ) -> Result<(CompactedSegment, u32)> {
         let BaseState { engine, base } = *state;
         let log = self.shared.log.as_ref();
-        let unwritten = |error: io::Error| compaction_unwritten(&error);
         let disk = self.compactor.disk.as_ref();
-        let mut segment = CompactedSegment::create(&log.directory(), disk, first).map_err(unwritten)?;
+        let mut segment =
+            CompactedSegment::create(&log.directory(), disk, first).map_err(CompactionError::Write)?;
         let (mut next, mut checksum) = (first, 0);
         let mut add = |tenant: Tenant, writes: Vec<Write>| -> Result<()> {
             (self.callbacks.check_cancelled)()?;
@@ -77,16 +77,16 @@ impl CompactionJob<'_> {
             txn.base = (next == first).then_some(base);
             let payload = txn.encode()?;
             if payload.len() > MAX_RECORD {
-                return Err(compaction_failed("a record is too long", &payload.len()));
+                return Err(CompactionError::TooLong(payload.len()).into());
             }
             let (record, of_record) = frame(next, &payload);
-            segment.add(&record).map_err(unwritten)?;
+            segment.add(&record).map_err(CompactionError::Write)?;
             (next, checksum) = (next + 1, of_record);
             Ok(())
         };
         state.each_txn(&mut add)?;
         log.replay_payloads(base.seq + 1, end, &mut |seq, payload, _| {
-            segment.add(&frame(seq, &payload).0).map_err(unwritten)?;
+            segment.add(&frame(seq, &payload).0).map_err(CompactionError::Write)?;
             Ok(true)
         })?;
         // The records read back are compared with the engine.
@@ -98,13 +98,13 @@ impl CompactionJob<'_> {
             for write in txn.writes.iter().filter(|_| txn.is_state()) {
                 records += 1;
                 if engine.get(&write.table.engine_key(txn.tenant, &write.key))? != write.after {
-                    return Err(compaction_failed("a record differs when it is read back", &txn.seq));
+                    return Err(CompactionError::Different(txn.seq).into());
                 }
             }
             Ok(())
         })?;
         if records != state.count()? {
-            return Err(compaction_failed("records are missing when it is read back", &records));
+            return Err(CompactionError::Incomplete(records).into());
         }
         Ok((segment, checksum))
     }
@@ -169,7 +169,7 @@ impl<'a> BaseState<'a> {
                 return Ok(());
             }
             let Some((tenant, table, key)) = Table::split_engine_key(full) else {
-                return Err(compaction_failed("a record has no table", &full.len()));
+                return Err(CompactionError::NoTable(full.len()).into());
             };
             if bytes >= TXN_BYTES || part.as_ref().is_some_and(|(of, _)| *of != tenant) {
                 if let Some((tenant, writes)) = part.take() {

@@ -2,7 +2,7 @@
 //! replaced by a substitute.
 
 use super::temporary_folder::TemporaryFolder;
-use super::{Engine, Mark, Put, Visitor};
+use super::{Engine, EngineError, Mark, Put, Visitor};
 use crate::views::Views;
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
@@ -70,7 +70,7 @@ impl OpenedEngine {
         // The lock is taken recursively, because a visitor of a scan may read.
         match &*self.current.read_recursive() {
             Some(current) => work(current.engine.as_ref()),
-            None => Err(Error::unavailable("neither the records nor a copy of them can be opened")),
+            None => Err(EngineError::NotOpen.into()),
         }
     }
 
@@ -79,7 +79,7 @@ impl OpenedEngine {
         let Some(source) = &self.source else { return Ok(()) };
         // A visitor of a scan that reads already holds the lock, so waiting without a limit could deadlock.
         let Some(mut current) = self.current.try_write_for(HEARTBEAT_TIMEOUT) else {
-            return Err(Error::unavailable("the records are in use"));
+            return Err(EngineError::InUse.into());
         };
         if current.as_ref().is_some_and(|current| !current.engine.has_failed()) {
             return Ok(());
@@ -89,7 +89,7 @@ impl OpenedEngine {
             self.is_abandoned.store(true, Ordering::SeqCst);
         }
         let opened = match self.is_abandoned.load(Ordering::SeqCst) {
-            true => Err(Error::unavailable("the engine did not close after a disk failure")),
+            true => Err(EngineError::NotClosed.into()),
             false => watchdog::catch_panic(|| source.open()),
         };
         let (engine, result) = match opened {
@@ -143,7 +143,7 @@ impl OpenedEngine {
     /// Closes the engine, lets `work` change its files, and opens it again, even if the work fails.
     fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
         let Some(source) = &self.source else {
-            return Err(Error::internal("the record files cannot be replaced"));
+            return Err(EngineError::NotReplaceable.into());
         };
         let mut current = self.current.write();
         *current = None;

@@ -6,8 +6,9 @@
 
 use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
+use crate::encoding_error::EncodingError;
 use crate::logged_transaction::LogBase;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -93,8 +94,8 @@ pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
             })
         })
         .collect();
-    let bytes = postcard::to_allocvec(&checked)
-        .map_err(|error| Error::internal(format!("the checked segments cannot be encoded: {error}")))?;
+    let bytes =
+        postcard::to_allocvec(&checked).map_err(|error| EncodingError::new("the checked segments", error))?;
     atomic_file::write(&file(directory), fingerprint(), index.last, &[&bytes])
 }
 

@@ -10,9 +10,10 @@ use super::{
     Log, LogError, RecordPosition, STRIDE, Segment, SegmentState, check_segment, modified_at, segment_path,
     unreadable,
 };
-use crate::disk::{self, AppendFile, Disk};
+use crate::compaction_error::CompactionError;
+use crate::disk::{AppendFile, Disk};
 use crate::logged_transaction::{LogBase, LoggedTransaction};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
 use std::fs;
@@ -66,7 +67,7 @@ impl PartialSegment {
         let directory = self.path.parent().unwrap_or(Path::new(""));
         fs::rename(&self.path, segment_path(directory, header.first))
             .and_then(|()| disk.sync_directory(directory))
-            .map_err(|error| unwritten(&error))?;
+            .map_err(CompactionError::Write)?;
         Ok(true)
     }
 }
@@ -120,9 +121,9 @@ impl CompactedSegment {
 
     /// Makes the segment durable. Reads it back and calls `check` with every transaction.
     pub(crate) fn finish(&mut self, check: &mut dyn FnMut(LoggedTransaction) -> Result<()>) -> Result<()> {
-        self.partial.write(&self.waiting).map_err(|error| unwritten(&error))?;
+        self.partial.write(&self.waiting).map_err(CompactionError::Write)?;
         self.waiting.clear();
-        self.partial.sync().map_err(|error| unwritten(&error))?;
+        self.partial.sync().map_err(CompactionError::Write)?;
         let path = self.path();
         let mut reader = SegmentReader::open(path, HEADER as u64).map_err(|error| unreadable(path, error))?;
         for expected in self.first..self.next {
@@ -264,14 +265,4 @@ impl Log {
             removed.is_err()
         });
     }
-}
-
-/// The error for a compaction that fails because of the disk.
-pub(crate) fn unwritten(error: &io::Error) -> Error {
-    Error::new(disk::code(error), format!("the log cannot be compacted: a file cannot be written ({error})"))
-}
-
-/// The error for a compacted log that cannot be created.
-pub(crate) fn failed(what: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("the log cannot be compacted: {what} ({why})"))
 }

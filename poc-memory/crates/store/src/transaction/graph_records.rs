@@ -1,36 +1,12 @@
 //! The graph's records in a transaction: nodes with their index entries, messages, edges, vectors, activity and visits.
 
-use super::Transaction;
+use super::{Transaction, TransactionError};
 use crate::record_encoding::Record;
 use crate::records::Records;
 use crate::table::Table;
 use crate::{keys, vector_encoding};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Visit};
-
-/// Why a write is not allowed in a transaction.
-#[derive(Debug, thiserror::Error)]
-enum TxError {
-    #[error("the key `{key}` belongs to note `{owner}`")]
-    KeyTaken { key: String, owner: NodeId },
-    #[error("note `{0}` has more than {max} passages", max = u16::MAX)]
-    TooManyPassages(NodeId),
-    #[error("there is no note `{0}`")]
-    NoNode(NodeId),
-}
-
-impl From<TxError> for Error {
-    fn from(error: TxError) -> Error {
-        let message = error.to_string();
-        match error {
-            TxError::KeyTaken { .. } => {
-                Error::conflict(message).hint("choose another key, or change that note")
-            }
-            TxError::TooManyPassages(_) => Error::invalid(message),
-            TxError::NoNode(_) => Error::not_found(message),
-        }
-    }
-}
 
 impl Transaction<'_> {
     /// The node with this id, in any state.
@@ -70,13 +46,13 @@ impl Transaction<'_> {
     /// `conflict` if its key or one of its aliases belongs to another node.
     pub fn put_node(&mut self, node: &Node) -> Result<()> {
         if node.tenant != self.tenant {
-            return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
+            return Err(TransactionError::OtherTenant(node.id).into());
         }
         for name in node.names() {
             if let Some(owner) = self.find_key(name)?
                 && owner != node.id
             {
-                return Err(TxError::KeyTaken { key: name.to_owned(), owner }.into());
+                return Err(TransactionError::KeyTaken { key: name.to_owned(), owner }.into());
             }
         }
         let before = self.node(node.id)?;
@@ -204,7 +180,7 @@ impl Transaction<'_> {
     pub fn add_vectors(&mut self, id: NodeId, embedder: &str, vectors: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (passage, vector) in vectors.iter().enumerate() {
-            let passage = u16::try_from(passage).map_err(|_| TxError::TooManyPassages(id))?;
+            let passage = u16::try_from(passage).map_err(|_| TransactionError::TooManyPassages(id))?;
             self.put_raw(
                 Table::Vectors,
                 &keys::vector(id, passage, embedder),
@@ -232,7 +208,7 @@ impl Transaction<'_> {
             Some(own) => own.is_some(),
             None => self.view.find(id).is_some(),
         };
-        if exists { Ok(()) } else { Err(TxError::NoNode(id).into()) }
+        if exists { Ok(()) } else { Err(TransactionError::NoNode(id).into()) }
     }
 }
 

@@ -4,8 +4,8 @@ use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
 use crate::query::field::sorted_by;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
+use crate::query::stage_error::StageError;
 use crate::query::value::SortDirection;
-use poc_graph::error::Error;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "sort",
@@ -42,7 +42,7 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     work: Work::Sort(|call, ctx| {
         let text = call.text("FIELD")?;
-        let (field, argument) = sorted_by(&text).map_err(Error::internal)?;
+        let (field, argument) = sorted_by(&text).map_err(StageError::InvalidField)?;
         Ok(((field.read)(ctx, argument), call.direction("DIRECTION")?))
     }),
     hints: Hints::NONE,
