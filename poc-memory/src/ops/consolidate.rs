@@ -34,7 +34,7 @@ pub(crate) struct ConsolidateOutput {
     removed_keywords: u64,
     /// The sequence numbers of its changes, for `undo`; empty in a dry run.
     changes: Vec<u64>,
-    /// How long the changes can be undone at least; missing in a dry run.
+    /// How long the changes can be undone at least; missing if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo_within: Option<HistoryRetention>,
     /// Whether this was a dry run, which writes nothing.
@@ -57,8 +57,8 @@ impl Op for Consolidate {
             deleted_nodes: report.deleted_nodes,
             removed_edges: report.removed_edges,
             removed_keywords: report.removed_keywords,
+            undo_within: (!outcome.changes.is_empty()).then(|| undo_window(ctx)),
             changes: outcome.changes,
-            undo_within: (!self.dry_run).then(|| undo_window(ctx)),
             dry_run: self.dry_run,
         })
     }

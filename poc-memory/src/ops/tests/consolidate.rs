@@ -12,7 +12,10 @@ fn consolidate_removes_expired_notes_and_nothing_else() {
     memory.clock.advance(Span::HOUR);
     insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note would expire, 0 notes would be deleted, 0 edges and 1 keyword would be removed");
     let seq = memory.store.view().seq;
-    insta::assert_snapshot!(say(&memory, "consolidate"), @"1 note expired, 0 notes deleted, 0 edges and 1 keyword removed");
+    insta::assert_snapshot!(say(&memory, "consolidate"), @r"
+    1 note expired, 0 notes deleted, 0 edges and 1 keyword removed
+    `poc-memory undo 6` reverts this
+    ");
     assert_eq!(memory.store.view().seq, seq + 1);
     assert_eq!(json(&memory, "stats")["by_state"], json!({"active": 2, "expired": 1}));
     assert_eq!(json(&memory, "get lunch")["state"], "expired");
@@ -20,7 +23,7 @@ fn consolidate_removes_expired_notes_and_nothing_else() {
     let second = json(&memory, "consolidate");
     assert_eq!(
         second,
-        json!({"pruned_nodes": 0, "deleted_nodes": 0, "removed_edges": 0, "removed_keywords": 0, "dry_run": false})
+        json!({"pruned_nodes": 0, "deleted_nodes": 0, "removed_edges": 0, "removed_keywords": 0, "changes": [], "dry_run": false})
     );
     assert_eq!(memory.store.view().seq, seq + 1, "nothing is written when there is nothing to do");
 

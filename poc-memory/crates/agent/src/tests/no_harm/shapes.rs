@@ -105,7 +105,8 @@ fn conversation() -> Generated {
     (notes, questions)
 }
 
-/// People with their towns, and towns with their rivers.
+/// People with their towns, and towns with their rivers. Other notes name some of the towns and the words of the questions,
+/// but no answer.
 fn two_steps() -> Generated {
     const FRONT: [&str; 12] =
         ["Vel", "Dros", "Karm", "Ostr", "Pell", "Quin", "Rav", "Sund", "Tarv", "Ulm", "Wex", "Zor"];
@@ -128,6 +129,9 @@ fn two_steps() -> Generated {
         notes
             .push(format!("The elder {person} was {} and was born in the town of {town}.", pick.of(&TRADES)));
         notes.push(format!("As for {town}, it {} and lies on the river {river}water.", pick.of(&TOWNS)));
+        if number % 3 == 0 {
+            notes.push(format!("A song asks on which river the town of {town} lies."));
+        }
         if number % 2 == 1 {
             let text = format!("On which river lies the birthplace of the elder {person}?");
             questions.push((text, vec![at, at + 1]));
