@@ -16,12 +16,10 @@ pub use quarantine_parts::{
 
 use crate::catch_up;
 use crate::engine::Engine;
-use crate::engine::lsm;
 use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::salvaged_records::SalvagedRecords;
 use crate::suspect_log::SuspectLog;
-use crate::view_file;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use journal::Journal;
 use new_log::NewLog;
@@ -95,11 +93,13 @@ impl Repair {
             directory,
             prefix_end: prefix_end.as_ref(),
             last,
+            is_copy: false,
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
         };
         if !suspect.is_damaged()? {
             return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
         }
+        let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
         let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
@@ -108,15 +108,12 @@ impl Repair {
             Err(error) => (None, folder.exists().then_some(error.message)),
         };
         log.raise_last(records.as_ref().map_or(0, |records| records.base));
-        let view = view_file::read(directory).map_or(0, |saved| saved.seq());
-        let known = log.last().max(lsm::newest_seq(&folder, HEARTBEAT_TIMEOUT)?).max(view);
-        let mut damage = prefix_end.map_or_else(
-            || match last {
-                0 => "the log is missing".to_owned(),
-                _ => format!("the log ends at change {last}, before the records or the saved view do"),
-            },
-            |end| end.to_string(),
-        );
+        let known = log.last().max(newer.seq);
+        let mut damage = match prefix_end {
+            Some(end) => end.to_string(),
+            None if last == 0 => "the log is missing".to_owned(),
+            None => newer.problem(last),
+        };
         if let Some(problem) = problem {
             damage.push_str(&format!("; the records cannot be used: {problem}"));
         }

@@ -1,6 +1,7 @@
 //! The moves of a repair. They are saved before the first move, and repeated until all are done.
 
 use crate::atomic_file;
+use crate::log_head;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -12,7 +13,7 @@ const JOURNAL: &str = "repair.json";
 /// The file name of the list of moves of a finished repair, in its quarantine folder.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// The parts of a store that a repair replaces.
-const PARTS: [&str; 3] = ["log", "records", "view"];
+const PARTS: [&str; 4] = ["log", "records", "view", log_head::NAME];
 
 /// The moves of a repair, or of undoing one.
 #[derive(Debug, Serialize, Deserialize)]

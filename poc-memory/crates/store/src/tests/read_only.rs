@@ -337,7 +337,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
     let manifest = made.folder.path().join("quarantine/repair-1/manifest.json");
     let journal: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
     let moves: Vec<(PathBuf, PathBuf)> = serde_json::from_value(journal["moves"].clone()).unwrap();
-    assert_eq!(moves.len(), 4);
+    assert_eq!(moves.len(), 5);
     for done in 0..=moves.len() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &Path, bytes: &[u8]| {
