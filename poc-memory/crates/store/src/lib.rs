@@ -79,9 +79,9 @@ pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery_report::RecoveryReport;
 pub use repair::{
-    QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
-    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_names,
-    quarantine_parts, repair_folders, undo_repair,
+    QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, ReadablePart, Repair, RepairOption,
+    RepairReport, RepairSource, delete_quarantine_part, for_each_quarantine_record, quarantine_contents,
+    quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
