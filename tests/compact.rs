@@ -160,3 +160,27 @@ fn an_erased_text_is_in_no_file() {
     assert_eq!(stats["nodes"], 1);
     assert!(!files_with(&world.home().join("backups"), secret).is_empty());
 }
+
+/// The process ended between the deletion and the rest of the erasure.
+#[test]
+fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
+    let world = World::new();
+    let secret = "Zanzibarquetzal";
+    let body = format!("The word of the gate is {secret}, which nobody else may know.");
+    world.json(&["insert", "--key", "hidden", "--title", "Word", "--body", &body]);
+    let deleted = world.json(&["delete", "hidden"]);
+    let id = deleted["id"].as_str().unwrap();
+    let unfinished = serde_json::json!([
+        { "target": { "note": id }, "tenant": {}, "at": "2026-11-21T08:00:00.000Z", "after": 1 }
+    ]);
+    world.write("store/erasures.json", &unfinished.to_string());
+    let report = world.json(&["doctor"]);
+    let findings = report["findings"].as_array().unwrap();
+    let named =
+        findings.iter().find(|finding| finding["message"].as_str().unwrap().contains("erasure")).unwrap();
+    let command = format!("unless it is running, `poc-memory delete {id} --erase` completes it");
+    assert_eq!((&named["state"], &named["hint"]), (&"warning".into(), &command.into()), "{report}");
+    world.json(&["delete", id, "--erase"]);
+    assert_eq!(files_with(world.home(), secret), Vec::<String>::new());
+    assert!(!world.run(&["doctor"]).stdout.contains("erasure"));
+}

@@ -217,6 +217,83 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     world.stop_daemon();
 }
 
+/// Cuts the log off after a number of records.
+fn keep_records(world: &World, count: usize) {
+    let path = world.home().join("store/log/00000000000000000001.log");
+    let bytes = fs::read(&path).unwrap();
+    let mut end = 24;
+    for _ in 0..count {
+        let length = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+        end += 16 + length;
+    }
+    fs::write(path, &bytes[..end]).unwrap();
+}
+
+/// No checkpoint was made, so that only `head` and the backup know of the lost changes.
+#[test]
+fn a_lost_end_of_the_log_is_reported_with_the_backup_that_has_it() {
+    let world = filled(4);
+    let place = world.home().join("backups");
+    let place = place.to_str().unwrap();
+    let last = world.json(&["stats"])["seq"].as_u64();
+    world.json(&["backup", place]);
+    keep_records(&world, 3);
+    let report = world.json_with_status(&["doctor"], 1);
+    let findings = report["findings"].as_array().unwrap();
+    let is_named = |finding: &&Value| {
+        let message = finding["message"].as_str().unwrap();
+        message.starts_with("read-only: the log ends at change 3, but `head` ")
+    };
+    assert!(findings.iter().any(|finding| is_named(&finding)), "{report}");
+    let choices = world.json(&["repair"])["choices"].clone();
+    let backup = &choices["backups"][0];
+    assert_eq!(backup["path"], place, "{choices}");
+    assert_eq!((&backup["notes"], &backup["lost_changes"][0][0]), (&4.into(), &4.into()), "{choices}");
+    assert!(last.is_none() || backup["last_change"].as_u64() == last, "{choices}");
+    let shown = world.run(&["repair"]).stdout;
+    assert!(
+        shown.contains(&format!("`poc-memory restore {place} --into FOLDER` restores it beside")),
+        "{shown}"
+    );
+    // The part has nothing that the store lacks.
+    let repaired = world.run(&["repair", "--from", "log", "--yes"]).stdout;
+    assert!(repaired.contains("no note or link can be read there that the store lacks"), "{repaired}");
+    assert!(!repaired.contains("quarantine restore"), "{repaired}");
+    world.json_with_status(&["doctor", "--deep"], 0);
+    world.json(&["insert", "--title", "New", "--body", "Accepted"]);
+}
+
+#[test]
+fn a_store_of_which_only_indexes_are_left_is_no_fresh_store() {
+    let mut world = filled(3);
+    world.start_daemon();
+    world.stop_daemon();
+    world.json(&["backup", "backups"]);
+    let store = world.home().join("store");
+    for part in ["log", "records", "view", "head"] {
+        let path = store.join(part);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    let before = files(&store);
+    let stats = world.json(&["stats"]);
+    assert!(degraded(&stats)[0].starts_with("read-only: the log is missing"), "{stats}");
+    assert!(
+        degraded(&stats)[0].contains("restore a backup, or move the folder of the store away"),
+        "{stats}"
+    );
+    assert_ne!(world.run(&["insert", "--title", "New", "--body", "Refused"]).status, 0);
+    world.json_with_status(&["doctor"], 1);
+    let shown = world.run(&["repair"]).stdout;
+    assert!(shown.contains("move the folder of the store away and restore a backup"), "{shown}");
+    assert!(shown.contains("`poc-memory restore "), "{shown}");
+    let answer = world.json_with_status(&["restore", "backups"], 1);
+    assert_eq!(answer["error"]["code"], "conflict", "{answer}");
+    assert!(files(&store) == before);
+    fs::rename(&store, world.home().join("away")).unwrap();
+    world.json(&["restore", "backups"]);
+    assert_eq!(keys(&world), ["note-1", "note-2", "note-3"]);
+}
+
 /// The keys of all notes, sorted.
 fn keys(world: &World) -> Vec<String> {
     let export = world.run(&["export"]);

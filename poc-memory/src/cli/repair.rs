@@ -7,16 +7,20 @@ use clap::ValueEnum;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::INDEX_FOLDERS;
-use poc_store::{Repair, RepairOption, RepairSource, atomic_file, repair_folders, undo_repair};
+use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
+use poc_store::{
+    ReadablePart, Repair, RepairOption, RepairReport, RepairSource, atomic_file, repair_folders, undo_repair,
+};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Repair a damaged store
 ///
-/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done and what
-/// each choice keeps and loses, and changes nothing. With `--from` and `--yes`, the store is repaired from
-/// that source. Replaced files are moved to `quarantine/` in the folder of the store and never deleted:
-/// `--undo` brings them back, and `doctor quarantine` shows what is there and restores single parts. No
-/// daemon may run.
+/// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done, what each
+/// choice keeps and loses, and which known backups have lost changes. It changes nothing. With `--from` and
+/// `--yes`, the store is repaired from that source. Replaced files are moved to `quarantine/` in the folder of
+/// the store and never deleted: `--undo` brings them back, and `doctor quarantine` shows what is there and
+/// restores single parts. No daemon may run.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
@@ -85,6 +89,36 @@ pub(super) struct RepairChoice {
     until_is_exact: bool,
     /// The ranges of lost changes: first and last number of each.
     lost_changes: Vec<(u64, u64)>,
+    /// The notes that readable parts of the store have and this source does not keep, by part.
+    missing_notes: Vec<MissingNotes>,
+}
+
+/// Notes of a part of the store that a source of a repair does not keep.
+#[derive(Debug, Serialize)]
+pub(super) struct MissingNotes {
+    /// `records` or `view`.
+    part: &'static str,
+    /// The last change that the part reflects.
+    last_change: u64,
+    /// Number of notes that can be read in the part.
+    notes: u64,
+    /// Number of those that the source does not keep.
+    missing: u64,
+}
+
+/// A backup of this memory with changes that no source of a repair keeps.
+#[derive(Debug, Serialize)]
+pub(super) struct FullerBackup {
+    /// The folder or file that `backup` was given.
+    path: PathBuf,
+    generation: String,
+    /// Number of live notes of all tenants.
+    notes: u64,
+    /// The number of its last change.
+    last_change: u64,
+    at: Timestamp,
+    /// The ranges of changes that no source keeps: first and last number of each.
+    lost_changes: Vec<(u64, u64)>,
 }
 
 /// The answer of `repair`.
@@ -98,12 +132,22 @@ pub(super) enum RepairOutput {
         /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
         lost_after: Option<u64>,
         choices: Vec<RepairChoice>,
+        /// The newest backup in each known place, if it has changes that no choice keeps.
+        backups: Vec<FullerBackup>,
+        /// Known places without a readable backup, for example because their disk is not mounted.
+        unread_backups: Vec<PathBuf>,
     },
     /// The store was repaired.
     Repaired {
         choice: RepairChoice,
         /// The folder in `quarantine/` with the replaced files.
         replaced: String,
+        /// Number of notes that can be read there and that the store lacks; absent if the files cannot be read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restorable_notes: Option<u64>,
+        /// The same number of links.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restorable_links: Option<u64>,
     },
     /// A repair was undone.
     Undone {
@@ -135,9 +179,9 @@ impl LocalCommand for RepairStore {
                 .field("from"));
         }
         let repair = Repair::of(&directory)?;
-        let mut choices = choices(&repair.options()?);
+        let mut choices = choices(&repair.options()?, &repair.parts());
         let Some(from) = self.from else {
-            return Ok(choices_output(&repair, choices));
+            return Ok(choices_output(context, &repair, choices));
         };
         choices.retain(|choice| choice.from == from);
         let source = RepairFrom::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
@@ -147,42 +191,42 @@ impl LocalCommand for RepairStore {
                 .field("from"));
         };
         if !self.yes {
-            return Ok(choices_output(&repair, vec![choice]));
+            return Ok(choices_output(context, &repair, vec![choice]));
         }
-        let replaced = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
+        let RepairReport { replaced, restorable } = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
         forget_verification(context);
-        Ok(RepairOutput::Repaired { replaced, choice })
+        let (restorable_notes, restorable_links) = restorable.unzip();
+        Ok(RepairOutput::Repaired { replaced, choice, restorable_notes, restorable_links })
     }
 
     fn show(output: &RepairOutput) -> String {
         match output {
-            RepairOutput::Choices { damage, lost_after, choices } => {
+            RepairOutput::Choices { damage, lost_after, choices, backups, unread_backups } => {
                 let end = lost_after.map_or_else(String::new, |last| {
                     format!(
                         "the end of the log is missing: if there were changes after {last}, only a backup can contain them\n\n"
                     )
                 });
-                let lines: String = choices.iter().map(line).collect();
+                let mut lines: String = choices.iter().map(line).collect();
+                lines.extend(backups.iter().map(backup_lines));
+                let unread = unread_backups.iter().map(|place| {
+                    format!("a known place of backups has none that can be read now: {}\n", place.display())
+                });
+                lines.extend(unread);
                 let rest = if choices.is_empty() {
-                    "neither the log nor the records can be read: restore a backup\n"
+                    "neither the log nor the records can be read: move the folder of the store away and restore a backup; \
+                     without a backup, the next command begins an empty memory\n"
                 } else {
                     "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
                      `poc-memory repair --undo --yes` reverts that\n"
                 };
                 format!("{damage}\n\n{end}{lines}\n{rest}")
             }
-            RepairOutput::Repaired { choice, replaced } => {
-                let rest = match choice.lost_changes.as_slice() {
-                    [] => String::new(),
-                    _ => format!(
-                        "`poc-memory doctor quarantine restore {replaced}` restores notes and links that exist only there\n"
-                    ),
-                };
-                format!(
-                    "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{rest}",
-                    line(choice)
-                )
-            }
+            RepairOutput::Repaired { choice, replaced, restorable_notes, restorable_links } => format!(
+                "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}",
+                line(choice),
+                restorable_line(choice, replaced, restorable_notes.zip(*restorable_links))
+            ),
             RepairOutput::Undone { replaced } => {
                 format!("the repair was undone; the files that it created are in `quarantine/{replaced}`\n")
             }
@@ -190,8 +234,67 @@ impl LocalCommand for RepairStore {
     }
 }
 
-fn choices_output(repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
-    RepairOutput::Choices { damage: repair.damage().to_owned(), lost_after: repair.lost_end(), choices }
+fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
+    let KnownBackups { found, unread } = known_backups(&context.paths);
+    RepairOutput::Choices {
+        damage: repair.damage().to_owned(),
+        lost_after: repair.lost_end(),
+        backups: found.into_iter().filter_map(|backup| fuller_backup(backup, &choices)).collect(),
+        unread_backups: unread,
+        choices,
+    }
+}
+
+/// The backup, if it has changes that none of the choices keeps.
+fn fuller_backup(backup: KnownBackup, choices: &[RepairChoice]) -> Option<FullerBackup> {
+    let last = choices.iter().map(|choice| choice.last_change).max().unwrap_or(0);
+    // The later choices keep nothing that the first one loses.
+    let lost = choices.first().map_or(&[][..], |choice| choice.lost_changes.as_slice());
+    let within = lost.iter().filter(|(from, _)| *from <= last).copied();
+    let ranges = within.chain([(last + 1, u64::MAX)]);
+    let lost_changes: Vec<(u64, u64)> =
+        ranges.map(|(from, to)| (from, to.min(backup.seq))).filter(|(from, to)| from <= to).collect();
+    (!lost_changes.is_empty()).then_some(FullerBackup {
+        path: backup.place,
+        generation: backup.generation,
+        notes: backup.notes,
+        last_change: backup.seq,
+        at: backup.at,
+        lost_changes,
+    })
+}
+
+fn backup_lines(backup: &FullerBackup) -> String {
+    format!(
+        "{:<10} {}\n{:<10} has {}, up to change {} of {}, and of the lost changes {}\n{:<10} `poc-memory restore {} --into \
+         FOLDER` restores it beside this memory\n",
+        "backup",
+        backup.path.display(),
+        "",
+        plural(backup.notes, "note"),
+        backup.last_change,
+        backup.at,
+        ranges(&backup.lost_changes),
+        "",
+        backup.path.display(),
+    )
+}
+
+/// Whether something can be restored from the replaced files, and how. Empty if nothing was lost.
+fn restorable_line(choice: &RepairChoice, replaced: &str, restorable: Option<(u64, u64)>) -> String {
+    match restorable {
+        Some((0, 0)) if choice.lost_changes.is_empty() => String::new(),
+        Some((0, 0)) => {
+            "no note or link can be read there that the store lacks: `poc-memory repair --undo --yes` brings the files back\n"
+                .to_owned()
+        }
+        Some((notes, links)) => format!(
+            "they have {} and {} that the store lacks: `poc-memory doctor quarantine restore {replaced}` restores them\n",
+            plural(notes, "note"),
+            plural(links, "link"),
+        ),
+        None => "they cannot be read: `poc-memory repair --undo --yes` brings them back\n".to_owned(),
+    }
 }
 
 /// Deletes the result of the last verification, because it is about the replaced files. The daemon verifies
@@ -202,7 +305,7 @@ fn forget_verification(context: &CommandContext) {
     }
 }
 
-fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {
+fn choices(options: &[RepairOption], parts: &[ReadablePart]) -> Vec<RepairChoice> {
     let max = |count: fn(&RepairOption) -> u64| options.iter().map(count).max().unwrap_or(0);
     let (notes, links) = (max(|option| option.notes), max(|option| option.links));
     let choice = |option: &RepairOption| {
@@ -217,6 +320,16 @@ fn choices(options: &[RepairOption]) -> Vec<RepairChoice> {
             until: option.until,
             until_is_exact: option.until_is_exact,
             lost_changes: option.lost.clone(),
+            missing_notes: parts
+                .iter()
+                .zip(&option.missing_notes)
+                .map(|(part, missing)| MissingNotes {
+                    part: part.name,
+                    last_change: part.last_seq,
+                    notes: part.notes,
+                    missing: *missing,
+                })
+                .collect(),
         })
     };
     options.iter().filter_map(choice).collect()
@@ -233,12 +346,7 @@ fn line(choice: &RepairChoice) -> String {
             false => format!(" of {until} or later"),
         }),
     );
-    let ranges: Vec<String> = choice
-        .lost_changes
-        .iter()
-        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from} to {to}") })
-        .collect();
-    let lost = if ranges.is_empty() {
+    let lost = if choice.lost_changes.is_empty() {
         "loses only the history of the damaged part".to_owned()
     } else {
         let fewer = match (choice.fewer_notes, choice.fewer_links) {
@@ -246,13 +354,31 @@ fn line(choice: &RepairChoice) -> String {
             (notes, links) => format!(", {} and {} fewer", plural(notes, "note"), plural(links, "link")),
         };
         let one = matches!(choice.lost_changes.as_slice(), [(from, to)] if from == to);
-        format!("loses {} {}{fewer}", if one { "change" } else { "changes" }, ranges.join(", "))
+        let what = if one { "change" } else { "changes" };
+        format!("loses {what} {}{fewer}", ranges(&choice.lost_changes))
     };
+    let missing = choice.missing_notes.iter().filter(|part| part.missing > 0).map(|part| {
+        format!(
+            "{:<10} lacks {} of the {} that can be read in `{}`, up to change {}\n",
+            "",
+            part.missing,
+            plural(part.notes, "note"),
+            part.part,
+            part.last_change
+        )
+    });
     format!(
-        "{:<10} {}\n{:<10} {kept}\n{:<10} {lost}\n",
+        "{:<10} {}\n{:<10} {kept}\n{:<10} {lost}\n{}",
         choice.from.name(),
         choice.from.description(),
         "",
-        ""
+        "",
+        missing.collect::<String>()
     )
+}
+
+fn ranges(all: &[(u64, u64)]) -> String {
+    let range =
+        |(from, to): &(u64, u64)| if from == to { from.to_string() } else { format!("{from} to {to}") };
+    all.iter().map(range).collect::<Vec<_>>().join(", ")
 }

@@ -7,7 +7,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
-use poc_notes::erase::{self, ErasedTexts};
+use poc_notes::erase::{self, ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::{delete, resolve};
 use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
@@ -64,6 +64,9 @@ impl Op for Delete {
     type Output = DeleteOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
+        let cause = ctx.cause(Self::NAME);
+        let now = cause.at;
+        let mut begun = None;
         if self.erase {
             erasure::require_person(ctx)?;
             if let Some(node) = resolve::exact(&ctx.memory.store, &self.node)? {
@@ -72,10 +75,10 @@ impl Op for Delete {
                 texts.add_history(ctx.memory, node.id)?;
                 // Before the deletion, so that a refusal changes nothing.
                 erase::check_quarantine(ctx.memory, &texts)?;
+                let erasure = Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?;
+                begun = Some((node.id, erasure));
             }
         }
-        let cause = ctx.cause(Self::NAME);
-        let now = cause.at;
         let deleted = ctx.memory.store.transact(cause, |tx| {
             // Only the exact name counts, so that a near match never deletes another note.
             let node = resolve::exact(tx, &self.node)?
@@ -84,19 +87,29 @@ impl Op for Delete {
             resolve::check_version(&node, self.if_version)?;
             delete::apply(tx, node.id, now)
         });
-        let deleted = match deleted {
-            Err(unknown) if self.erase && self.if_version.is_none() && unknown.code == Code::NotFound => {
-                return erase_deleted(ctx, &self.node, unknown);
+        let (deleted, erasure) = match (deleted, begun) {
+            (Ok(deleted), begun) => (deleted, begun.map(|(_, erasure)| erasure)),
+            (Err(error), begun) => {
+                if let Some((id, erasure)) = begun
+                    && ctx.memory.store.node(id)?.is_some()
+                {
+                    erasure.abandon()?;
+                }
+                let is_unknown = self.if_version.is_none() && error.code == Code::NotFound;
+                return if self.erase && is_unknown {
+                    erase_deleted(ctx, &self.node, error)
+                } else {
+                    Err(error)
+                };
             }
-            deleted => deleted?,
         };
         let seq = deleted.seq;
         let undo_within = (!self.erase).then(|| undo_window(ctx));
         let delete::DeleteReport { node, edges, derived } = deleted.value;
-        let erasure = self.erase.then(|| {
+        let erasure = erasure.map(|erasure| {
             let mut texts = ErasedTexts::default();
             derived.iter().chain([&node]).try_for_each(|note| texts.add_history(ctx.memory, note.id))?;
-            erasure::run(ctx, &texts, Self::NAME)
+            erasure::run(ctx, erasure, &texts)
         });
         let derived = derived.into_iter().map(|note| note.key).collect();
         Ok(DeleteOutput {
@@ -156,10 +169,13 @@ fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutp
     let Some(id) = name.parse().ok().map_or_else(|| deleted_note(ctx, name), |id| Ok(Some(id)))? else {
         return Err(unknown);
     };
+    let target = ErasureTarget::Note(id);
     let changes = store.history(id)?;
-    let Some((seq, LoggedChangeKind::Deleted(node))) = changes.last().map(|last| (last.seq, &last.kind))
-    else {
-        return Err(unknown);
+    let (seq, key) = match changes.last().map(|last| (last.seq, &last.kind)) {
+        Some((seq, LoggedChangeKind::Deleted(node))) => (seq, node.key.clone()),
+        // An erasure that was interrupted after it had dropped the history.
+        None if Erasure::is_repeated(ctx.memory, &target)? => (store.last_seq(), id.to_string()),
+        _ => return Err(unknown),
     };
     let mut texts = ErasedTexts::default();
     texts.add_history(ctx.memory, id)?;
@@ -168,10 +184,11 @@ fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutp
             texts.add_history(ctx.memory, NodeId::from_bytes(id))?;
         }
     }
-    let erasure = erasure::run(ctx, &texts, Delete::NAME)?;
+    let begun = Erasure::begin(ctx.memory, target, ctx.memory.now())?;
+    let erasure = erasure::run(ctx, begun, &texts)?;
     Ok(DeleteOutput {
         id,
-        key: node.key.clone(),
+        key,
         seq,
         undo_within: None,
         edges: 0,

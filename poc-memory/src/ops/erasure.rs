@@ -5,7 +5,7 @@ use super::text::{plural, second};
 use super::{Ctx, Principal};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_notes::erase::{self, ErasedTexts};
+use poc_notes::erase::{ErasedTexts, Erasure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -53,10 +53,10 @@ pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
 }
 
 /// Erases what an op has deleted.
-pub(super) fn run(ctx: &Ctx<'_>, texts: &ErasedTexts, op: &str) -> Result<ErasureOutput> {
+pub(super) fn run(ctx: &Ctx<'_>, erasure: Erasure<'_>, texts: &ErasedTexts) -> Result<ErasureOutput> {
     let stopped =
         || Error::new(Code::Unavailable, "the daemon is stopping: the text is deleted but not erased");
-    let report = with_callbacks(ctx, &stopped, |callbacks| erase::erase(ctx.memory, texts, op, callbacks))?;
+    let report = with_callbacks(ctx, &stopped, |callbacks| erasure.run(texts, callbacks))?;
     Ok(ErasureOutput {
         history_since: report.history_since,
         rows: report.rows,

@@ -8,7 +8,8 @@ use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Timestamp};
-use poc_notes::forget;
+use poc_notes::erase::{Erasure, ErasureTarget};
+use poc_notes::forget::{self, ForgetReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,15 +107,33 @@ impl Op for Forget {
             Principal::Person => None,
             Principal::Model => Some(ctx.actor.name()),
         };
-        let forgotten = match (self.message_id, self.before) {
-            (Some(id), None) => forget::message(ctx.memory, id, author, cause)?,
+        let now = cause.at;
+        let begin = |target| self.erase.then(|| Erasure::begin(ctx.memory, target, now)).transpose();
+        let (forgotten, erasure) = match (self.message_id, self.before) {
+            (Some(id), None) => {
+                let target = ErasureTarget::Message(id);
+                let is_repeated = self.erase && Erasure::is_repeated(ctx.memory, &target)?;
+                let erasure = begin(target)?;
+                match (forget::message(ctx.memory, id, author, cause), erasure) {
+                    (Ok(forgotten), erasure) => (forgotten, erasure),
+                    (Err(unknown), erasure) if is_repeated && unknown.code == Code::NotFound => {
+                        (ForgetReport::default(), erasure)
+                    }
+                    (Err(error), erasure) => {
+                        erasure.map_or(Ok(()), Erasure::abandon)?;
+                        return Err(error);
+                    }
+                }
+            }
             (None, Some(before)) => {
-                let before = before.resolve(cause.at);
+                let before = before.resolve(now);
                 self.check_age(ctx, before)?;
                 let report_progress = |done, total| {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
                 };
-                forget::before(ctx.memory, before, author, &cause, &report_progress)?
+                let erasure = begin(ErasureTarget::MessagesBefore { time: before, recent: self.recent })?;
+                // After an error, a part of the messages may be deleted, so the erasure stays unfinished.
+                (forget::before(ctx.memory, before, author, &cause, &report_progress)?, erasure)
             }
             (given, _) => {
                 let wrong = match given {
@@ -126,8 +145,8 @@ impl Op for Forget {
                     .field("message_id"));
             }
         };
-        let forget::ForgetReport { messages, nodes, derived, edges, vectors, texts, changes } = forgotten;
-        let erasure = self.erase.then(|| erasure::run(ctx, &texts, Self::NAME)).transpose()?;
+        let ForgetReport { messages, nodes, derived, edges, vectors, texts, changes } = forgotten;
+        let erasure = erasure.map(|erasure| erasure::run(ctx, erasure, &texts)).transpose()?;
         let undo_within = (!self.erase).then(|| undo_window(ctx));
         Ok(ForgetOutput { messages, nodes, derived, edges, vectors, changes, undo_within, erasure })
     }

@@ -7,14 +7,17 @@
 mod erased_texts;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 
 pub use erased_texts::ErasedTexts;
+pub use unfinished::{ErasureTarget, UnfinishedErasure, unfinished_erasures};
 
 use super::Memory;
 use super::backup::{self, BackupCallbacks, BackupPart};
+use parking_lot::MutexGuard;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Message, Node};
+use poc_graph::{Message, Node, cancellation};
 use poc_store::{
     CompactionCallbacks, QuarantineNote, Record, Records, Table, delete_quarantine_part,
     for_each_quarantine_record, quarantine_contents, quarantine_names, repair_folders,
@@ -22,6 +25,7 @@ use poc_store::{
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The result of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +63,62 @@ impl Record for LastErasure {
 
 const LAST_ERASURE: &[u8] = b"erasure";
 
-/// Removes all remaining copies of deleted texts. Drops the history of the whole memory up to now, for all
-/// tenants.
-///
-/// # Errors
-/// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records; the
-/// next compaction that drops the history does that.
-pub fn erase(
+/// An erasure, from before the deletion until no copy of the text is left. If it is interrupted,
+/// [`unfinished_erasures`] names it, and every later erasure completes it.
+pub struct Erasure<'a> {
+    memory: &'a Memory,
+    target: ErasureTarget,
+    // Otherwise one erasure could remove the entry of another whose deletion it has not seen.
+    _running: MutexGuard<'a, ()>,
+}
+
+impl<'a> Erasure<'a> {
+    /// Begins an erasure, before anything is deleted. The deletions must have the time `at`. Waits for another erasure of
+    /// this memory.
+    ///
+    /// # Errors
+    /// `unavailable` or `internal` if its beginning cannot be saved, and as [`unfinished_erasures`]. Nothing may be
+    /// deleted then.
+    pub fn begin(memory: &'a Memory, target: ErasureTarget, at: Timestamp) -> Result<Erasure<'a>> {
+        let running = loop {
+            if let Some(running) = memory.erasing.try_lock_for(CANCELLATION_INTERVAL) {
+                break running;
+            }
+            cancellation::check()?;
+        };
+        unfinished::add(memory, target.clone(), at)?;
+        Ok(Erasure { memory, target, _running: running })
+    }
+
+    /// Whether an earlier erasure of the same target was interrupted.
+    pub fn is_repeated(memory: &Memory, target: &ErasureTarget) -> Result<bool> {
+        unfinished::contains(memory, target)
+    }
+
+    /// Ends an erasure that has deleted nothing.
+    pub fn abandon(self) -> Result<()> {
+        unfinished::remove_last(&self.memory.paths)
+    }
+
+    /// Removes all remaining copies of deleted texts, and of those of interrupted erasures. Drops the history of the
+    /// whole memory up to now, for all tenants.
+    ///
+    /// # Errors
+    /// As `Store::compact`. After an error the texts are deleted but not yet erased from log and records.
+    pub fn run(self, texts: &ErasedTexts, callbacks: &CompactionCallbacks<'_>) -> Result<ErasureReport> {
+        let mut all = unfinished::texts(self.memory)?;
+        all.append(texts.clone());
+        let report = erase(self.memory, &all, self.target.op(), callbacks)?;
+        unfinished::remove_all(&self.memory.paths)?;
+        Ok(report)
+    }
+}
+
+/// The time between two checks whether an erasure that waits for another one was cancelled.
+const CANCELLATION_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Removes all remaining copies of deleted texts.
+fn erase(
     memory: &Memory,
     texts: &ErasedTexts,
     op: &str,
@@ -88,8 +141,8 @@ pub fn erase(
             Ok(rows)
         })?
         .value;
-    // Files are searched before the compaction: if it is interrupted, a later compaction alone does not know
-    // the texts.
+    // Files are searched before the compaction, because the texts of an interrupted erasure are read from the
+    // history, which the compaction drops.
     let mut run_files = remove_run_files(&memory.paths.runs(), texts)?;
     let kept_repairs = clear_quarantine(&memory.paths.store(), &quarantine)?;
     let mark = LastErasure { at: memory.now() };
@@ -131,8 +184,8 @@ fn not_erased(error: Error) -> Error {
 
 /// Adds a hint to the error of a failed compaction: how to complete the erasure.
 fn incomplete(error: Error) -> Error {
-    let completes = "the text is deleted, but the history still contains it: `poc-memory compact --keep 0s` completes the \
-                     erasure";
+    let completes =
+        "the text is deleted, but the history still contains it: the same command completes the erasure";
     let hint = match &error.hint {
         Some(hint) => format!("{hint}; {completes}"),
         None => completes.to_owned(),

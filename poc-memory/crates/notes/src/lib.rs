@@ -131,6 +131,8 @@ pub struct Memory {
     id_generator: Arc<IdGenerator>,
     /// The past state that was requested last, by any tenant.
     past: Arc<Mutex<Option<Arc<PastMemory>>>>,
+    /// Held by the erasure in progress.
+    pub(crate) erasing: Arc<Mutex<()>>,
     pub(crate) pending_samples: Arc<samples::PendingSamples>,
     pub(crate) pending_updates: Arc<recall::PendingUpdates>,
     pub(crate) large_transactions: Arc<Mutex<history::LargeTransactions>>,
@@ -219,6 +221,7 @@ impl Memory {
             active_runs: Arc::default(),
             id_generator: Arc::default(),
             past: Arc::default(),
+            erasing: Arc::default(),
             pending_samples: Arc::default(),
             pending_updates: Arc::default(),
             large_transactions: Arc::default(),

@@ -107,12 +107,21 @@ pub fn is_damaged(path: &Path) -> bool {
 
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
 pub(crate) fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
+    claimed(path).and_then(|(own, seq)| (own == fingerprint).then_some(seq))
+}
+
+/// Like [`claimed_seq`], for a file of any kind.
+pub(crate) fn claimed_seq_of_any(path: &Path) -> Option<u64> {
+    claimed(path).map(|(_, seq)| seq)
+}
+
+fn claimed(path: &Path) -> Option<(Fingerprint, u64)> {
     let mut header = [0; HEADER];
     File::open(path).ok()?.read_exact(&mut header).ok()?;
     let (magic, rest) = header.split_first_chunk::<8>()?;
     let (settings, rest) = rest.split_first_chunk::<32>()?;
     let (seq, _) = rest.split_first_chunk()?;
-    (magic == MAGIC && *settings == fingerprint.0).then_some(u64::from_le_bytes(*seq))
+    (magic == MAGIC).then_some((Fingerprint(*settings), u64::from_le_bytes(*seq)))
 }
 
 fn check(bytes: &[u8], fingerprint: Fingerprint) -> Option<u64> {

@@ -1,10 +1,9 @@
 //! Empty stores, which contain only data that a daemon and read-only commands write on their own.
 
-use crate::engine::lsm;
 use crate::lock::Lock;
 use crate::table::Table;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
-use crate::{Store, log, view_file};
+use crate::{Store, log, log_head, suspect_log};
 use poc_graph::error::{Error, Result};
 use std::fs;
 use std::io;
@@ -26,9 +25,10 @@ impl From<EmptyStoreError> for Error {
 }
 
 /// The files and folders that a new store has, or that are created again if they are missing.
-const NAMES_OF_EMPTY: [&str; 10] = [
+const NAMES_OF_EMPTY: [&str; 11] = [
     "lock",
     "log",
+    log_head::NAME,
     "records",
     "view",
     "reserve",
@@ -86,13 +86,12 @@ fn is_empty(directory: &Path) -> Result<bool> {
     if !names(directory)?.iter().all(|name| NAMES_OF_EMPTY.contains(&name.as_str())) {
         return Ok(false);
     }
+    let newest = suspect_log::claimed_seq(directory, HEARTBEAT_TIMEOUT)?;
     if names(&directory.join("log"))?.is_empty() {
         let without_records = names(&directory.join("records"))?.iter().all(|name| name == LAST_MARK);
-        return Ok(without_records && !directory.join("view").exists());
+        return Ok(newest == 0 && without_records && !directory.join("view").exists());
     }
     let (log, end) = log::inspect(&directory.join("log"), true)?;
-    let newest = lsm::newest_seq(&directory.join("records"), HEARTBEAT_TIMEOUT)?
-        .max(view_file::claimed_seq(directory));
     let is_whole = end.is_none() && log.first() == 1 && newest <= log.last();
     if !is_whole || log.bytes() > MAX_LOG_BYTES {
         return Ok(false);

@@ -13,6 +13,7 @@ pub(super) mod lsm;
 pub(super) mod memory;
 pub(super) mod sled;
 mod sorted_table;
+mod table_salvage;
 pub(super) mod temporary_folder;
 
 #[cfg(any(fuzzing, test))]

@@ -26,6 +26,7 @@ mod keys;
 mod lock;
 mod log;
 mod log_copy;
+mod log_head;
 mod logged_change;
 mod logged_transaction;
 mod open;
@@ -80,9 +81,9 @@ pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery_report::RecoveryReport;
 pub use repair::{
-    QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, Repair, RepairOption, RepairSource,
-    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_names,
-    quarantine_parts, repair_folders, undo_repair,
+    QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, ReadablePart, Repair, RepairOption,
+    RepairReport, RepairSource, delete_quarantine_part, for_each_quarantine_record, quarantine_contents,
+    quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
@@ -129,7 +130,7 @@ impl Store {
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
     ///
-    /// If the log is damaged before intact records, or ends before the records or the saved view do, nothing on disk is
+    /// If the log is damaged before intact records, or ends before another part of the store does, nothing on disk is
     /// changed. The store then shows the newest state that can be assembled from its intact parts, and is read-only;
     /// see [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
@@ -274,7 +275,7 @@ impl Store {
 
     /// Whether a directory contains a store, or parts of a damaged one.
     pub fn exists(directory: &Path) -> bool {
-        ["log", "records", "view"].iter().any(|part| directory.join(part).exists())
+        directory.join("log").exists() || suspect_log::has_parts(directory)
     }
 
     /// The files of the log and their durable lengths. Records appended later are not included.

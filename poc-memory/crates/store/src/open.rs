@@ -18,6 +18,7 @@ use super::group_commit::{CommitQueue, Committer};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits};
+use super::log_head::LogHead;
 use super::quarantine::QuarantineFolder;
 use super::read_only::ReadOnlyReason;
 use super::shared_log::SharedLog;
@@ -109,11 +110,17 @@ pub(super) fn open(
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
     let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
-    let suspect =
-        SuspectLog { directory, prefix_end: prefix_end.as_ref(), last: log.last(), heartbeat_timeout };
+    let is_copy = shared_log.is_some();
+    let suspect = SuspectLog {
+        directory,
+        prefix_end: prefix_end.as_ref(),
+        last: log.last(),
+        is_copy,
+        heartbeat_timeout,
+    };
     if suspect.is_damaged()? {
         let saved = saved.join().ok().flatten();
-        let damaged = damaged::DamagedStore { directory, embedder, heartbeat_timeout, saved, lock };
+        let damaged = damaged::DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock };
         return damaged.open(followers);
     }
     create_log_directory(&log_directory, directory, disk.as_ref())?;
@@ -129,6 +136,10 @@ pub(super) fn open(
     let log = Arc::new(log);
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
     let mut appender = Appender::new(log.clone(), disk.clone(), limits, tail);
+    if !is_copy {
+        // What a copy of a shared log has lost is read from that again.
+        appender.set_head(LogHead::new(directory));
+    }
     let (messages, mut reason) = resume(&mut appender, &reserve);
     let shared_log = shared_log.map(|(shared, _)| Arc::new(SharedLogCopy::new(shared, log.clone())));
     if let (Some(copy), None) = (&shared_log, &reason) {

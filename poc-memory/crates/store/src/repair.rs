@@ -5,6 +5,7 @@
 
 mod journal;
 mod new_log;
+mod part_notes;
 mod quarantine_parts;
 
 pub(crate) use journal::complete;
@@ -16,16 +17,17 @@ pub use quarantine_parts::{
 
 use crate::catch_up;
 use crate::engine::Engine;
-use crate::engine::lsm;
 use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::salvaged_records::SalvagedRecords;
 use crate::suspect_log::SuspectLog;
 use crate::view_file;
+use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use journal::Journal;
 use new_log::NewLog;
 pub use new_log::REPAIR_OP;
+use part_notes::{PartNotes, RECORDS};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use std::fs;
@@ -60,6 +62,30 @@ pub struct RepairOption {
     pub until_is_exact: bool,
     /// The ranges of sequence numbers of changes whose content is lost.
     pub lost: Vec<(u64, u64)>,
+    /// For each of the [`Repair::parts`], the number of its notes that the repair would not keep.
+    pub missing_notes: Vec<u64>,
+}
+
+/// A part of a damaged store beside the log that can be read at least partly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadablePart {
+    /// Its path in the folder of the store: `records` or `view`.
+    pub name: &'static str,
+    /// The sequence number of the last change that it reflects.
+    pub last_seq: u64,
+    /// The number of its readable notes of all tenants, without those that the log deletes later. The view has only
+    /// their names and links.
+    pub notes: u64,
+}
+
+/// A repair that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepairReport {
+    /// The name of the folder in the quarantine with the replaced files.
+    pub replaced: String,
+    /// The numbers of notes and links that can be read in the replaced files and that the store lacks; `None` if the
+    /// files cannot be read.
+    pub restorable: Option<(u64, u64)>,
 }
 
 /// A damaged store that no other process has open.
@@ -75,6 +101,8 @@ pub struct Repair {
     /// `None` if the records cannot be used.
     records: Option<SalvagedRecords>,
     sound_log: SalvagedRecords,
+    /// The notes of the records and of the saved view, as far as these can be read.
+    parts: Vec<PartNotes>,
     _lock: Lock,
 }
 
@@ -95,11 +123,13 @@ impl Repair {
             directory,
             prefix_end: prefix_end.as_ref(),
             last,
+            is_copy: false,
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
         };
         if !suspect.is_damaged()? {
             return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
         }
+        let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
         let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
@@ -108,15 +138,20 @@ impl Repair {
             Err(error) => (None, folder.exists().then_some(error.message)),
         };
         log.raise_last(records.as_ref().map_or(0, |records| records.base));
-        let view = view_file::read(directory).map_or(0, |saved| saved.seq());
-        let known = log.last().max(lsm::newest_seq(&folder, HEARTBEAT_TIMEOUT)?).max(view);
-        let mut damage = prefix_end.map_or_else(
-            || match last {
-                0 => "the log is missing".to_owned(),
-                _ => format!("the log ends at change {last}, before the records or the saved view do"),
-            },
-            |end| end.to_string(),
-        );
+        let known = log.last().max(newer.seq);
+        let mut parts = vec![PartNotes::of_records(&folder)];
+        if let Some(saved) = view_file::read(directory)
+            && saved.may_belong_to(&log)?
+        {
+            parts.push(PartNotes::of_view(saved));
+        }
+        parts.iter_mut().try_for_each(|part| part.remove_deleted(&log))?;
+        parts.retain(|part| part.count() > 0);
+        let mut damage = match prefix_end {
+            Some(end) => end.to_string(),
+            None if last == 0 => "the log is missing".to_owned(),
+            None => newer.problem(last),
+        };
         if let Some(problem) = problem {
             damage.push_str(&format!("; the records cannot be used: {problem}"));
         }
@@ -128,6 +163,7 @@ impl Repair {
             known,
             records,
             sound_log,
+            parts,
             _lock: lock,
         })
     }
@@ -135,6 +171,13 @@ impl Repair {
     /// What is damaged, as a sentence for people.
     pub fn damage(&self) -> &str {
         &self.damage
+    }
+
+    /// The parts beside the log that can be read.
+    pub fn parts(&self) -> Vec<ReadablePart> {
+        let readable =
+            |part: &PartNotes| ReadablePart { name: part.name, last_seq: part.last_seq, notes: part.count() };
+        self.parts.iter().map(readable).collect()
     }
 
     /// If the log has lost its end, the last change that any part of the store mentions. There may have been later
@@ -157,7 +200,8 @@ impl Repair {
         match source {
             RepairSource::Records => self.records.is_some(),
             RepairSource::SoundLog => self.log.last_held(u64::MAX) > self.prefix,
-            RepairSource::Log => self.prefix > 0,
+            // Without a log, the intact part of unusable records can be restored from the quarantine afterwards.
+            RepairSource::Log => self.prefix > 0 || self.parts.iter().any(|part| part.name == RECORDS),
         }
     }
 
@@ -176,14 +220,7 @@ impl Repair {
             (Some(records), RepairSource::Records) => records.base,
             _ => self.prefix,
         };
-        let views = match (&self.records, source) {
-            (Some(records), RepairSource::Records) => catch_up::views(records.engine.as_ref(), last, &|| {})?,
-            (_, RepairSource::Log) => {
-                let prefix = SalvagedRecords::of_log(self.log.clone(), last, HEARTBEAT_TIMEOUT)?;
-                catch_up::views(prefix.engine.as_ref(), last, &|| {})?
-            }
-            _ => catch_up::views(self.sound_log.engine.as_ref(), last, &|| {})?,
-        };
+        let views = self.views(source)?;
         let mut lost: Vec<(u64, u64)> = match source {
             RepairSource::Log => Vec::new(),
             _ => self.log.missing().into_iter().map(|(from, to)| (from.max(known + 1), to)).collect(),
@@ -200,18 +237,32 @@ impl Repair {
             until: self.log.time_of_last(last)?,
             until_is_exact: self.log.holds_all(last, last),
             lost,
+            missing_notes: self.parts.iter().map(|part| part.missing_in(&views)).collect(),
         })
     }
 
-    /// Repairs the store from a source. Returns the name of the quarantine folder with the replaced files. `now` is the
-    /// timestamp of the placeholder transactions for lost changes at the end. The folders `derived`, relative to the
-    /// store's folder, contain data derived from the old log and are deleted.
+    /// The views of the store if it is repaired from a source.
+    fn views(&self, source: RepairSource) -> Result<Views> {
+        let last = self.last(source);
+        match (&self.records, source) {
+            (Some(records), RepairSource::Records) => catch_up::views(records.engine.as_ref(), last, &|| {}),
+            (_, RepairSource::Log) => {
+                let prefix = SalvagedRecords::of_log(self.log.clone(), last, HEARTBEAT_TIMEOUT)?;
+                catch_up::views(prefix.engine.as_ref(), last, &|| {})
+            }
+            _ => catch_up::views(self.sound_log.engine.as_ref(), last, &|| {}),
+        }
+    }
+
+    /// Repairs the store from a source. `now` is the timestamp of the placeholder transactions for lost changes at the
+    /// end. The folders `derived`, relative to the store's folder, contain data derived from the old log and are
+    /// deleted.
     ///
     /// # Errors
     /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if derived data cannot be
     /// deleted, and `internal` if the new log cannot be written or does not lead to the expected state. After an error,
     /// the store is unchanged.
-    pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<String> {
+    pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<RepairReport> {
         if !self.is_possible(source) {
             return Err(Error::invalid("the store cannot be repaired from this source"));
         }
@@ -226,8 +277,15 @@ impl Repair {
             .write(target)
             // If this cannot be deleted now, the next repair deletes it.
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
+        let views = self.views(source)?;
         let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
-        journal.run(&self.directory, derived)
+        let replaced = journal.run(&self.directory, derived)?;
+        // The store is repaired, whether the replaced files can be read or not.
+        let restorable = quarantine_contents(&self.directory, &replaced)
+            .map(|contents| quarantine_parts::missing_in(&contents, &views))
+            .inspect_err(|error| tracing::warn!("the replaced files cannot be read: {error}"))
+            .ok();
+        Ok(RepairReport { replaced, restorable })
     }
 }
 

@@ -2,10 +2,25 @@
 
 use crate::engine::lsm;
 use crate::log::PrefixEnd;
-use crate::view_file;
+use crate::{atomic_file, log_head, view_file};
 use poc_graph::error::Result;
 use std::path::Path;
 use std::time::Duration;
+
+/// The files of indexes, and the list of checked segments, relative to the folder of the store. Each contains the number
+/// of the last transaction that it reflects. They are written after the transactions were synced.
+const NUMBERED_FILES: [&str; 7] = [
+    "log/checked",
+    "text/snapshot",
+    "text/tenants/manifest",
+    "vectors/manifest",
+    "vectors/tenants/manifest",
+    "mentions/snapshot",
+    "mentions/tenants/manifest",
+];
+
+/// The names of the parts of a store that can prove that its log has lost something.
+const PARTS: [&str; 6] = ["records", "view", log_head::NAME, "text", "vectors", "mentions"];
 
 /// A log that may be damaged, and whose valid prefix ends with transaction `last`.
 pub(crate) struct SuspectLog<'a> {
@@ -13,6 +28,9 @@ pub(crate) struct SuspectLog<'a> {
     /// Where the prefix ends, if further bytes follow it.
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
+    /// Whether it is a copy of a shared log. The end that a copy has lost is then read from the shared log, unless records
+    /// or view are of it.
+    pub(crate) is_copy: bool,
     /// Maximum time between two heartbeats of the record engine.
     pub(crate) heartbeat_timeout: Duration,
 }
@@ -21,14 +39,76 @@ impl SuspectLog<'_> {
     /// Whether any intact part of the store is newer than the prefix. Otherwise the bytes after the prefix are the end
     /// of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
+        Ok(self.newer_parts()?.seq > self.last
+            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
+    }
+
+    /// The parts beside the log that are intact and newer than the prefix.
+    pub(crate) fn newer_parts(&self) -> Result<NewerParts> {
+        let mut newer = NewerParts::default();
+        let mut add = |name, seq| {
+            if seq > self.last {
+                newer.seq = newer.seq.max(seq);
+                newer.names.push(name);
+            }
+        };
+        add("records", lsm::newest_seq(&self.directory.join("records"), self.heartbeat_timeout)?);
         if view_file::claimed_seq(self.directory) > self.last {
-            let saved = view_file::read(self.directory);
-            if saved.is_some_and(|saved| saved.seq() > self.last) {
-                return Ok(true);
+            add("view", view_file::read(self.directory).map_or(0, |saved| saved.seq()));
+        }
+        if self.is_copy {
+            return Ok(newer);
+        }
+        add(log_head::NAME, log_head::read(self.directory).unwrap_or(0));
+        for name in NUMBERED_FILES {
+            let file = self.directory.join(name);
+            let claimed = atomic_file::claimed_seq_of_any(&file).unwrap_or(0);
+            // The whole file is read only if its number matters.
+            if claimed > self.last && !atomic_file::is_damaged(&file) {
+                add(name, claimed);
             }
         }
-        let newest = lsm::newest_seq(&self.directory.join("records"), self.heartbeat_timeout)?;
-        Ok(newest > self.last
-            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
+        Ok(newer)
+    }
+}
+
+/// The highest number of a transaction that a store's folder mentions outside the segments of the log, according to files
+/// that are not checked; 0 if there is none.
+pub(crate) fn claimed_seq(directory: &Path, heartbeat_timeout: Duration) -> Result<u64> {
+    let claimed = |name: &&str| atomic_file::claimed_seq_of_any(&directory.join(name));
+    let files = NUMBERED_FILES.iter().filter_map(claimed).chain(log_head::read(directory)).max();
+    let records = lsm::newest_seq(&directory.join("records"), heartbeat_timeout)?;
+    Ok(files.unwrap_or(0).max(records).max(view_file::claimed_seq(directory)))
+}
+
+/// Whether a directory has any part from which a lost log can be noticed.
+pub(crate) fn has_parts(directory: &Path) -> bool {
+    PARTS.iter().any(|part| directory.join(part).exists())
+}
+
+/// Intact parts of a store that are newer than its log.
+#[derive(Debug, Default)]
+pub(crate) struct NewerParts {
+    /// The highest number of a transaction in any of them; 0 without any.
+    pub(crate) seq: u64,
+    /// Their paths, relative to the folder of the store.
+    pub(crate) names: Vec<&'static str>,
+}
+
+impl NewerParts {
+    /// The names in an enumeration.
+    fn list(&self) -> String {
+        let quoted: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
+        match quoted.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
+
+    /// What is wrong with a log that ends with transaction `last` before these parts do.
+    pub(crate) fn problem(&self, last: u64) -> String {
+        let verb = if self.names.len() == 1 { "knows" } else { "know" };
+        format!("the log ends at change {last}, but {} {verb} of change {}", self.list(), self.seq)
     }
 }

@@ -66,6 +66,7 @@ impl Store {
         let mut findings = verifier.segments()?;
         // Everything else is compared with the log, so the log must be intact.
         if findings.is_empty() {
+            findings.extend(verifier.head()?);
             findings.extend(verifier.views()?);
             findings.extend(verifier.records()?);
             findings.extend(verifier.followers()?);

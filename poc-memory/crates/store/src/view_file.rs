@@ -63,6 +63,11 @@ impl SavedViews {
         self.seq
     }
 
+    /// Whether the log has no other transaction under the number of the views' last one.
+    pub(super) fn may_belong_to(&self, log: &Log) -> Result<bool> {
+        Ok(log.read(self.seq)?.is_none_or(|(_, checksum)| checksum == self.checksum))
+    }
+
     /// The views, and the number of the last transaction in them.
     pub(super) fn into_parts(self) -> (Views, u64) {
         (self.views, self.seq)

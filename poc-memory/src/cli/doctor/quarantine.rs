@@ -16,7 +16,7 @@ pub(in crate::cli) struct QuarantineList {}
 /// Show the notes that a part of the quarantine contains
 ///
 /// Each note is shown as its last change in the part left it, or as it was before that change deleted it.
-/// Only pieces of a log are read, because a folder of records contains nothing that the log does not have.
+/// Pieces of a log and records are read as far as they are intact.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct QuarantineShow {
     /// The name of the part, as `list` shows it

@@ -9,7 +9,7 @@ use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
-use poc_notes::{answer_status, verification};
+use poc_notes::{answer_status, erase, verification};
 use poc_store::{QuarantinePart, Store, quarantine_parts};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -23,6 +23,7 @@ pub(super) fn check(
     daemon: Option<Client>,
 ) -> (Vec<CheckResult>, Option<Connection>) {
     let mut findings = check_quarantine(&paths.store());
+    findings.extend(check_erasures(paths));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
@@ -137,6 +138,23 @@ fn tuple(name: &str) -> Option<Tuple> {
 pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
     let problems = verification::problems(&paths.verification());
     problems.into_iter().map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem)).collect()
+}
+
+/// A warning for each erasure that has begun and is not finished.
+fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
+    let unfinished = match erase::unfinished_erasures(paths) {
+        Ok(unfinished) => unfinished,
+        Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
+    };
+    let warning = |erasure: &erase::UnfinishedErasure| {
+        let message = format!(
+            "an erasure that began at {} is not finished: the history may still contain the text",
+            erasure.at
+        );
+        CheckResult::new(CHECK, CheckState::Warning, message)
+            .hint(format!("unless it is running, `{}` completes it", erasure.command()))
+    };
+    unfinished.iter().map(warning).collect()
 }
 
 /// A warning if recovery moved damaged parts to the quarantine at this or an earlier open, and a note for pieces

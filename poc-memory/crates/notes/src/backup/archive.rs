@@ -30,7 +30,9 @@ pub(super) fn generation(path: &Path) -> Result<BackupGeneration> {
     let name = first.generation.clone();
     let text = content(first, manifest::FILE);
     let checksum = match files.next()? {
-        Some(file) => file.and_then(|file| content(file, manifest::CHECKSUM)),
+        Some(file) => {
+            file.map_err(ArchiveProblem::message).and_then(|file| content(file, manifest::CHECKSUM))
+        }
         None => Err(format!("`{}` is missing", manifest::CHECKSUM)),
     };
     let manifest = || BackupManifest::parse(&text?, &checksum?);
@@ -76,7 +78,7 @@ pub(super) fn problems(
             },
             Some(Ok(_)) => {}
             Some(Err(problem)) => {
-                problems.push(problem);
+                problems.push(problem.message());
                 break;
             }
         }
@@ -98,7 +100,7 @@ pub(super) fn each_file(
     let mut archive = open(path)?;
     let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     while let Some(file) = files.next()? {
-        let (mut file, listed) = file.map_err(|problem| damaged(&problem))?;
+        let (mut file, listed) = file.map_err(|problem| damaged(&problem.message()))?;
         let Some(listed) = listed else { continue };
         let temporary = |error: io::Error| unusable(&std::env::temp_dir(), "written", &error);
         let mut copy = tempfile::NamedTempFile::new().map_err(temporary)?;
@@ -109,27 +111,34 @@ pub(super) fn each_file(
 }
 
 /// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. The content is
-/// checked afterwards, as that of any generation.
+/// checked afterwards, as that of any generation. If the archive is damaged or truncated, the files before the damage are
+/// unpacked, and the problem is returned.
 ///
 /// # Errors
-/// `damaged` when the archive is truncated or contains files that its manifest does not list; `unavailable` when the
-/// archive cannot be read or the folder cannot be written.
+/// `damaged` when the archive contains files that its manifest does not list; `unavailable` when the archive cannot be
+/// read or the folder cannot be written.
 pub(super) fn unpack(
     generation: &BackupGeneration,
     folder: &Path,
     callbacks: &BackupCallbacks<'_>,
-) -> Result<()> {
+) -> Result<Option<String>> {
     let path = &generation.path;
     let manifest = generation.readable()?;
     let mut counter = ByteCounter::new(callbacks, Some(manifest.bytes()));
     let mut archive = open(path)?;
     let mut files = ListedFiles::of(Files::of(path, &mut archive)?, manifest);
     while let Some(file) = files.next()? {
-        let (mut file, _) = file.map_err(|problem| damaged(&format!("`{}`: {problem}", path.display())))?;
+        let mut file = match file {
+            Ok((file, _)) => file,
+            Err(ArchiveProblem::Damaged(problem)) => return Ok(Some(problem)),
+            Err(ArchiveProblem::Foreign(problem)) => {
+                return Err(damaged(&format!("`{}`: {problem}", path.display())));
+            }
+        };
         let target = folder.join(&generation.name).join(&file.path);
         files::write_from(path, &mut file.content, &target, &mut counter)?;
     }
-    Ok(())
+    Ok(None)
 }
 
 fn open(path: &Path) -> Result<Archive<BufReader<File>>> {
@@ -145,6 +154,21 @@ fn no_backup(path: &Path) -> Error {
              this file away",
         )
         .field("path")
+}
+
+/// What is wrong with an archive from some file on.
+enum ArchiveProblem {
+    /// It is damaged or truncated. The files before are as good as those of a folder.
+    Damaged(String),
+    /// It has something that no backup has, so it was not written by `backup`.
+    Foreign(String),
+}
+
+impl ArchiveProblem {
+    fn message(self) -> String {
+        let (ArchiveProblem::Damaged(message) | ArchiveProblem::Foreign(message)) = self;
+        message
+    }
 }
 
 /// The files of an archive, which are all of one generation.
@@ -175,7 +199,7 @@ impl<'a> Files<'a> {
     ///
     /// # Errors
     /// `unavailable` when the disk cannot read the archive.
-    fn next(&mut self) -> Result<Option<Result<ArchivedFile<'a>, String>>> {
+    fn next(&mut self) -> Result<Option<Result<ArchivedFile<'a>, ArchiveProblem>>> {
         let place = match &self.last {
             Some(last) => format!("after `{last}`"),
             None => "at its beginning".to_owned(),
@@ -186,14 +210,18 @@ impl<'a> Files<'a> {
             Some(Err(error)) if error.raw_os_error().is_some() => {
                 return Err(unusable(self.path, "read", &error));
             }
-            Some(Err(error)) => return Ok(Some(Err(format!("the archive is damaged {place}: {error}")))),
+            Some(Err(error)) => {
+                let problem = format!("the archive is damaged {place}: {error}");
+                return Ok(Some(Err(ArchiveProblem::Damaged(problem))));
+            }
         };
         let names = names(&entry);
         let is_of_generation = |(generation, _): &(String, String)| {
             self.generation.as_ref().is_none_or(|known| known == generation)
         };
         let Some((generation, path)) = names.filter(is_of_generation) else {
-            return Ok(Some(Err(format!("the archive contains an entry that no backup has, {place}"))));
+            let problem = format!("the archive contains an entry that no backup has, {place}");
+            return Ok(Some(Err(ArchiveProblem::Foreign(problem))));
         };
         self.generation = Some(generation.clone());
         self.last = Some(path.clone());
@@ -232,7 +260,7 @@ impl<'a, 'm> ListedFiles<'a, 'm> {
     }
 
     /// The next file, or what is wrong with the archive from here on.
-    fn next(&mut self) -> Result<Option<Result<ListedFile<'a, 'm>, String>>> {
+    fn next(&mut self) -> Result<Option<Result<ListedFile<'a, 'm>, ArchiveProblem>>> {
         let file = match self.files.next()? {
             None => return Ok(None),
             Some(Err(problem)) => return Ok(Some(Err(problem))),
@@ -244,7 +272,10 @@ impl<'a, 'm> ListedFiles<'a, 'm> {
         }
         Ok(Some(match self.missing.remove(file.path.as_str()) {
             Some(listed) => Ok((file, Some(listed))),
-            None => Err(format!("the archive has `{}`, which its manifest does not list", file.path)),
+            None => Err(ArchiveProblem::Foreign(format!(
+                "the archive has `{}`, which its manifest does not list",
+                file.path
+            ))),
         }))
     }
 }

@@ -123,9 +123,14 @@ fn restore_archive(
     let unpacked = target.store().with_file_name(UNPACKED);
     files::remove(&unpacked)?;
     create_private(&unpacked)?;
-    let restored = archive::unpack(archived, &unpacked, callbacks)
-        .and_then(|()| generations(&unpacked))
-        .and_then(|all| restore_of(&all, place, options, target, callbacks));
+    let restored = archive::unpack(archived, &unpacked, callbacks).and_then(|damage| {
+        let restored = restore_of(&generations(&unpacked)?, place, options, target, callbacks);
+        // The error is about the first file that is missing or cut off, which the damage of the archive explains.
+        restored.map_err(|error| match damage {
+            Some(damage) => Error { message: format!("{}; {damage}", error.message), ..error },
+            None => error,
+        })
+    });
     // The next restoration deletes what cannot be deleted now.
     let _ = files::remove(&unpacked);
     restored
@@ -175,7 +180,8 @@ fn restore_of(
         )),
         None if hints.is_empty() => hints.push(
             "no generation has an intact log: `poc-memory backup PATH --verify` lists the damage; copy the folder `log` of \
-             a generation to `store/log` of an empty home, and `poc-memory repair` shows what can be saved"
+             a generation (`tar -xf` unpacks an archive) to `store/log` of an empty home, and `poc-memory repair` shows \
+             what can be saved"
                 .to_owned(),
         ),
         Some(_) | None => {}

@@ -69,11 +69,50 @@ fn an_interrupted_erasure_is_completed_by_a_compaction() {
     let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
     let error = erase(&memory, &texts, "delete", &callbacks).unwrap_err();
-    insta::assert_snapshot!(error.hint.unwrap(), @"the text is deleted, but the history still contains it: `poc-memory compact --keep 0s` completes the erasure");
+    insta::assert_snapshot!(error.hint.unwrap(), @"the text is deleted, but the history still contains it: the same command completes the erasure");
     assert_eq!(files_with_it(&runs), Vec::<PathBuf>::new());
     assert!(!files_with_it(&store).is_empty());
     memory.store.compact(Some(Timestamp(i64::MAX)), &quiet()).unwrap();
     assert_eq!(files_with_it(&store), Vec::<PathBuf>::new());
+}
+
+/// The process ends anywhere between the beginning and the compaction.
+#[test]
+fn an_interrupted_erasure_is_named_and_completed_by_the_next_one() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let other = memory.note("other", "It opens at noon.");
+    let (store, runs) = (memory.paths.store(), memory.paths.runs());
+    fs::create_dir_all(runs.join("linker")).unwrap();
+    let run = serde_json::json!({ "prompt": format!("The word of the gate is {SECRET}.") });
+    fs::write(runs.join("linker/1.json"), run.to_string()).unwrap();
+    let at = memory.now();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap(), []);
+    let target = ErasureTarget::Note(id);
+    Erasure::begin(&memory, target.clone(), at).unwrap().abandon().unwrap();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap(), []);
+    drop(Erasure::begin(&memory, target.clone(), at).unwrap());
+    let texts = deleted(&memory, id);
+    let [unfinished] = &unfinished_erasures(&memory.paths).unwrap()[..] else { panic!() };
+    assert_eq!(unfinished.command(), format!("poc-memory delete {id} --erase"));
+    assert!(Erasure::is_repeated(&memory, &target).unwrap());
+    assert!(!Erasure::is_repeated(&memory, &ErasureTarget::Note(other)).unwrap());
+    // The compaction is interrupted, too.
+    let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
+    Erasure::begin(&memory, target, at).unwrap().run(&texts, &callbacks).unwrap_err();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap().len(), 2);
+    fs::write(runs.join("linker/2.json"), run.to_string()).unwrap();
+    // An erasure of another note knows the texts from the log.
+    let at = memory.now();
+    let erasure = Erasure::begin(&memory, ErasureTarget::Note(other), at).unwrap();
+    let texts = deleted(&memory, other);
+    let report = erasure.run(&texts, &quiet()).unwrap();
+    assert_eq!(report.run_files, 1);
+    assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap(), []);
+    fs::write(store.join("erasures.json"), "damaged").unwrap();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap_err().code, poc_graph::error::Code::Damaged);
 }
 
 /// A replaced store may be the only copy of other notes.

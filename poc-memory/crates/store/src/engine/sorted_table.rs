@@ -227,6 +227,14 @@ impl SortedTable {
     }
 }
 
+/// The end of a table's blocks and its mark, from the footer; `None` if the footer is damaged.
+pub(super) fn read_footer(file: &[u8]) -> Option<(usize, Mark)> {
+    let (rest, footer) = file.split_at_checked(file.len().checked_sub(Footer::BYTES)?)?;
+    let footer = Footer::decode(footer)?;
+    let both = footer.index_length.checked_add(footer.filter_length)?;
+    Some((rest.len().checked_sub(usize::try_from(both).ok()?)?, footer.mark))
+}
+
 impl SortedTable {
     /// Calls `each` with the records of all undamaged blocks.
     pub(super) fn each_intact_record(&self, each: &mut dyn FnMut(&[u8], &[u8])) {

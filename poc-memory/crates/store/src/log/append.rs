@@ -6,6 +6,7 @@ use super::segment::{HEADER, Header};
 use super::snapshot::{SegmentState, check_segment};
 use super::{Log, RecordPosition, changed_length, missing_file, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk, FileId};
+use crate::log_head::LogHead;
 use crate::quarantine::QuarantineFolder;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind};
@@ -53,6 +54,8 @@ pub(crate) struct Appender {
     limits: LogLimits,
     open: Option<Open>,
     cleanup: PendingCleanup,
+    /// Receives the number of the last record after every sync, if the log has such a file.
+    head: Option<LogHead>,
 }
 
 struct Open {
@@ -87,7 +90,19 @@ impl Appender {
         tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
     ) -> Self {
         let cleanup = PendingCleanup { is_closed: true, tail, ..PendingCleanup::default() };
-        Appender { log, disk, limits, open: None, cleanup }
+        Appender { log, disk, limits, open: None, cleanup, head: None }
+    }
+
+    /// Adds the file for the number of the last record.
+    pub(crate) fn set_head(&mut self, head: LogHead) {
+        self.head = Some(head);
+    }
+
+    /// Saves the number of the last record, which is on disk.
+    fn write_head(&mut self) {
+        if let Some(head) = &mut self.head {
+            head.write(self.log.last());
+        }
     }
 
     /// Restores the files to a state in which records can be appended. It may be called again after an error. If
@@ -112,6 +127,7 @@ impl Appender {
             open.file = self.disk.append(&path)?;
             self.cleanup.is_torn = false;
         }
+        self.write_head();
         Ok(moved)
     }
 
@@ -223,12 +239,15 @@ impl Appender {
         open.file.write_all(&bytes)?;
         open.file.sync().inspect_err(|_| self.cleanup.is_unsynced = true)?;
         self.cleanup.is_torn = false;
-        let mut index = self.log.index.write();
-        for (seq, bytes) in records {
-            let position = RecordPosition { seq: *seq, segment: open.first, offset: open.length };
-            index.add_record(position, bytes.len() as u64);
-            open.length += bytes.len() as u64;
+        {
+            let mut index = self.log.index.write();
+            for (seq, bytes) in records {
+                let position = RecordPosition { seq: *seq, segment: open.first, offset: open.length };
+                index.add_record(position, bytes.len() as u64);
+                open.length += bytes.len() as u64;
+            }
         }
+        self.write_head();
         Ok(())
     }
 

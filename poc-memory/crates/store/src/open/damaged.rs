@@ -7,7 +7,6 @@
 
 use crate::catch_up::{self, CatchUpSources};
 use crate::engine::lazy::{EngineOpener, OpenedEngine};
-use crate::engine::lsm;
 use crate::follower::Follower;
 use crate::group_commit::CommitQueue;
 use crate::index_workers::IndexWorkers;
@@ -16,6 +15,7 @@ use crate::log;
 use crate::read_only::ReadOnlyReason;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
+use crate::suspect_log::{NewerParts, SuspectLog};
 use crate::view_file::SavedViews;
 use crate::views::Views;
 use crate::writer_state::WriterState;
@@ -30,6 +30,8 @@ use std::time::Duration;
 pub(super) struct DamagedStore<'a> {
     pub(super) directory: &'a Path,
     pub(super) embedder: &'a str,
+    /// Whether its log is a copy of a shared log.
+    pub(super) is_copy: bool,
     pub(super) heartbeat_timeout: Duration,
     pub(super) saved: Option<SavedViews>,
     pub(super) lock: Arc<Lock>,
@@ -38,15 +40,23 @@ pub(super) struct DamagedStore<'a> {
 impl DamagedStore<'_> {
     /// Opens the store for reading.
     pub(super) fn open(self, followers: Vec<Arc<dyn Follower>>) -> Result<StoreState> {
-        let DamagedStore { directory, embedder, heartbeat_timeout, saved, lock } = self;
+        let DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock } = self;
         let log_directory = directory.join("log");
         // The whole log is checked, including segments that an earlier open has checked.
         let (prefix, prefix_end) = log::inspect(&log_directory, true)?;
         let prefix_last = prefix.last();
+        let suspect = SuspectLog {
+            directory,
+            prefix_end: prefix_end.as_ref(),
+            last: prefix_last,
+            is_copy,
+            heartbeat_timeout,
+        };
+        let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let last_record = log.last();
         let records = directory.join("records");
-        log.raise_last(lsm::newest_seq(&records, heartbeat_timeout)?);
+        log.raise_last(newer.seq);
         let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), heartbeat_timeout) {
             Ok(salvaged) => (salvaged, None),
             Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), heartbeat_timeout)?, Some(error)),
@@ -64,6 +74,7 @@ impl DamagedStore<'_> {
             problem: problem.filter(|_| records.exists()).map(|error| error.message),
             view: saved.as_ref().map(SavedViews::seq),
             missing: log.missing(),
+            newer,
         };
         let damage = state.to_string();
         tracing::error!("{damage}");
@@ -126,6 +137,8 @@ struct SalvagedState {
     view: Option<u64>,
     /// The ranges of transactions that the log lacks.
     missing: Vec<(u64, u64)>,
+    /// The intact parts of the store that are newer than the prefix.
+    newer: NewerParts,
 }
 
 impl std::fmt::Display for SalvagedState {
@@ -133,9 +146,7 @@ impl std::fmt::Display for SalvagedState {
         match &self.prefix_end {
             Some(end) => f.write_str(end)?,
             None if self.prefix == 0 => f.write_str("the log is missing")?,
-            None => {
-                write!(f, "the log ends at change {}, before the records or the saved view do", self.prefix)?
-            }
+            None => f.write_str(&self.newer.problem(self.prefix))?,
         }
         let shown = self.view.unwrap_or(self.base).max(self.prefix);
         let after = self.missing.iter().map(|(from, to)| ((*from).max(shown + 1), *to));
@@ -149,8 +160,15 @@ impl std::fmt::Display for SalvagedState {
         } else if !lost.is_empty() {
             write!(f, "; no other intact part of the store has {}", ranges(&lost))?;
         }
+        if shown.max(self.last_record) == 0 && self.problem.is_none() {
+            return f.write_str(
+                "; nothing is left of its notes: restore a backup, or move the folder of the store away to begin with an \
+                 empty memory",
+            );
+        }
         f.write_str("; answers show ")?;
         match (self.view, self.base > self.prefix) {
+            (None, false) if shown == 0 => f.write_str("nothing else")?,
             (Some(view), _) => write!(f, "the names and links of the saved view up to change {view}")?,
             (None, true) => write!(f, "the records up to change {}", self.base)?,
             (None, false) => write!(f, "the log up to change {}", self.prefix)?,

@@ -2,6 +2,7 @@
 
 use crate::atomic_file;
 use crate::disk;
+use crate::log_head;
 use poc_graph::error::{Code, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -13,7 +14,7 @@ const JOURNAL: &str = "repair.json";
 /// The file name of the list of moves of a finished repair, in its quarantine folder.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// The parts of a store that a repair replaces.
-const PARTS: [&str; 3] = ["log", "records", "view"];
+const PARTS: [&str; 4] = ["log", "records", "view", log_head::NAME];
 
 /// The moves of a repair, or of undoing one.
 #[derive(Debug, Serialize, Deserialize)]

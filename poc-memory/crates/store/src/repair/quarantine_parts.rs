@@ -8,12 +8,15 @@ use crate::logged_transaction::{LoggedTransaction, Write};
 use crate::record_encoding::Record as _;
 use crate::table::Table;
 use crate::tenants::TenantRow;
+use crate::views::Views;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Edge, Node, Tenant, Tuple};
+use poc_graph::{Edge, Neighbor, Node, NodeId, Tenant, Tuple};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// A file or folder in the quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub struct QuarantinePart {
     pub name: String,
     /// The size on disk, in bytes.
     pub bytes: u64,
-    /// The number of changes of any tenant that are readable in pieces of a log. Tables of records are not counted.
+    /// The number of changes of any tenant that are readable in pieces of a log. Records are not counted.
     pub changes: u64,
     /// The first and last sequence numbers of these changes.
     pub range: Option<(u64, u64)>,
@@ -137,7 +140,7 @@ pub struct QuarantineNote {
 }
 
 /// The contents of a file or folder in the quarantine, by tenant: the intact changes in pieces of a log, and the intact
-/// blocks of tables of records. The newest records, which are in sled, are not read.
+/// records of the engine.
 ///
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.
@@ -186,8 +189,35 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
     Ok(found)
 }
 
+/// The numbers of notes and edges of quarantined data that views lack, without deleted notes and without edges of notes
+/// that neither has.
+pub(super) fn missing_in(contents: &BTreeMap<Tenant, QuarantineTenant>, views: &Views) -> (u64, u64) {
+    let (mut notes, mut edges) = (0, 0);
+    for (tenant, own) in contents {
+        let view = views.get(tenant).map_or_else(Default::default, Arc::clone);
+        let missing: FxHashSet<NodeId> = own
+            .notes
+            .iter()
+            .filter(|note| !note.deleted && view.find(note.node.id).is_none())
+            .map(|note| note.node.id)
+            .collect();
+        let exists = |id: NodeId| missing.contains(&id) || view.find(id).is_some();
+        let has_edge = |edge: &Edge| {
+            let (Some(src), Some(dst)) = (view.find(edge.src), view.find(edge.dst)) else { return false };
+            let is_same = |near: &Neighbor| {
+                near.target() == dst && near.kind() == edge.kind && (near.is_outgoing() || src == dst)
+            };
+            view.edges(src).iter().chain(view.other_edges(src)).any(is_same)
+        };
+        let is_missing = |edge: &&Edge| exists(edge.src) && exists(edge.dst) && !has_edge(edge);
+        edges += own.edges.iter().filter(is_missing).count() as u64;
+        notes += missing.len() as u64;
+    }
+    (notes, edges)
+}
+
 /// Calls `each` with every readable record of all tenants in a file or folder of the quarantine: the old and new values
-/// in intact changes of pieces of a log, and the records in intact blocks of tables.
+/// in intact changes of pieces of a log, and the intact records of the engine.
 ///
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.

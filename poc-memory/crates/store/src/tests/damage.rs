@@ -19,6 +19,11 @@ fn only_segment(folder: &TempDir) -> PathBuf {
     segment_files(folder).remove(0)
 }
 
+/// Removes the number of the last acknowledged transaction, as if the last record had never been acknowledged.
+fn forget_head(folder: &TempDir) {
+    fs::remove_file(folder.path().join(log_head::NAME)).ok();
+}
+
 fn quarantined(folder: &TempDir) -> Vec<u8> {
     let Ok(entries) = fs::read_dir(folder.path().join("quarantine")) else { return Vec::new() };
     entries.flat_map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
@@ -32,6 +37,7 @@ fn a_tail_torn_at_any_byte_is_cut_off_and_quarantined() {
     for length in ends[2] as usize..whole.len() {
         fs::remove_dir_all(folder.path().join("quarantine")).ok();
         fs::write(&path, &whole[..length]).unwrap();
+        forget_head(&folder);
         let store = open_in(&folder, in_memory()).unwrap();
         assert_eq!(numbers(&store), [1, 2], "cut to {length} bytes");
         let torn = length > ends[2] as usize;
@@ -67,6 +73,7 @@ fn a_flipped_byte_anywhere_costs_only_the_record_it_is_in() {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x10;
         fs::write(&path, &flipped).unwrap();
+        forget_head(&folder);
         let store = open_in(&folder, in_memory()).unwrap();
         let hit = ends.iter().filter(|&&end| end <= at as u64).count() as u64;
         let kept: Vec<u64> = (1..=5).filter(|&number| number != hit).collect();
@@ -318,6 +325,37 @@ fn the_intact_part_of_quarantined_tables_can_be_read() {
             .iter()
             .all(|note| !note.deleted && store.node(note.node.id).unwrap().as_ref() == Some(&note.node))
     );
+}
+
+/// The blocks follow one another, and the end of each can be seen in it.
+#[test]
+fn quarantined_tables_with_a_damaged_index_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = || StoreOptions { engine: with_small_tables, buffer: 20_000, ..StoreOptions::default() };
+    let store = open_in(&folder, parts()).unwrap();
+    for number in 1..=200 {
+        put(&store, number);
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    fs::remove_file(folder.path().join("view")).unwrap();
+    let mut tables = 0;
+    for path in files(&folder.path().join("records")) {
+        if path.extension().is_some_and(|own| own == "table") {
+            let mut bytes = fs::read(&path).unwrap();
+            let last_of_filter = bytes.len() - 53;
+            bytes[last_of_filter] ^= 1;
+            fs::write(&path, bytes).unwrap();
+            tables += 1;
+        }
+    }
+    assert!(tables > 0);
+    let store = open_in(&folder, parts()).unwrap();
+    assert_eq!((numbers(&store).len(), store.recovery().messages.len()), (200, 1));
+    let contents = quarantine_contents(folder.path(), "records").unwrap();
+    let notes = &contents[&Tenant::default()].notes;
+    assert_eq!(notes.len(), 200);
+    assert!(notes.iter().all(|note| store.node(note.node.id).unwrap().as_ref() == Some(&note.node)));
 }
 
 /// A record in the records folder was acknowledged, so an incomplete end of the log is not an interrupted write.

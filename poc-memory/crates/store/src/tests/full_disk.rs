@@ -431,6 +431,8 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     let path = segment_files(&folder).pop().unwrap();
     let length = fs::metadata(&path).unwrap().len();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 5).unwrap();
+    // As if the last record had never been acknowledged.
+    fs::remove_file(folder.path().join(log_head::NAME)).unwrap();
     disk.0.is_down.store(true, Ordering::SeqCst);
     FULL.lock().insert(folder.path().join("records"));
     let store = open_in(&folder, parts(&disk)).unwrap();

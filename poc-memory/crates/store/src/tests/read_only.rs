@@ -50,6 +50,7 @@ enum Harm {
     DeleteView,
     FlipRecords(prop::sample::Index, prop::sample::Index),
     DeleteRecords,
+    DeleteHead,
 }
 
 fn harm() -> impl Strategy<Value = Harm> {
@@ -63,6 +64,7 @@ fn harm() -> impl Strategy<Value = Harm> {
         1 => Just(Harm::DeleteView),
         1 => (index(), index()).prop_map(|(file, at)| Harm::FlipRecords(file, at)),
         1 => Just(Harm::DeleteRecords),
+        1 => Just(Harm::DeleteHead),
     ]
 }
 
@@ -70,6 +72,14 @@ fn harm() -> impl Strategy<Value = Harm> {
 struct Intact {
     records: bool,
     view: bool,
+    /// The number of the last acknowledged transaction.
+    head: bool,
+}
+
+impl Intact {
+    fn of(made: &Made) -> Intact {
+        Intact { records: made.checkpoint > 0, view: made.checkpoint > 0, head: true }
+    }
 }
 
 fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
@@ -122,6 +132,10 @@ fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
             fs::remove_dir_all(folder.join("records")).ok();
             intact.records = false;
         }
+        Harm::DeleteHead => {
+            fs::remove_file(folder.join(log_head::NAME)).ok();
+            intact.head = false;
+        }
     }
 }
 
@@ -134,7 +148,7 @@ proptest! {
     ) {
         let made = made(checkpoint);
         let original = bytes_of_files(made.folder.path());
-        let mut intact = Intact { records: made.checkpoint > 0, view: made.checkpoint > 0 };
+        let mut intact = Intact::of(&made);
         for harm in &harms {
             apply(harm, &made, &mut intact);
         }
@@ -152,6 +166,8 @@ proptest! {
         for _ in 0..2 {
             let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
             let store = open_in(&made.folder, parts).unwrap();
+            // Whatever the log lacks is noticed.
+            prop_assert!(!intact.head || logged.len() as u64 == COUNT || store.damage().is_some(), "{:?}", harms);
             let view = store.view();
             for number in 1..=COUNT {
                 let id = node(number).id;
@@ -209,7 +225,7 @@ fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 fn repaired(folder: &TempDir, source: RepairSource) -> String {
-    Repair::of(folder.path()).unwrap().run(source, Timestamp(9), &["index"]).unwrap()
+    Repair::of(folder.path()).unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
 }
 
 proptest! {
@@ -220,7 +236,7 @@ proptest! {
         checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
     ) {
         let made = made(checkpoint);
-        let mut intact = Intact { records: made.checkpoint > 0, view: made.checkpoint > 0 };
+        let mut intact = Intact::of(&made);
         for harm in &harms {
             apply(harm, &made, &mut intact);
         }
@@ -337,7 +353,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
     let manifest = made.folder.path().join("quarantine/repair-1/manifest.json");
     let journal: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
     let moves: Vec<(PathBuf, PathBuf)> = serde_json::from_value(journal["moves"].clone()).unwrap();
-    assert_eq!(moves.len(), 4);
+    assert_eq!(moves.len(), 5);
     for done in 0..=moves.len() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &Path, bytes: &[u8]| {
@@ -596,6 +612,125 @@ fn a_gap_of_large_notes_is_repaired() {
     repaired(&folder, RepairSource::Records);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), numbers(&store)), (None, all));
+}
+
+/// No checkpoint was made, so only the number of the last acknowledged transaction shows the loss.
+#[test]
+fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
+    let shorten = |folder: &TempDir| {
+        let last = segment_files(folder).pop().unwrap();
+        let bytes = fs::read(&last).unwrap();
+        let record = 16 + u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
+        fs::write(&last, &bytes[..24 + record]).unwrap();
+    };
+    let delete = |folder: &TempDir| fs::remove_file(segment_files(folder).pop().unwrap()).unwrap();
+    for (lose, kept) in [(shorten as fn(&TempDir), 5), (delete, 4)] {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = LogLimits { segment: 1500, ..LogLimits::default() };
+        let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
+        for number in 1..=6 {
+            put(&store, number);
+        }
+        drop(store);
+        assert_eq!(segment_files(&folder).len(), 2);
+        assert!(!folder.path().join("view").exists());
+        lose(&folder);
+        let before = bytes_of_files(folder.path());
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        let told = format!("the log ends at change {kept}, but `head` and `log/checked` know of change 6");
+        assert!(store.damage().unwrap().starts_with(&told), "{:?}", store.damage());
+        assert_eq!(numbers(&store), (1..=kept).collect::<Vec<_>>());
+        assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(9))).unwrap_err().code, Code::ReadOnly);
+        drop(store);
+        assert!(bytes_of_files(folder.path()) == before);
+        let repair = Repair::of(folder.path()).unwrap();
+        assert_eq!((repair.damage(), repair.lost_end()), (told.as_str(), Some(6)));
+        let [option] = &repair.options().unwrap()[..] else { panic!() };
+        assert_eq!(
+            (option.source, option.last_seq, &option.lost),
+            (RepairSource::Log, kept, &vec![(kept + 1, 6)])
+        );
+        let report = repair.run(RepairSource::Log, Timestamp(9), &[]).unwrap();
+        assert_eq!(report.restorable, Some((0, 0)));
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!((store.damage(), put(&store, 9).seq), (None, kept + 1));
+        drop(store);
+        assert_eq!(open_in(&folder, StoreOptions::default()).unwrap().damage(), None);
+        undo_repair(folder.path(), &[]).unwrap();
+        assert!(open_in(&folder, StoreOptions::default()).unwrap().damage().is_some());
+    }
+}
+
+#[test]
+fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=5 {
+        put(&store, number);
+    }
+    drop(store);
+    let fingerprint = atomic_file::Fingerprint::of("an index of any kind");
+    atomic_file::write(&folder.path().join("text/snapshot"), fingerprint, 4, &[b"postings"]).unwrap();
+    for part in ["log", "records"] {
+        fs::remove_dir_all(folder.path().join(part)).unwrap();
+    }
+    for (gone, last) in [(None, 5), (Some(log_head::NAME), 4)] {
+        if let Some(name) = gone {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        let before = bytes_of_files(folder.path());
+        assert!(Store::exists(folder.path()));
+        assert!(!is_empty_store(folder.path()).unwrap() && !delete_empty_store(folder.path()).unwrap());
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!(
+            store.damage().unwrap(),
+            format!(
+                "the log is missing, including changes 1 to {last}, which no other intact part of the store has; nothing \
+                 is left of its notes: restore a backup, or move the folder of the store away to begin with an empty memory"
+            )
+        );
+        assert!(numbers(&store).is_empty());
+        drop(store);
+        assert!(bytes_of_files(folder.path()) == before);
+        let repair = Repair::of(folder.path()).unwrap();
+        assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), Some(last)));
+    }
+    // A damaged index proves nothing.
+    let path = folder.path().join("text/snapshot");
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(open_in(&folder, StoreOptions::default()).unwrap().damage(), None);
+}
+
+/// The index of a table is damaged, so the records as a whole cannot be used, and the log has lost a segment.
+#[test]
+fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
+    let made = made(COUNT);
+    for path in files(&made.folder.path().join("records")) {
+        if path.extension().is_some_and(|own| own == "table") {
+            let mut bytes = fs::read(&path).unwrap();
+            let last_of_filter = bytes.len() - 53;
+            bytes[last_of_filter] ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let lost =
+        made.places.iter().filter(|(path, _, _)| *path == segment_files(&made.folder)[1]).count() as u64;
+    fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+    let repair = Repair::of(made.folder.path()).unwrap();
+    assert!(repair.damage().contains("; the records cannot be used: "), "{}", repair.damage());
+    let parts = repair.parts();
+    assert_eq!(parts.iter().map(|part| part.name).collect::<Vec<_>>(), ["records", "view"]);
+    assert!(parts.iter().all(|part| (part.notes, part.last_seq) == (COUNT, COUNT)), "{parts:?}");
+    let options = repair.options().unwrap();
+    let [sound_log, log] = &options[..] else { panic!("{options:?}") };
+    assert_eq!((sound_log.source, &sound_log.missing_notes), (RepairSource::SoundLog, &vec![lost, lost]));
+    assert_eq!((log.source, &log.missing_notes), (RepairSource::Log, &vec![COUNT - log.last_seq; 2]));
+    let report = repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
+    assert_eq!(report.restorable, Some((lost, 0)));
+    let contents = quarantine_contents(made.folder.path(), &report.replaced).unwrap();
+    assert_eq!(contents[&Tenant::default()].notes.len() as u64, COUNT);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{DamagedPart, StorePart, Verifier};
 use crate::log::{SegmentState, check_segment_with};
+use crate::log_head;
 use poc_graph::error::Result;
 
 impl Verifier<'_> {
@@ -30,5 +31,16 @@ impl Verifier<'_> {
             findings.push(DamagedPart { part: StorePart::Log, path: segment.path.clone(), message });
         }
         Ok(findings)
+    }
+
+    /// Checks the number of the last acknowledged transaction. It may be too low, if it could not be written.
+    pub(super) fn head(&self) -> Result<Option<DamagedPart>> {
+        let directory = &self.store.shared.directory;
+        self.at_rest(|last| {
+            let is_sound = log_head::read(directory).is_some_and(|head| head <= last);
+            let is_damaged = !is_sound && directory.join(log_head::NAME).exists();
+            let message = "it does not have the number of the last change";
+            Ok(is_damaged.then(|| self.finding(StorePart::Index, log_head::NAME, message)))
+        })
     }
 }

@@ -218,6 +218,40 @@ fn an_interrupted_archive_leaves_the_earlier_one() {
     assert_eq!(names(profile.home.path()), ["home", "memory.tar"]);
 }
 
+/// As a folder whose later files are missing.
+#[test]
+fn the_log_of_an_archive_that_is_cut_off_after_it_is_restored() {
+    let profile = Profile::new();
+    profile.put(1..12);
+    let generation = profile.archive_at(100).unwrap().name;
+    let expected = content(profile.store());
+    let whole = fs::read(profile.archive()).unwrap();
+    let in_archive = |path: &str| {
+        let name = format!("{generation}/{path}");
+        whole.windows(name.len()).position(|part| part == name.as_bytes()).unwrap()
+    };
+    // Within a header, at its end, and within the file behind the log.
+    for at in [
+        in_archive("agents/one.toml") + 40,
+        in_archive("agents/one.toml") + 512,
+        in_archive("config.toml") + 515,
+    ] {
+        fs::write(profile.archive(), &whole[..at]).unwrap();
+        let error = restore_from(&profile.archive(), RestorePoint::Newest).err().unwrap();
+        assert_eq!(error.code, Code::Damaged);
+        assert!(error.message.contains("the archive is damaged after `"), "{error}");
+        assert!(error.hint.as_ref().unwrap().contains("`--skip-damaged-files`"), "{error:?}");
+        let (report, paths, _home) = profile.restore_rest(&profile.archive()).unwrap();
+        assert_eq!((report.seq, report.left_out.is_empty()), (11, false), "{report:?}");
+        assert_eq!(content(&reopened(&paths)), expected);
+    }
+    // The log is not left out.
+    fs::write(profile.archive(), &whole[..in_archive("log/0") + 600]).unwrap();
+    let error = profile.restore_rest(&profile.archive()).err().unwrap();
+    assert_eq!(error.code, Code::Damaged);
+    assert!(error.hint.as_ref().unwrap().contains("no generation has an intact log"), "{error:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

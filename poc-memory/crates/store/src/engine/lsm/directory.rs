@@ -3,10 +3,10 @@
 use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, boot_marker};
-use crate::engine::sorted_table::SortedTable;
+use crate::engine::sorted_table::{SortedTable, StoredRecord};
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{damage_marker, last_mark};
-use crate::watchdog::run_watched;
+use crate::engine::{Engine as _, EngineError, damage_marker, last_mark, table_salvage};
+use crate::watchdog::{HEARTBEAT_TIMEOUT, run_watched};
 use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io;
@@ -54,12 +54,56 @@ pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Resul
 /// tombstone.
 pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
 
-/// Calls `each` with the intact records of a table file that is not open. Does nothing for other files.
+/// Calls `each` with the intact records of a file of a directory that is not open: of a table, or of sled's database.
+/// Does nothing for other files.
 pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
-    if let Some(table) = table_files::is_table(file).then(|| SortedTable::open(file).ok()).flatten() {
+    let read = if table_files::is_table(file) {
+        each_record_of_table(file, each)
+    } else if file.file_name().is_some_and(|name| name == sled::FILE) {
+        each_record_of_sled(file.parent().unwrap_or(file), each)
+    } else {
+        Ok(())
+    };
+    if let Err(error) = read {
+        tracing::warn!("`{}` cannot be read: {error}", file.display());
+    }
+}
+
+fn each_record_of_table(file: &Path, each: &mut IntactRecordVisitor) -> Result<()> {
+    if let Ok(table) = SortedTable::open(file) {
         let seq = table.mark().seq;
         table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
+        return Ok(());
     }
+    let salvaged = table_salvage::each_intact_record(file, &mut |mark, key, encoded| {
+        each(mark.seq, key, decode_value(encoded));
+    });
+    Ok(salvaged.map_err(|source| EngineError::Directory { directory: file.to_owned(), source })?)
+}
+
+fn each_record_of_sled(folder: &Path, each: &mut IntactRecordVisitor) -> Result<()> {
+    // The files of another boot may lack anything, and sled cannot tell what.
+    if !boot_marker::is_same_boot(folder) {
+        return Ok(());
+    }
+    let copy = TemporaryFolder::copy_of(folder)?;
+    let (seq, records) = run_watched(HEARTBEAT_TIMEOUT, move |heartbeat| {
+        let engine = SledEngine::open_copy(copy.path())?;
+        let mut records: Vec<StoredRecord> = Vec::new();
+        let scanned = engine.scan(&[], &mut |key, encoded| {
+            heartbeat.beat();
+            records.push((key.to_vec(), encoded.to_vec()));
+            Ok(())
+        });
+        if let Err(error) = scanned {
+            tracing::warn!("not all of the newest records can be read: {error}");
+        }
+        Ok((engine.newest_seq()?, records))
+    })?;
+    for (key, encoded) in &records {
+        each(seq, key, decode_value(encoded));
+    }
+    Ok(())
 }
 
 /// The total size of the files in a directory, in bytes; 0 if it is missing.

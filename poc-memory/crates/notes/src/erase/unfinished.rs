@@ -1,0 +1,174 @@
+//! The erasures that have begun and are not finished, in a file beside the log.
+//!
+//! An erasure takes several transactions and the rewriting of files, so a process can end in the middle of it. The
+//! deletion then looks like any other, and its texts stay in the history. The file names the erasure from before the
+//! deletion until everything is done, without the texts. They can be read from the log as long as it has them. The log
+//! itself has no such entry, because it would have to be erased from there, too.
+
+use super::ErasedTexts;
+use crate::Memory;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Message, MessageId, Node, NodeId, Tuple, cancellation};
+use poc_store::{Record as _, Records as _, Table, atomic_file};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// What an erasure deletes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErasureTarget {
+    /// A note.
+    Note(NodeId),
+    /// A message with its chunks.
+    Message(MessageId),
+    /// All messages that were written before a time.
+    MessagesBefore {
+        /// The time.
+        time: Timestamp,
+        /// Whether messages are included that are younger than `[forget] min-age`.
+        recent: bool,
+    },
+}
+
+impl ErasureTarget {
+    /// The name of the op that deletes it.
+    pub(super) fn op(&self) -> &'static str {
+        match self {
+            ErasureTarget::Note(_) => "delete",
+            ErasureTarget::Message(_) | ErasureTarget::MessagesBefore { .. } => "forget",
+        }
+    }
+}
+
+/// An erasure that has begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnfinishedErasure {
+    /// What it deletes.
+    pub target: ErasureTarget,
+    /// The tenant.
+    pub tenant: Tuple,
+    /// When it began. It is the time of its deletions.
+    pub at: Timestamp,
+    /// The last transaction before it.
+    after: u64,
+}
+
+impl UnfinishedErasure {
+    /// The command that completes it.
+    pub fn command(&self) -> String {
+        let tenant: String =
+            self.tenant.pairs().map(|(key, value)| format!("--tenant {key}={value} ")).collect();
+        let arguments = match &self.target {
+            ErasureTarget::Note(id) => format!("delete {id}"),
+            ErasureTarget::Message(id) => format!("forget --message-id {id}"),
+            ErasureTarget::MessagesBefore { time, recent } => {
+                format!("forget --before {time}{}", if *recent { " --recent" } else { "" })
+            }
+        };
+        format!("poc-memory {tenant}{arguments} --erase")
+    }
+
+    /// Adds the texts that it has deleted, as far as the log still has them.
+    fn add_texts(&self, memory: &Memory, texts: &mut ErasedTexts) -> Result<()> {
+        let memory = memory.of(&self.tenant);
+        let store = &memory.store;
+        let first = store.history_base().map_or(1, |base| base.seq + 1).max(self.after + 1);
+        for seq in first..=store.last_seq() {
+            cancellation::check()?;
+            let Some(txn) = store.transaction(seq)? else { continue };
+            if (txn.cause.op.as_str(), txn.cause.at) != (self.target.op(), self.at) {
+                continue;
+            }
+            for write in txn.writes {
+                match (write.table, write.before, write.after) {
+                    (Table::Nodes, Some(before), None) => {
+                        let node = Node::decode(&before)?;
+                        // The deletion may have been undone since.
+                        if store.node(node.id)?.is_none() {
+                            texts.add_note(&node);
+                            texts.add_history(&memory, node.id)?;
+                        }
+                    }
+                    (Table::Messages, Some(before), None) => {
+                        let message = Message::decode(&before)?;
+                        if store.message(message.id)?.is_none() {
+                            texts.add_message(&message);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The erasures of a memory that are not finished, of all tenants. They were interrupted, unless one is in progress.
+///
+/// # Errors
+/// `damaged` when their list cannot be read.
+pub fn unfinished_erasures(paths: &Paths) -> Result<Vec<UnfinishedErasure>> {
+    let file = file(paths);
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Error::damaged(format!(
+            "the list of unfinished erasures, `{}`, cannot be read: {error}",
+            file.display()
+        ))
+        .hint("an erasure may have been interrupted: repeat it, after deleting this file")
+    };
+    match fs::read(&file) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| unreadable(&error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(unreadable(&error)),
+    }
+}
+
+/// Adds an erasure, before its deletion.
+pub(super) fn add(memory: &Memory, target: ErasureTarget, at: Timestamp) -> Result<()> {
+    let mut all = unfinished_erasures(&memory.paths)?;
+    let (tenant, after) = (memory.store.tuple().clone(), memory.store.last_seq());
+    all.push(UnfinishedErasure { target, tenant, at, after });
+    write(&memory.paths, &all)
+}
+
+/// Removes the erasure that was added last.
+pub(super) fn remove_last(paths: &Paths) -> Result<()> {
+    let mut all = unfinished_erasures(paths)?;
+    all.pop();
+    write(paths, &all)
+}
+
+/// Removes all erasures.
+pub(super) fn remove_all(paths: &Paths) -> Result<()> {
+    write(paths, &[])
+}
+
+/// Whether an erasure of a target was interrupted.
+pub(super) fn contains(memory: &Memory, target: &ErasureTarget) -> Result<bool> {
+    let all = unfinished_erasures(&memory.paths)?;
+    Ok(all.iter().any(|own| own.target == *target && own.tenant == *memory.store.tuple()))
+}
+
+/// The texts that all unfinished erasures have deleted.
+pub(super) fn texts(memory: &Memory) -> Result<ErasedTexts> {
+    let mut texts = ErasedTexts::default();
+    unfinished_erasures(&memory.paths)?.iter().try_for_each(|own| own.add_texts(memory, &mut texts))?;
+    Ok(texts)
+}
+
+fn file(paths: &Paths) -> PathBuf {
+    paths.store().join("erasures.json")
+}
+
+fn write(paths: &Paths, all: &[UnfinishedErasure]) -> Result<()> {
+    if all.is_empty() {
+        return atomic_file::remove(&file(paths));
+    }
+    let bytes = serde_json::to_vec_pretty(all)
+        .map_err(|error| Error::internal(format!("the list of erasures cannot be encoded: {error}")))?;
+    atomic_file::write_plain(&file(paths), &[&bytes])
+}

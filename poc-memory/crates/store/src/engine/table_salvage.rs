@@ -1,0 +1,164 @@
+//! Reads the blocks of a table whose index or footer is damaged.
+//!
+//! The blocks follow one another from the beginning of the file, and the structure of an LZ4 block shows where it ends.
+//! The checksums of the blocks are in the index. It is decompressed as far as possible, and behind the damage most
+//! checksums are in the compressed bytes as they are, because they cannot be compressed. A block counts as intact if its
+//! checksum is found there.
+
+use super::Mark;
+use super::block::Block;
+use super::sorted_table::read_footer;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Calls `each` with the mark of a table, and with the keys and values of all intact blocks. The mark is that of
+/// transaction 0 if the footer is damaged.
+///
+/// # Errors
+/// Fails if the file cannot be read.
+pub(super) fn each_intact_record(path: &Path, each: &mut dyn FnMut(Mark, &[u8], &[u8])) -> io::Result<()> {
+    let file = fs::read(path)?;
+    let (end, mark) = read_footer(&file).unwrap_or_else(|| (end_of_blocks(&file), Mark::default()));
+    let (blocks, index) = file.split_at_checked(end).unwrap_or((&file, &[]));
+    let mut checksums =
+        Checksums { index: [Block::decompress_part(index).as_slice(), index].concat(), next: 0 };
+    let mut rest = blocks;
+    while !rest.is_empty() {
+        let block = Block::encoded_length(rest)
+            .and_then(|length| rest.split_at_checked(length))
+            .filter(|(block, _)| checksums.find(crc32c::crc32c(block)));
+        let Some((block, after)) = block else {
+            // The end of a damaged block is unknown: the next intact one begins anywhere.
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        };
+        rest = after;
+        let Ok(block) = Block::decode(block) else { continue };
+        let mut records = block.records();
+        while records.advance().is_ok_and(|is_record| is_record) {
+            each(mark, records.key(), records.value());
+        }
+    }
+    Ok(())
+}
+
+/// The end of the first blocks whose keys ascend. Those of the index begin with the smallest key again.
+fn end_of_blocks(file: &[u8]) -> usize {
+    let (mut end, mut last) = (0, Vec::new());
+    while let Some((block, _)) =
+        file.get(end..).and_then(|rest| rest.split_at_checked(Block::encoded_length(rest)?))
+    {
+        let Ok(decoded) = Block::decode(block) else { break };
+        let mut records = decoded.records();
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        while records.advance().is_ok_and(|is_record| is_record) {
+            keys.push(records.key().to_vec());
+        }
+        if end > 0 && keys.first().is_none_or(|first| *first <= last) {
+            break;
+        }
+        last = keys.pop().unwrap_or_default();
+        end += block.len();
+    }
+    end
+}
+
+/// Finds the checksums of blocks in the remains of an index.
+struct Checksums {
+    index: Vec<u8>,
+    /// The position after the last one that was found. The checksums have the order of the blocks.
+    next: usize,
+}
+
+impl Checksums {
+    fn find(&mut self, checksum: u32) -> bool {
+        let bytes = checksum.to_le_bytes();
+        let position = |from: usize| {
+            let later = self.index.get(from..).unwrap_or_default();
+            later.windows(bytes.len()).position(|window| window == bytes).map(|at| from + at)
+        };
+        let Some(at) = position(self.next).or_else(|| position(0)) else { return false };
+        self.next = at + bytes.len();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::sorted_table::{SortedTable, TableWriter};
+
+    const MARK: Mark = Mark { seq: 7, checksum: 8 };
+
+    /// A table of 900 records of varied sizes, which takes about 40 blocks.
+    fn table(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut state = 1u64;
+        let record = |number: u32| {
+            let value = (0..number % 700).map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                // Half of the values are easy to compress.
+                if number % 2 == 0 { b'a' } else { (state >> 56) as u8 }
+            });
+            (number.to_be_bytes().to_vec(), value.collect())
+        };
+        let records: Vec<(Vec<u8>, Vec<u8>)> = (0..900).map(record).collect();
+        let mut writer = TableWriter::create(path, 900).unwrap();
+        records.iter().for_each(|(key, value)| writer.push(key, value).unwrap());
+        writer.finish(MARK).unwrap();
+        records
+    }
+
+    fn salvaged(path: &Path) -> (Vec<Mark>, Vec<(Vec<u8>, Vec<u8>)>) {
+        let (mut marks, mut found) = (Vec::new(), Vec::new());
+        each_intact_record(path, &mut |mark, key, value| {
+            marks.push(mark);
+            found.push((key.to_vec(), value.to_vec()));
+        })
+        .unwrap();
+        marks.dedup();
+        (marks, found)
+    }
+
+    #[test]
+    fn damage_behind_the_blocks_costs_few_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("00000001-00000001.table");
+        let records = table(&path);
+        assert!(salvaged(&path) == (vec![MARK], records.clone()));
+        let whole = fs::read(&path).unwrap();
+        let (end, _) = read_footer(&whole).unwrap();
+        for at in (end..whole.len()).step_by(3) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 0x21;
+            fs::write(&path, &flipped).unwrap();
+            assert!(SortedTable::open(&path).is_err(), "byte {at}");
+            let (_, found) = salvaged(&path);
+            assert!(found.len() * 10 >= records.len() * 6, "byte {at}: {} records", found.len());
+            assert!(found.iter().all(|record| records.contains(record)), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn damage_in_a_block_and_in_the_index_costs_the_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("00000001-00000001.table");
+        let records = table(&path);
+        let whole = fs::read(&path).unwrap();
+        let (end, _) = read_footer(&whole).unwrap();
+        for at in (0..end).step_by(997) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 0x21;
+            flipped[end] ^= 0x21;
+            fs::write(&path, &flipped).unwrap();
+            assert!(SortedTable::open(&path).is_err());
+            let (_, found) = salvaged(&path);
+            let most = records.len() * 4 / 10..records.len();
+            assert!(most.contains(&found.len()), "byte {at}: {} records", found.len());
+            assert!(found.iter().all(|record| records.contains(record)), "byte {at}");
+        }
+        // The file ends somewhere: without an index, no block can be checked.
+        fs::write(&path, &whole[..end]).unwrap();
+        assert_eq!(salvaged(&path).1.len(), 0);
+    }
+}

@@ -1,0 +1,118 @@
+//! The number of the last acknowledged transaction, in a file beside the log.
+//!
+//! The log alone cannot show that its last records are missing. This file is overwritten in place after every sync of
+//! the log. It is not synced itself, because that would cost as much as the sync of the log: it is exact after the
+//! process was killed, and may be older after a power failure. It is never newer than what was synced, so a log that
+//! ends before this number has lost transactions.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The name of the file in the folder of the store.
+pub(crate) const NAME: &str = "head";
+
+/// The length of the file: the number, and the CRC32C of it, both little-endian.
+const BYTES: usize = 12;
+
+/// The file, open for writing.
+#[derive(Debug)]
+pub(crate) struct LogHead {
+    path: PathBuf,
+    /// `None` until the file could be opened.
+    file: Option<File>,
+    /// The number in the file.
+    written: u64,
+}
+
+impl LogHead {
+    /// The file of the store in a directory. It is created by the first write.
+    pub(crate) fn new(store: &Path) -> LogHead {
+        LogHead { path: store.join(NAME), file: None, written: 0 }
+    }
+
+    /// Overwrites the number. A failure is only logged, because the transaction is in the log.
+    pub(crate) fn write(&mut self, seq: u64) {
+        if seq == self.written {
+            return;
+        }
+        match self.try_write(seq) {
+            Ok(()) => self.written = seq,
+            Err(error) => {
+                tracing::debug!("`{}` cannot be written: {error}", self.path.display());
+                self.file = None;
+            }
+        }
+    }
+
+    fn try_write(&mut self, seq: u64) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            closed => {
+                let opened = File::options().write(true).create(true).truncate(false).open(&self.path)?;
+                closed.insert(opened)
+            }
+        };
+        file.write_all_at(&encode(seq), 0)
+    }
+}
+
+/// The number in the file of the store in a directory; `None` if the file is missing or damaged.
+pub(crate) fn read(store: &Path) -> Option<u64> {
+    decode(&fs::read(store.join(NAME)).ok()?)
+}
+
+fn encode(seq: u64) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    let (number, checksum) = bytes.split_at_mut(8);
+    number.copy_from_slice(&seq.to_le_bytes());
+    checksum.copy_from_slice(&crc32c::crc32c(&seq.to_le_bytes()).to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Option<u64> {
+    let (number, checksum) = bytes.split_first_chunk()?;
+    let is_intact = *checksum == crc32c::crc32c(number).to_le_bytes();
+    is_intact.then(|| u64::from_le_bytes(*number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_is_read_and_a_damaged_file_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(folder.path()), None);
+        let mut head = LogHead::new(folder.path());
+        for seq in [1, 70_000, 2] {
+            head.write(seq);
+            assert_eq!(read(folder.path()), Some(seq));
+        }
+        let path = folder.path().join(NAME);
+        let bytes = fs::read(&path).unwrap();
+        for at in 0..BYTES {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 4;
+            fs::write(&path, flipped).unwrap();
+            assert_eq!(read(folder.path()), None, "byte {at}");
+            fs::write(&path, &bytes[..at]).unwrap();
+            assert_eq!(read(folder.path()), None, "{at} bytes");
+        }
+        // After a power failure, a new file may have its length and no content.
+        fs::write(&path, [0; BYTES]).unwrap();
+        assert_eq!(read(folder.path()), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_stops_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(NAME)).unwrap();
+        let mut head = LogHead::new(folder.path());
+        head.write(1);
+        fs::remove_dir(folder.path().join(NAME)).unwrap();
+        head.write(2);
+        assert_eq!(read(folder.path()), Some(2));
+    }
+}
