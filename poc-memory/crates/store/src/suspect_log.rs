@@ -109,6 +109,6 @@ impl NewerParts {
     /// What is wrong with a log that ends with transaction `last` before these parts do.
     pub(crate) fn problem(&self, last: u64) -> String {
         let verb = if self.names.len() == 1 { "knows" } else { "know" };
-        format!("the log ends at change {last}, but {} {verb} of change {}", self.list(), self.seq)
+        format!("{} {verb} of change {}, but the log ends at change {last}", self.list(), self.seq)
     }
 }

@@ -259,7 +259,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     let by_name = |at: u64| {
         let paths = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
             let with = sharing.iter().filter(|(id, _)| number(*id) == at);
-            with.map(move |(_, count)| 0.35 * own * (max + 2 - count) as f64 / max as f64)
+            with.map(move |(_, count)| 0.38 * own * (max + 2 - count) as f64 / max as f64)
         });
         paths.fold(0.0, f64::max)
     };

@@ -12,12 +12,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// A callback that receives the mark of a table, and the key and the stored value of a record.
+type SalvagedRecordVisitor<'a> = dyn FnMut(Mark, &[u8], &[u8]) + 'a;
+
 /// Calls `each` with the mark of a table, and with the keys and values of all intact blocks. The mark is that of
 /// transaction 0 if the footer is damaged.
 ///
 /// # Errors
 /// Fails if the file cannot be read.
-pub(super) fn each_intact_record(path: &Path, each: &mut dyn FnMut(Mark, &[u8], &[u8])) -> io::Result<()> {
+pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'_>) -> io::Result<()> {
     let file = fs::read(path)?;
     let (end, mark) = read_footer(&file).unwrap_or_else(|| (end_of_blocks(&file), Mark::default()));
     let (blocks, index) = file.split_at_checked(end).unwrap_or((&file, &[]));
@@ -87,29 +90,29 @@ impl Checksums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::sorted_table::{SortedTable, TableWriter};
+    use crate::engine::sorted_table::{SortedTable, StoredRecord, TableWriter};
 
     const MARK: Mark = Mark { seq: 7, checksum: 8 };
 
     /// A table of 900 records of varied sizes, which takes about 40 blocks.
-    fn table(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn table(path: &Path) -> Vec<StoredRecord> {
         let mut state = 1u64;
         let record = |number: u32| {
             let value = (0..number % 700).map(|_| {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 // Half of the values are easy to compress.
-                if number % 2 == 0 { b'a' } else { (state >> 56) as u8 }
+                if number.is_multiple_of(2) { b'a' } else { (state >> 56) as u8 }
             });
             (number.to_be_bytes().to_vec(), value.collect())
         };
-        let records: Vec<(Vec<u8>, Vec<u8>)> = (0..900).map(record).collect();
+        let records: Vec<StoredRecord> = (0..900).map(record).collect();
         let mut writer = TableWriter::create(path, 900).unwrap();
         records.iter().for_each(|(key, value)| writer.push(key, value).unwrap());
         writer.finish(MARK).unwrap();
         records
     }
 
-    fn salvaged(path: &Path) -> (Vec<Mark>, Vec<(Vec<u8>, Vec<u8>)>) {
+    fn salvaged(path: &Path) -> (Vec<Mark>, Vec<StoredRecord>) {
         let (mut marks, mut found) = (Vec::new(), Vec::new());
         each_intact_record(path, &mut |mark, key, value| {
             marks.push(mark);

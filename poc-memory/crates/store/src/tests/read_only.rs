@@ -637,7 +637,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
         lose(&folder);
         let before = bytes_of_files(folder.path());
         let store = open_in(&folder, StoreOptions::default()).unwrap();
-        let told = format!("the log ends at change {kept}, but `head` and `log/checked` know of change 6");
+        let told = format!("`head` and `log/checked` know of change 6, but the log ends at change {kept}");
         assert!(store.damage().unwrap().starts_with(&told), "{:?}", store.damage());
         assert_eq!(numbers(&store), (1..=kept).collect::<Vec<_>>());
         assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(9))).unwrap_err().code, Code::ReadOnly);
