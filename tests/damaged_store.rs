@@ -69,6 +69,10 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
             let answer = world.json(&command);
             assert!(is_told(&answer), "{answer}");
         }
+        // Also the text of an answer that has no other room for it, and the error for a note that may be lost.
+        assert!(world.run(&["history", "note-6"]).stdout.contains("\ndegraded: read-only: log segment `"));
+        let unknown = world.json_with_status(&["get", "note-7"], 1);
+        assert!(unknown["error"]["hint"].as_str().unwrap().starts_with("the store is damaged"), "{unknown}");
         // A dry run writes nothing, so it is not refused.
         assert_eq!(world.json(&["agent", "run", "linker", "--dry-run"])["dry_run"], true);
         let exported = world.run(&["export"]);

@@ -18,7 +18,8 @@ impl Deadline {
 
     /// Waits before the next try.
     ///
-    /// # Panics If the deadline has passed. The message says what is wrong.
+    /// # Panics
+    /// If the deadline has passed. The message says what is wrong.
     #[track_caller]
     #[expect(clippy::disallowed_methods, reason = "the process that is waited for sends no signal")]
     pub(crate) fn wait(&self, wrong: impl FnOnce() -> String) {

@@ -3,10 +3,12 @@
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
+use crate::dispatch;
 use poc_config::Config;
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_index::TextIndex;
 use poc_search::query::Names;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -132,10 +134,14 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         let mut document = document;
         remove(document.as_table_mut(), &path);
         let text = document.to_string();
-        return match Config::layered(Some((name, &text)), std::iter::empty()) {
-            Ok(_) => Ok(text),
-            Err(error) => Err(invalid_before.unwrap_or(error)),
-        };
+        let loaded = Config::layered(Some((name, &text)), std::iter::empty());
+        let after = loaded.map_err(|error| invalid_before.clone().unwrap_or(error))?;
+        if let Ok(before) = Config::layered(Some((name, before)), std::iter::empty()) {
+            check_removal(&before, &after).map_err(|error| {
+                Error::invalid(error.message).hint("change what uses it first").field(key)
+            })?;
+        }
+        return Ok(text);
     };
     let as_text = Value::from(value);
     let literal = value.parse::<Value>().ok();
@@ -145,7 +151,7 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         put(document.as_table_mut(), &path, value).map_err(|error| error.field("key"))?;
         let text = document.to_string();
         let config = Config::layered(Some((name, &text)), std::iter::empty());
-        match config.and_then(|config| check_pipeline(&config, &path)) {
+        match config.and_then(|config| check_value(&config, &path)) {
             Ok(()) => return Ok(text),
             Err(error) => {
                 refused.get_or_insert(error);
@@ -165,15 +171,33 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
     })
 }
 
-/// Checks the pipeline that a setting contains, if it contains one. Loading the settings does not, so that a mistake in a
-/// pipeline does not prevent the program from starting.
-fn check_pipeline(config: &Config, path: &[&str]) -> Result<()> {
+/// Checks a value that loading the settings does not check, so that a mistake in it does not prevent the program from
+/// starting: a pipeline, or a name that is looked up when the memory is opened.
+fn check_value(config: &Config, path: &[&str]) -> Result<()> {
     let names = Names::of(config);
     match path {
         ["pipelines", name] => names.check(name).map(drop),
         ["search", "pipeline"] => names.check_plain(&config.search.pipeline),
+        ["text", "language"] => TextIndex::check_language(&config.text.language),
+        ["embedder", "kind"] => poc_embed::check_kind(&config.embedder.kind),
+        ["store", _] => dispatch::shared_log(&config.store).map(drop),
         _ => Ok(()),
     }
+}
+
+/// Refuses the removal of a saved pipeline that others use.
+///
+/// # Errors
+/// The first error of a pipeline that was valid before.
+fn check_removal(before: &Config, after: &Config) -> Result<()> {
+    let errors = |config: &Config| {
+        let names = Names::of(config);
+        let plain = names.check_plain(&config.search.pipeline).err();
+        names.problems().into_iter().chain(plain).collect::<Vec<Error>>()
+    };
+    let known = errors(before);
+    let is_new = |error: &Error| known.iter().all(|known| known.message != error.message);
+    errors(after).into_iter().find(is_new).map_or(Ok(()), Err)
 }
 
 /// Sets a value and keeps the comments of the one before.
@@ -286,6 +310,18 @@ top-k = 5
         check("search.pipeline", "hybrd");
         check("pipelines.mine", "type:daily | limt:3");
         check("pipelines.Mine", "type:daily");
+        check("text.language", "klingon");
+        check("embedder.kind", "foo");
+        check("store.log", "bogus");
+    }
+
+    #[test]
+    fn a_pipeline_that_others_use_is_not_removed() {
+        let file = "[pipelines]\nmine = \"type:daily\"\n[search]\npipeline = \"hybrid | @mine\"\n";
+        let error = edited("config.toml", file, "pipelines.mine", None).unwrap_err();
+        assert!(error.message.contains("there is no saved pipeline `@mine`"), "{error}");
+        let free = file.replace("| @mine", "| limit:3");
+        assert!(!edited("config.toml", &free, "pipelines.mine", None).unwrap().contains("mine"));
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl Output {
         let text = match self.globals.json {
             true => to_json_text(&answer.value),
             false if answer.verbatim && !stdout.is_terminal() => answer.text.to_string(),
-            false => self.rendered(&answer.text, self.globals.colors(&stdout)),
+            false => {
+                self.rendered(&answer.text, self.globals.colors(&stdout)) + &escaped(&degradations(answer))
+            }
         };
         say(&mut stdout.lock(), &text)
     }
@@ -89,6 +91,14 @@ impl Output {
         // A closed output cannot be reported anywhere.
         let _ = page.print();
     }
+}
+
+/// The lines about a degraded memory that the text of an answer does not contain.
+fn degradations(answer: &RenderedAnswer) -> String {
+    let shown = answer.text.to_string();
+    let problems = answer.value.get("degraded").and_then(Value::as_array).into_iter().flatten();
+    let missing = problems.filter_map(Value::as_str).filter(|problem| !shown.contains(problem));
+    missing.map(|problem| format!("degraded: {problem}\n")).collect()
 }
 
 /// The columns of the terminal on standard output, if it is one.

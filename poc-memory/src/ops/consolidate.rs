@@ -33,6 +33,7 @@ pub(crate) struct ConsolidateOutput {
     /// Number of keywords that no live note has any more.
     removed_keywords: u64,
     /// The sequence numbers of its changes, for `undo`; empty in a dry run.
+    #[serde(default)]
     changes: Vec<u64>,
     /// How long the changes can be undone at least; missing if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -356,11 +356,14 @@ impl OpDef {
         if let Some(seq) = min_seq {
             min_seq::wait(&ctx.memory.store, seq, &ctx.memory.config)?;
         }
-        if tenant.is_default() {
-            return request.run(ctx);
-        }
-        let memory = ctx.memory.of(&tenant);
-        request.run(&Ctx { memory: &memory, ..*ctx })
+        let answer = match tenant.is_default() {
+            true => request.run(ctx),
+            false => request.run(&Ctx { memory: &ctx.memory.of(&tenant), ..*ctx }),
+        };
+        answer.map_err(|error| match ctx.memory.store.damage() {
+            Some(_) if error.code == Code::NotFound => possibly_lost(error),
+            _ => error,
+        })
     }
 
     /// Refuses a model when only a person may call the op, or when it is switched off for models.
@@ -395,6 +398,13 @@ impl OpDef {
             (self.decode_request)(&request::lenient(request, &schema))
         })
     }
+}
+
+/// Adds to the error for something that does not exist that damage may be the reason.
+fn possibly_lost(error: Error) -> Error {
+    const LOST: &str = "the store is damaged, and this may be lost: see `poc-memory doctor`";
+    let hint = error.hint.as_ref().map_or_else(|| LOST.to_owned(), |hint| format!("{LOST}; {hint}"));
+    error.hint(hint)
 }
 
 /// The error for a caller that may only read.

@@ -40,7 +40,8 @@ impl fmt::Debug for ApiKey {
 impl ApiKey {
     /// The key of a provider, or `None` when its settings name no key. The variable takes precedence over the file.
     ///
-    /// # Errors A phrase that says how to fix it, when the settings name a key that is missing or malformed.
+    /// # Errors
+    /// A phrase that says how to fix it, when the settings name a key that is missing or malformed.
     pub(super) fn find(
         provider: &ProviderConfig,
         environment: Environment<'_>,

@@ -44,7 +44,7 @@ impl From<SharedLogError> for Error {
     fn from(error: SharedLogError) -> Error {
         let message = error.to_string();
         match error {
-            SharedLogError::DamagedRecord { .. } => Error::internal(message),
+            SharedLogError::DamagedRecord { .. } => Error::damaged(message),
             SharedLogError::Diverged { .. } => Error::conflict(message).hint(
                 "use another profile or another `[store] name`; a folder that is only a copy can be deleted",
             ),
@@ -203,7 +203,10 @@ impl SharedLogCopy {
             return Ok(());
         }
         let last = self.log.last();
-        if let (Some((_, checksum)), Some(origin)) = (self.log.read(last)?, self.log.origin()?) {
+        // An error of the local log must not look like a shared log that does not respond, which is asked again.
+        let local = |error: Error| Error { code: Code::ReadOnly, ..error };
+        let (own, origin) = (self.log.read(last).map_err(local)?, self.log.origin().map_err(local)?);
+        if let (Some((_, checksum)), Some(origin)) = (own, origin) {
             let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
             // A record of a state is not in the shared log. It is the last record if the end of a copy was cut off.
             let is_state = last <= self.log.base_seq();

@@ -40,9 +40,8 @@ impl From<SharedSnapshotError> for Error {
         match error {
             SharedSnapshotError::Compacting => Error::new(Code::Locked, message),
             SharedSnapshotError::Abandoned => Error::conflict(message),
-            SharedSnapshotError::Read { source, .. } | SharedSnapshotError::Write { source, .. } => {
-                Error::new(disk::code(&source), message)
-            }
+            SharedSnapshotError::Read { .. } => Error::unavailable(message),
+            SharedSnapshotError::Write { source, .. } => Error::new(disk::code(&source), message),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Builds a transaction, discards its writes and returns the value of the closure. Also works when the store accepts
-    /// no writes.
+    /// no writes. Unlike [`Store::transact`], it does not wait until the transactions that the closure sees are durable.
     ///
     /// # Errors
     /// Any error that the closure returns. `internal` if it is called inside the closure of a transaction of the same

@@ -183,7 +183,7 @@ fn check_quarantine(store: &Path) -> Vec<CheckResult> {
             "put aside, without a readable change, as after an interrupted write: {}",
             names(&pieces)
         );
-        let hint = format!("`poc-memory doctor quarantine delete {}` deletes it", first.name);
+        let hint = format!("`poc-memory doctor quarantine delete {}` deletes one", first.name);
         results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
     }
     results

@@ -72,6 +72,14 @@ impl TextIndex {
         TextIndex { content, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
     }
 
+    /// Checks that texts of a language can be indexed.
+    ///
+    /// # Errors
+    /// `invalid_config` with the known languages.
+    pub fn check_language(language: &str) -> Result<()> {
+        Tokenizer::new(language).map(drop)
+    }
+
     /// The best nodes that contain any term of the query in one field and that `keep` accepts, best first. Equal scores
     /// are ordered by id. Stop words (`what did she`) are ignored unless the query has no other words. `keep` is only
     /// called for nodes with a sufficient score.

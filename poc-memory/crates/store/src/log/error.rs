@@ -1,7 +1,6 @@
 //! Errors about the contents of the log.
 
 use super::segment::FORMAT;
-use crate::disk;
 use poc_graph::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -28,7 +27,8 @@ impl From<LogError> for Error {
             LogError::Damaged { .. } => Error::damaged(message)
                 .hint("open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it"),
             LogError::Missing(_) => Error::damaged(message),
-            LogError::Unreadable { source, .. } => Error::new(disk::code(&source), message),
+            LogError::Unreadable { .. } => Error::unavailable(message)
+                .hint("check that you may read the files of the memory, and the disk"),
         }
     }
 }

@@ -118,7 +118,7 @@ pub(crate) fn complete(store: &Path) -> Result<()> {
     let bytes = match fs::read(store.join(JOURNAL)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(incomplete(disk::code(&error), &error)),
+        Err(error) => return Err(incomplete(Code::Unavailable, &error)),
     };
     let journal: Journal =
         serde_json::from_slice(&bytes).map_err(|error| incomplete(Code::Damaged, &error))?;

@@ -87,7 +87,7 @@ fn a_nested_transaction_is_an_error() {
     });
     let inner = outer.unwrap().value;
     assert_eq!(inner.code, Code::Internal);
-    insta::assert_snapshot!(inner, @"`transact` was called inside a transaction of the same store");
+    insta::assert_snapshot!(inner, @"a transaction was begun inside a transaction of the same store");
     assert_eq!(numbers(&store), [2]);
     put(&store, 3);
 }

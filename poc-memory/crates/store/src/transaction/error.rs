@@ -20,7 +20,7 @@ pub(crate) enum TransactionError {
     #[error("the transaction has {} MiB, the limit is {} MiB", .0 >> 20, MAX_RECORD >> 20)]
     TooLarge(usize),
     /// The transaction is inside the closure of another one, and would wait for itself.
-    #[error("`transact` was called inside a transaction of the same store")]
+    #[error("a transaction was begun inside a transaction of the same store")]
     Nested,
     #[error("a transaction was not built")]
     NotBuilt,
@@ -44,8 +44,8 @@ impl From<TransactionError> for Error {
             TransactionError::OtherTenant(_)
             | TransactionError::DerivedTable
             | TransactionError::Nested
-            | TransactionError::NotBuilt
-            | TransactionError::UnknownOutcome => Error::internal(message),
+            | TransactionError::NotBuilt => Error::internal(message),
+            TransactionError::UnknownOutcome => Error::unavailable(message),
         }
     }
 }

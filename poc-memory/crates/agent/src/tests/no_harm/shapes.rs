@@ -105,8 +105,8 @@ fn conversation() -> Generated {
     (notes, questions)
 }
 
-/// People with their towns, and towns with their rivers. Other notes name some of the towns and the words of the questions,
-/// but no answer.
+/// People with their towns, and towns with their rivers. Other notes name some of the towns and the words of the
+/// questions, but no answer.
 fn two_steps() -> Generated {
     const FRONT: [&str; 12] =
         ["Vel", "Dros", "Karm", "Ostr", "Pell", "Quin", "Rav", "Sund", "Tarv", "Ulm", "Wex", "Zor"];
