@@ -178,8 +178,9 @@ fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
     let findings = report["findings"].as_array().unwrap();
     let named =
         findings.iter().find(|finding| finding["message"].as_str().unwrap().contains("erasure")).unwrap();
-    let command = format!("unless it is running, `poc-memory delete {id} --erase` completes it");
-    assert_eq!((&named["state"], &named["hint"]), (&"warning".into(), &command.into()), "{report}");
+    let hint = named["hint"].as_str().unwrap();
+    assert!(hint.contains(&format!("`poc-memory delete {id} --erase` completes it")), "{report}");
+    assert_eq!(named["state"], "warning", "{report}");
     world.json(&["delete", id, "--erase"]);
     assert_eq!(files_with(world.home(), secret), Vec::<String>::new());
     assert!(!world.run(&["doctor"]).stdout.contains("erasure"));

@@ -1,10 +1,13 @@
 //! Compacts the memory when its files are three times as large as necessary.
+//!
+//! While an erasure is unfinished, nothing is compacted: the texts that it still has to remove are only in the log.
 
 use crate::state::DaemonState;
 use crate::wall_clock;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
 use poc_notes::compaction;
+use poc_notes::erase::Erasure;
 use poc_store::CompactionCallbacks;
 use std::sync::Arc;
 
@@ -32,6 +35,13 @@ fn compact(state: &DaemonState, last: u64) -> Result<u64> {
     let sizes = memory.store.sizes()?;
     let has_grown = (sizes.log + sizes.records) as f64 > last as f64 * (1.0 + GROWTH);
     if memory.store.read_only().is_some() || !has_grown || !compaction::is_due(memory)? {
+        return Ok(last);
+    }
+    if Erasure::has_unfinished(memory)? {
+        tracing::warn!(
+            "the memory is not compacted while an erasure is unfinished: `poc-memory doctor` names the command that \
+             completes it"
+        );
         return Ok(last);
     }
     let check_cancelled = || state.check_running();

@@ -8,6 +8,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::INDEX_FOLDERS;
 use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
+use poc_notes::resolve::quoted;
 use poc_store::{
     ReadablePart, Repair, RepairOption, RepairReport, RepairSource, atomic_file, repair_folders, undo_repair,
 };
@@ -276,7 +277,7 @@ fn backup_lines(backup: &FullerBackup) -> String {
         backup.at,
         ranges(&backup.lost_changes),
         "",
-        backup.path.display(),
+        quoted(&backup.path.display().to_string()),
     )
 }
 

@@ -66,7 +66,7 @@ impl Op for Delete {
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
-        let mut begun = None;
+        let (mut begun, mut begun_for) = (None, None);
         if self.erase {
             erasure::require_person(ctx)?;
             if let Some(node) = resolve::exact(&ctx.memory.store, &self.node)? {
@@ -75,8 +75,8 @@ impl Op for Delete {
                 texts.add_history(ctx.memory, node.id)?;
                 // Before the deletion, so that a refusal changes nothing.
                 erase::check_quarantine(ctx.memory, &texts)?;
-                let erasure = Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?;
-                begun = Some((node.id, erasure));
+                begun = Some(Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?);
+                begun_for = Some(node.id);
             }
         }
         let deleted = ctx.memory.store.transact(cause, |tx| {
@@ -85,15 +85,17 @@ impl Op for Delete {
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             ctx.require_visible(&node, "node")?;
             resolve::check_version(&node, self.if_version)?;
+            if self.erase && begun_for != Some(node.id) {
+                let message = format!("`{}` became the name of another note meanwhile", self.node);
+                return Err(Error::conflict(message).hint("repeat the command").field("node"));
+            }
             delete::apply(tx, node.id, now)
         });
-        let (deleted, erasure) = match (deleted, begun) {
-            (Ok(deleted), begun) => (deleted, begun.map(|(_, erasure)| erasure)),
-            (Err(error), begun) => {
-                if let Some((id, erasure)) = begun
-                    && ctx.memory.store.node(id)?.is_some()
-                {
-                    erasure.abandon()?;
+        let deleted = match deleted {
+            Ok(deleted) => deleted,
+            Err(error) => {
+                if let Some(erasure) = begun {
+                    erasure.abandon_after(&error)?;
                 }
                 let is_unknown = self.if_version.is_none() && error.code == Code::NotFound;
                 return if self.erase && is_unknown {
@@ -106,7 +108,7 @@ impl Op for Delete {
         let seq = deleted.seq;
         let undo_within = (!self.erase).then(|| undo_window(ctx));
         let delete::DeleteReport { node, edges, derived } = deleted.value;
-        let erasure = erasure.map(|erasure| {
+        let erasure = begun.map(|erasure| {
             let mut texts = ErasedTexts::default();
             derived.iter().chain([&node]).try_for_each(|note| texts.add_history(ctx.memory, note.id))?;
             erasure::run(ctx, erasure, &texts)
@@ -162,8 +164,8 @@ fn deleted_note(ctx: &Ctx<'_>, key: &str) -> Result<Option<NodeId>> {
     Ok(None)
 }
 
-/// Erases a note that was deleted before, given by its full id or its last key, together with everything that was deleted
-/// with it. `unknown` is the error for any other name.
+/// Erases a note that was deleted before, given by its full id or its last key, together with everything that was
+/// deleted with it. `unknown` is the error for any other name.
 fn erase_deleted(ctx: &Ctx<'_>, name: &str, unknown: Error) -> Result<DeleteOutput> {
     let store = &ctx.memory.store;
     let Some(id) = name.parse().ok().map_or_else(|| deleted_note(ctx, name), |id| Ok(Some(id)))? else {

@@ -8,8 +8,9 @@ use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Timestamp};
-use poc_notes::erase::{Erasure, ErasureTarget};
+use poc_notes::erase::{self, ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::forget::{self, ForgetReport};
+use poc_store::Records as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,18 @@ impl Forget {
     }
 }
 
+/// Refuses an erasure of messages before anything is deleted, if the quarantine prevents it. Accepts it if all of them
+/// were deleted before.
+fn check_quarantine(ctx: &Ctx<'_>, ids: &[MessageId]) -> Result<()> {
+    let mut texts = None;
+    for &id in ids {
+        if let Some(message) = ctx.memory.store.message(id)? {
+            texts.get_or_insert_with(ErasedTexts::default).add_message(&message);
+        }
+    }
+    texts.map_or(Ok(()), |texts| erase::check_quarantine(ctx.memory, &texts))
+}
+
 impl Op for Forget {
     const NAME: &'static str = "forget";
     const ACCESS: Access = Access::Retract;
@@ -113,6 +126,9 @@ impl Op for Forget {
             (Some(id), None) => {
                 let target = ErasureTarget::Message(id);
                 let is_repeated = self.erase && Erasure::is_repeated(ctx.memory, &target)?;
+                if self.erase {
+                    check_quarantine(ctx, &[id])?;
+                }
                 let erasure = begin(target)?;
                 match (forget::message(ctx.memory, id, author, cause), erasure) {
                     (Ok(forgotten), erasure) => (forgotten, erasure),
@@ -120,7 +136,7 @@ impl Op for Forget {
                         (ForgetReport::default(), erasure)
                     }
                     (Err(error), erasure) => {
-                        erasure.map_or(Ok(()), Erasure::abandon)?;
+                        erasure.map_or(Ok(()), |erasure| erasure.abandon_after(&error))?;
                         return Err(error);
                     }
                 }
@@ -131,6 +147,9 @@ impl Op for Forget {
                 let report_progress = |done, total| {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
                 };
+                if self.erase {
+                    check_quarantine(ctx, &ctx.memory.store.messages_before(before)?)?;
+                }
                 let erasure = begin(ErasureTarget::MessagesBefore { time: before, recent: self.recent })?;
                 // After an error, a part of the messages may be deleted, so the erasure stays unfinished.
                 (forget::before(ctx.memory, before, author, &cause, &report_progress)?, erasure)

@@ -4,6 +4,7 @@ mod batch;
 mod callers;
 mod consolidate;
 mod counts;
+mod erasing;
 mod former_names;
 mod fresh;
 mod generated;

@@ -15,7 +15,7 @@ pub use unfinished::{ErasureTarget, UnfinishedErasure, unfinished_erasures};
 use super::Memory;
 use super::backup::{self, BackupCallbacks, BackupPart};
 use parking_lot::MutexGuard;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, cancellation};
 use poc_store::{
@@ -73,11 +73,11 @@ pub struct Erasure<'a> {
 }
 
 impl<'a> Erasure<'a> {
-    /// Begins an erasure, before anything is deleted. The deletions must have the time `at`. Waits for another erasure of
-    /// this memory.
+    /// Begins an erasure, before anything is deleted. The deletions must have the time `at`. Waits for another
+    /// erasure of this memory.
     ///
     /// # Errors
-    /// `unavailable` or `internal` if its beginning cannot be saved, and as [`unfinished_erasures`]. Nothing may be
+    /// `read_only` or `unavailable` if its beginning cannot be saved, and as [`unfinished_erasures`]. Nothing may be
     /// deleted then.
     pub fn begin(memory: &'a Memory, target: ErasureTarget, at: Timestamp) -> Result<Erasure<'a>> {
         let running = loop {
@@ -95,8 +95,23 @@ impl<'a> Erasure<'a> {
         unfinished::contains(memory, target)
     }
 
+    /// Whether an erasure of any tenant has begun and is not finished. Those whose deletion was undone do not count.
+    pub fn has_unfinished(memory: &Memory) -> Result<bool> {
+        Ok(!unfinished::without_undone(memory)?.is_empty())
+    }
+
+    /// Ends an erasure whose deletion failed with an error. It stays unfinished if something may have been deleted.
+    pub fn abandon_after(self, error: &Error) -> Result<()> {
+        // The log may have the deletion although its write failed.
+        let is_uncertain = matches!(error.code, Code::ReadOnly | Code::Internal);
+        if !is_uncertain && (error.code == Code::NotFound || self.target.exists(self.memory)?) {
+            return self.abandon();
+        }
+        Ok(())
+    }
+
     /// Ends an erasure that has deleted nothing.
-    pub fn abandon(self) -> Result<()> {
+    fn abandon(self) -> Result<()> {
         unfinished::remove_last(&self.memory.paths)
     }
 
@@ -206,13 +221,15 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
     Ok(removed)
 }
 
-/// Refuses an erasure that would delete notes which only the quarantine has.
+/// Refuses an erasure that would delete notes which only the quarantine has. The erasure also deletes the texts of
+/// unfinished ones, so their parts of the quarantine count, too.
 ///
 /// # Errors
 /// `conflict` with the part of the quarantine that has the texts and such notes.
 pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
-    let store = memory.paths.store();
-    require_no_only_copies(memory, &quarantine_with(&store, texts)?, texts)
+    let mut all = unfinished::texts(memory)?;
+    all.append(texts.clone());
+    require_no_only_copies(memory, &quarantine_with(&memory.paths.store(), &all)?, &all)
 }
 
 /// Like [`check_quarantine`], for the parts of the quarantine that have the texts.

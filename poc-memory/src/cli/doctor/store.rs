@@ -151,8 +151,11 @@ fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
             "an erasure that began at {} is not finished: the history may still contain the text",
             erasure.at
         );
-        CheckResult::new(CHECK, CheckState::Warning, message)
-            .hint(format!("unless it is running, `{}` completes it", erasure.command()))
+        CheckResult::new(CHECK, CheckState::Warning, message).hint(format!(
+            "unless it is running or its deletion was undone, `{}` completes it; if it was undone, the next \
+                 erasure removes this entry",
+            erasure.command()
+        ))
     };
     unfinished.iter().map(warning).collect()
 }

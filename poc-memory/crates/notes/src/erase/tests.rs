@@ -115,25 +115,125 @@ fn an_interrupted_erasure_is_named_and_completed_by_the_next_one() {
     assert_eq!(unfinished_erasures(&memory.paths).unwrap_err().code, poc_graph::error::Code::Damaged);
 }
 
+/// Begins an erasure of a note or a message, and leaves it unfinished.
+fn interrupted(memory: &Memory, target: ErasureTarget) {
+    drop(Erasure::begin(memory, target, memory.now()).unwrap());
+}
+
+#[test]
+fn an_unfinished_erasure_has_only_the_texts_of_its_own_deletion() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let other = memory.note("other", "It opens at noon.");
+    interrupted(&memory, ErasureTarget::Note(id));
+    // The clock stands still, so both deletions have the same time.
+    deleted(&memory, other);
+    deleted(&memory, id);
+    let texts = unfinished::texts(&memory).unwrap();
+    assert!(texts.are_in(&format!("The word of the gate is {SECRET}.")));
+    assert!(!texts.are_in("It opens at noon."));
+}
+
+#[test]
+fn an_unfinished_erasure_of_a_note_that_was_deleted_before_has_its_text() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    deleted(&memory, id);
+    interrupted(&memory, ErasureTarget::Note(id));
+    assert!(unfinished::texts(&memory).unwrap().are_in(&format!("The word of the gate is {SECRET}.")));
+}
+
+#[test]
+fn an_undone_deletion_does_not_count_as_unfinished_and_the_next_erasure_removes_it() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let other = memory.note("other", "It opens at noon.");
+    interrupted(&memory, ErasureTarget::Note(id));
+    deleted(&memory, id);
+    assert!(Erasure::has_unfinished(&memory).unwrap());
+    let deletion = memory.store.transaction(memory.store.last_seq()).unwrap().unwrap();
+    let undo = |tx: &mut poc_store::Transaction<'_>| crate::undo::restore(&memory, tx, &deletion.writes);
+    assert_eq!(memory.store.transact(memory.cause("manual", "undo"), undo).unwrap().value, None);
+    assert!(memory.find("hidden").is_ok());
+    assert!(!Erasure::has_unfinished(&memory).unwrap());
+    assert_eq!(unfinished::texts(&memory).unwrap(), ErasedTexts::default());
+    interrupted(&memory, ErasureTarget::Note(other));
+    let [unfinished] = &unfinished_erasures(&memory.paths).unwrap()[..] else { panic!() };
+    assert_eq!(unfinished.target, ErasureTarget::Note(other));
+}
+
+#[test]
+fn an_erasure_whose_deletion_failed_is_abandoned_unless_something_may_be_deleted() {
+    let memory = TestMemory::new();
+    let present = ErasureTarget::Note(memory.note("present", "It opens at noon."));
+    let absent = ErasureTarget::Message(memory.new_message_id());
+    let is_abandoned = |target: &ErasureTarget, code: Code| {
+        let erasure = Erasure::begin(&memory, target.clone(), memory.now()).unwrap();
+        erasure.abandon_after(&Error::new(code, "it failed")).unwrap();
+        let all = unfinished_erasures(&memory.paths).unwrap();
+        unfinished::remove_all(&memory.paths).unwrap();
+        all.is_empty()
+    };
+    assert!(is_abandoned(&present, Code::Conflict));
+    assert!(is_abandoned(&absent, Code::NotFound));
+    assert!(!is_abandoned(&absent, Code::Unavailable));
+    // A write whose outcome is unknown.
+    assert!(!is_abandoned(&present, Code::Internal));
+    assert!(!is_abandoned(&present, Code::ReadOnly));
+}
+
+#[test]
+fn the_command_that_completes_an_erasure_is_quoted_for_a_shell() {
+    let memory = TestMemory::new();
+    let tenant = memory.of(&poc_graph::Tuple::new([("team", "red & blue")]).unwrap());
+    let id = memory.new_message_id();
+    interrupted(&tenant, ErasureTarget::Message(id));
+    let [unfinished] = &unfinished_erasures(&memory.paths).unwrap()[..] else { panic!() };
+    let command = format!("poc-memory --tenant 'team=red & blue' forget --message-id {id} --erase");
+    assert_eq!(unfinished.command(), command);
+}
+
+/// Otherwise an old entry would stop every later erasure after its deletion.
+#[test]
+fn the_texts_of_unfinished_erasures_are_also_looked_for_before_a_deletion() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let mut texts = ErasedTexts::default();
+    texts.add("It opens at noon.");
+    quarantine_repair(
+        &memory,
+        1,
+        &[("copy", &format!("The word of the gate is {SECRET}.")), ("lost", "It closes.")],
+    );
+    check_quarantine(&memory, &texts).unwrap();
+    interrupted(&memory, ErasureTarget::Note(id));
+    deleted(&memory, id);
+    assert_eq!(check_quarantine(&memory, &texts).unwrap_err().code, Code::Conflict);
+}
+
+/// Puts a store with these notes into the quarantine, as a repair does.
+fn quarantine_repair(memory: &TestMemory, number: u8, notes: &[(&str, &str)]) {
+    let replaced = TestMemory::new();
+    for (key, body) in notes {
+        replaced.note(key, body);
+    }
+    let name = format!("repair-{number}");
+    let folder = memory.paths.store().join("quarantine").join(&name);
+    fs::create_dir_all(folder.join("log")).unwrap();
+    for file in backup::files_below(&replaced.paths.store().join("log")).unwrap() {
+        fs::copy(&file, folder.join("log").join(file.file_name().unwrap())).unwrap();
+    }
+    let manifest = serde_json::json!({ "source": "log", "folder": name, "moves": [] });
+    fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+}
+
 /// A replaced store may be the only copy of other notes.
 #[test]
 fn files_that_a_repair_replaced_stay_unless_they_contain_the_text() {
     let memory = TestMemory::new();
     let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
-    let repair = |number: u8, text: &str| {
-        let replaced = TestMemory::new();
-        replaced.note(&format!("lost-{number}"), text);
-        let name = format!("repair-{number}");
-        let folder = memory.paths.store().join("quarantine").join(&name);
-        fs::create_dir_all(folder.join("log")).unwrap();
-        for file in backup::files_below(&replaced.paths.store().join("log")).unwrap() {
-            fs::copy(&file, folder.join("log").join(file.file_name().unwrap())).unwrap();
-        }
-        let manifest = serde_json::json!({ "source": "log", "folder": name, "moves": [] });
-        fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
-    };
-    repair(1, "The gate opens at noon.");
-    repair(2, &format!("The word of the other gate is {SECRET}."));
+    quarantine_repair(&memory, 1, &[("lost-1", "The gate opens at noon.")]);
+    quarantine_repair(&memory, 2, &[("lost-2", &format!("The word of the other gate is {SECRET}."))]);
     let mut texts = deleted(&memory, id);
     texts.add(SECRET);
     let report = erase(&memory, &texts, "delete", &quiet()).unwrap();

@@ -1,17 +1,18 @@
 //! The erasures that have begun and are not finished, in a file beside the log.
 //!
 //! An erasure takes several transactions and the rewriting of files, so a process can end in the middle of it. The
-//! deletion then looks like any other, and its texts stay in the history. The file names the erasure from before the
-//! deletion until everything is done, without the texts. They can be read from the log as long as it has them. The log
-//! itself has no such entry, because it would have to be erased from there, too.
+//! deletion then looks like any other, and its texts stay in the history. The entry is written before the deletion and
+//! removed when everything is done. It does not contain the texts. They can be read from the log as long as it has
+//! them. The log itself has no such entry, because it would have to be erased from there, too.
 
 use super::ErasedTexts;
 use crate::Memory;
+use crate::resolve::quoted;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, MessageId, Node, NodeId, Tuple, cancellation};
-use poc_store::{Record as _, Records as _, Table, atomic_file};
+use poc_store::{LoggedTransaction, Record as _, Records as _, Table, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
@@ -42,6 +43,15 @@ impl ErasureTarget {
             ErasureTarget::Message(_) | ErasureTarget::MessagesBefore { .. } => "forget",
         }
     }
+
+    /// Whether it is a note or a message that the memory has.
+    pub(super) fn exists(&self, memory: &Memory) -> Result<bool> {
+        match self {
+            ErasureTarget::Note(id) => Ok(memory.store.node(*id)?.is_some()),
+            ErasureTarget::Message(id) => Ok(memory.store.message(*id)?.is_some()),
+            ErasureTarget::MessagesBefore { .. } => Ok(false),
+        }
+    }
 }
 
 /// An erasure that has begun.
@@ -60,8 +70,11 @@ pub struct UnfinishedErasure {
 impl UnfinishedErasure {
     /// The command that completes it.
     pub fn command(&self) -> String {
-        let tenant: String =
-            self.tenant.pairs().map(|(key, value)| format!("--tenant {key}={value} ")).collect();
+        let tenant: String = self
+            .tenant
+            .pairs()
+            .map(|(key, value)| format!("--tenant {} ", quoted(&format!("{key}={value}"))))
+            .collect();
         let arguments = match &self.target {
             ErasureTarget::Note(id) => format!("delete {id}"),
             ErasureTarget::Message(id) => format!("forget --message-id {id}"),
@@ -72,15 +85,35 @@ impl UnfinishedErasure {
         format!("poc-memory {tenant}{arguments} --erase")
     }
 
+    /// Whether a transaction is its deletion, or one of them.
+    fn is_deletion(&self, txn: &LoggedTransaction) -> bool {
+        if (txn.cause.op.as_str(), txn.cause.at) != (self.target.op(), self.at) {
+            return false;
+        }
+        // Another deletion may have the same time.
+        let deletes = |table: Table, id: &[u8; 16]| {
+            txn.writes.iter().any(|write| write.table == table && write.key == id && write.after.is_none())
+        };
+        match &self.target {
+            ErasureTarget::Note(id) => deletes(Table::Nodes, id.as_bytes()),
+            ErasureTarget::Message(id) => deletes(Table::Messages, id.as_bytes()),
+            ErasureTarget::MessagesBefore { .. } => true,
+        }
+    }
+
     /// Adds the texts that it has deleted, as far as the log still has them.
     fn add_texts(&self, memory: &Memory, texts: &mut ErasedTexts) -> Result<()> {
         let memory = memory.of(&self.tenant);
         let store = &memory.store;
+        if let ErasureTarget::Note(id) = self.target {
+            // It may have been deleted before the erasure began.
+            texts.add_history(&memory, id)?;
+        }
         let first = store.history_base().map_or(1, |base| base.seq + 1).max(self.after + 1);
         for seq in first..=store.last_seq() {
             cancellation::check()?;
             let Some(txn) = store.transaction(seq)? else { continue };
-            if (txn.cause.op.as_str(), txn.cause.at) != (self.target.op(), self.at) {
+            if !self.is_deletion(&txn) {
                 continue;
             }
             for write in txn.writes {
@@ -127,9 +160,21 @@ pub fn unfinished_erasures(paths: &Paths) -> Result<Vec<UnfinishedErasure>> {
     }
 }
 
-/// Adds an erasure, before its deletion.
+/// The unfinished erasures of all tenants, without those whose note or message exists: they deleted nothing, or the
+/// deletion was undone.
+pub(super) fn without_undone(memory: &Memory) -> Result<Vec<UnfinishedErasure>> {
+    let mut rest = Vec::new();
+    for own in unfinished_erasures(&memory.paths)? {
+        if !own.target.exists(&memory.of(&own.tenant))? {
+            rest.push(own);
+        }
+    }
+    Ok(rest)
+}
+
+/// Adds an erasure, before its deletion. Removes those whose deletion was undone.
 pub(super) fn add(memory: &Memory, target: ErasureTarget, at: Timestamp) -> Result<()> {
-    let mut all = unfinished_erasures(&memory.paths)?;
+    let mut all = without_undone(memory)?;
     let (tenant, after) = (memory.store.tuple().clone(), memory.store.last_seq());
     all.push(UnfinishedErasure { target, tenant, at, after });
     write(&memory.paths, &all)
@@ -156,7 +201,7 @@ pub(super) fn contains(memory: &Memory, target: &ErasureTarget) -> Result<bool> 
 /// The texts that all unfinished erasures have deleted.
 pub(super) fn texts(memory: &Memory) -> Result<ErasedTexts> {
     let mut texts = ErasedTexts::default();
-    unfinished_erasures(&memory.paths)?.iter().try_for_each(|own| own.add_texts(memory, &mut texts))?;
+    without_undone(memory)?.iter().try_for_each(|own| own.add_texts(memory, &mut texts))?;
     Ok(texts)
 }
 
