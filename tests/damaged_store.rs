@@ -239,21 +239,22 @@ fn a_lost_end_of_the_log_is_reported_with_the_backup_that_has_it() {
     let world = filled(4);
     let place = world.home().join("backups");
     let place = place.to_str().unwrap();
-    let last = world.json(&["stats"])["seq"].as_u64();
+    let last = world.json(&["stats"])["as_of"]["seq"].clone();
     world.json(&["backup", place]);
     keep_records(&world, 3);
     let report = world.json_with_status(&["doctor"], 1);
     let findings = report["findings"].as_array().unwrap();
     let is_named = |finding: &&Value| {
         let message = finding["message"].as_str().unwrap();
-        message.starts_with("read-only: `head` ") && message.contains("but the log ends at change 3")
+        message.starts_with("read-only: the log ends at change 3 and lacks changes 4 to ")
+            && message.contains(", which `head` ")
     };
     assert!(findings.iter().any(|finding| is_named(&finding)), "{report}");
     let choices = world.json(&["repair"])["choices"].clone();
     let backup = &choices["backups"][0];
     assert_eq!(backup["path"], place, "{choices}");
     assert_eq!((&backup["notes"], &backup["lost_changes"][0][0]), (&4.into(), &4.into()), "{choices}");
-    assert!(last.is_none() || backup["last_change"].as_u64() == last, "{choices}");
+    assert!(last.is_u64() && backup["last_change"] == last, "{choices}");
     let shown = world.run(&["repair"]).stdout;
     assert!(
         shown.contains(&format!("`poc-memory restore {place} --into FOLDER` restores it beside")),
@@ -261,14 +262,34 @@ fn a_lost_end_of_the_log_is_reported_with_the_backup_that_has_it() {
     );
     // The part has nothing that the store lacks.
     let repaired = world.run(&["repair", "--from", "log", "--yes"]).stdout;
-    assert!(repaired.contains("no note or link can be read there that the store lacks"), "{repaired}");
+    assert!(repaired.contains("the store has every note and link that can be read there"), "{repaired}");
     assert!(!repaired.contains("quarantine restore"), "{repaired}");
     world.json_with_status(&["doctor", "--deep"], 0);
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
 }
 
+/// The records have the result of every change, and the backup has the history.
 #[test]
-fn a_store_of_which_only_indexes_are_left_is_no_fresh_store() {
+fn a_backup_with_the_history_of_the_damaged_part_is_listed() {
+    let mut world = filled(6);
+    // A checkpoint, so that the records have everything.
+    world.start_daemon();
+    world.stop_daemon();
+    let place = world.home().join("backups");
+    let place = place.to_str().unwrap();
+    world.json(&["backup", place]);
+    damage(&world);
+    let choices = world.json(&["repair"])["choices"].clone();
+    let backup = &choices["backups"][0];
+    assert_eq!((&backup["path"], &backup["same_log"]), (&place.into(), &true.into()), "{choices}");
+    assert_eq!(backup["lost_changes"].as_array().unwrap().len(), 0, "{choices}");
+    assert_eq!(backup["lost_history"].as_array().unwrap().len(), 1, "{choices}");
+    let shown = world.run(&["repair"]).stdout;
+    assert!(shown.contains(", and has the lost history of changes "), "{shown}");
+}
+
+#[test]
+fn a_store_of_which_only_indexes_are_left_is_not_a_new_store() {
     let mut world = filled(3);
     world.start_daemon();
     world.stop_daemon();

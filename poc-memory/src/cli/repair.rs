@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Repair a damaged store
 ///
 /// A store whose log is damaged opens for reading only. Without `--yes`, this shows what can be done, what each
-/// choice keeps and loses, and which known backups have lost changes. It changes nothing. With `--from` and
+/// choice keeps and loses, and which known backups may have lost changes. It changes nothing. With `--from` and
 /// `--yes`, the store is repaired from that source. Replaced files are moved to `quarantine/` in the folder of
 /// the store and never deleted: `--undo` brings them back, and `doctor quarantine` shows what is there and
 /// restores single parts. No daemon may run.
@@ -107,7 +107,7 @@ pub(super) struct MissingNotes {
     missing: u64,
 }
 
-/// A backup of this memory with changes that no source of a repair keeps.
+/// A backup of this memory that may have changes, or their history, that no source of a repair keeps.
 #[derive(Debug, Serialize)]
 pub(super) struct FullerBackup {
     /// The folder or file that `backup` was given.
@@ -120,6 +120,12 @@ pub(super) struct FullerBackup {
     at: Timestamp,
     /// The ranges of changes that no source keeps: first and last number of each.
     lost_changes: Vec<(u64, u64)>,
+    /// The ranges of changes whose result the records keep, but whose history no source keeps.
+    lost_history: Vec<(u64, u64)>,
+    /// Whether its last change is in the log, too. Otherwise it may be from before an earlier repair, and have other
+    /// changes with these numbers. Absent if the log has lost that change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_log: Option<bool>,
 }
 
 /// The answer of `repair`.
@@ -133,7 +139,7 @@ pub(super) enum RepairOutput {
         /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
         lost_after: Option<u64>,
         choices: Vec<RepairChoice>,
-        /// The newest backup in each known place, if it has changes that no choice keeps.
+        /// The newest backup in each known place, if it may have changes, or history, that no choice keeps.
         backups: Vec<FullerBackup>,
         /// Known places without a readable backup, for example because their disk is not mounted.
         unread_backups: Vec<PathBuf>,
@@ -179,7 +185,9 @@ impl LocalCommand for RepairStore {
                 .hint("without `--yes`, `poc-memory repair` shows what can be chosen with `--from`")
                 .field("from"));
         }
-        let repair = Repair::of(&directory)?;
+        // With invalid settings, the store counts as one of its own, so that it can be repaired nevertheless.
+        let is_copy = context.config().is_ok_and(|config| !config.store.log.is_empty());
+        let repair = Repair::of(&directory, is_copy)?;
         let mut choices = choices(&repair.options()?, &repair.parts());
         let Some(from) = self.from else {
             return Ok(choices_output(context, &repair, choices));
@@ -205,18 +213,19 @@ impl LocalCommand for RepairStore {
             RepairOutput::Choices { damage, lost_after, choices, backups, unread_backups } => {
                 let end = lost_after.map_or_else(String::new, |last| {
                     format!(
-                        "the end of the log is missing: if there were changes after {last}, only a backup can contain them\n\n"
+                        "the end of the log is missing: if there were changes after {last}, only a backup can contain \
+                         them\n\n"
                     )
                 });
                 let mut lines: String = choices.iter().map(line).collect();
                 lines.extend(backups.iter().map(backup_lines));
-                let unread = unread_backups.iter().map(|place| {
-                    format!("a known place of backups has none that can be read now: {}\n", place.display())
-                });
+                let unread = unread_backups
+                    .iter()
+                    .map(|place| format!("no backup can be read now in `{}`\n", place.display()));
                 lines.extend(unread);
                 let rest = if choices.is_empty() {
-                    "neither the log nor the records can be read: move the folder of the store away and restore a backup; \
-                     without a backup, the next command begins an empty memory\n"
+                    "neither the log nor the records can be read: move the folder of the store away and restore a \
+                     backup; without a backup, the next command begins an empty memory\n"
                 } else {
                     "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
                      `poc-memory repair --undo --yes` reverts that\n"
@@ -228,9 +237,11 @@ impl LocalCommand for RepairStore {
                 line(choice),
                 restorable_line(choice, replaced, restorable_notes.zip(*restorable_links))
             ),
-            RepairOutput::Undone { replaced } => {
-                format!("the repair was undone; the files that it created are in `quarantine/{replaced}`\n")
-            }
+            RepairOutput::Undone { replaced } => format!(
+                "the repair was undone; the files that it created, and all changes since then, are in \
+                 `quarantine/{replaced}`\nafter another repair, `poc-memory doctor quarantine restore {replaced}` \
+                 restores notes from there\n"
+            ),
         }
     }
 }
@@ -240,44 +251,67 @@ fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<Repair
     RepairOutput::Choices {
         damage: repair.damage().to_owned(),
         lost_after: repair.lost_end(),
-        backups: found.into_iter().filter_map(|backup| fuller_backup(backup, &choices)).collect(),
+        backups: found.into_iter().filter_map(|backup| fuller_backup(repair, backup, &choices)).collect(),
         unread_backups: unread,
         choices,
     }
 }
 
-/// The backup, if it has changes that none of the choices keeps.
-fn fuller_backup(backup: KnownBackup, choices: &[RepairChoice]) -> Option<FullerBackup> {
+/// The backup, if it may have changes, or history, that none of the choices keeps.
+fn fuller_backup(repair: &Repair, backup: KnownBackup, choices: &[RepairChoice]) -> Option<FullerBackup> {
     let last = choices.iter().map(|choice| choice.last_change).max().unwrap_or(0);
     // The later choices keep nothing that the first one loses.
     let lost = choices.first().map_or(&[][..], |choice| choice.lost_changes.as_slice());
     let within = lost.iter().filter(|(from, _)| *from <= last).copied();
     let ranges = within.chain([(last + 1, u64::MAX)]);
-    let lost_changes: Vec<(u64, u64)> =
-        ranges.map(|(from, to)| (from, to.min(backup.seq))).filter(|(from, to)| from <= to).collect();
-    (!lost_changes.is_empty()).then_some(FullerBackup {
+    let in_backup = |(from, to): (u64, u64)| (from, to.min(backup.seq));
+    let is_range = |(from, to): &(u64, u64)| from <= to;
+    let lost_changes: Vec<(u64, u64)> = ranges.map(in_backup).filter(is_range).collect();
+    let is_lost = |(from, to): &(u64, u64)| lost.iter().any(|(first, last)| first <= from && to <= last);
+    let history = repair.lost_history().into_iter().filter(|range| !is_lost(range));
+    let history = history.map(|(from, to)| (from.max(backup.base + 1), to));
+    let lost_history: Vec<(u64, u64)> = history.map(in_backup).filter(is_range).collect();
+    // If the log cannot be read, nothing is known about the backup.
+    let same_log =
+        backup.checksum.and_then(|checksum| repair.has_record(backup.seq, checksum).ok().flatten());
+    (!lost_changes.is_empty() || !lost_history.is_empty()).then_some(FullerBackup {
         path: backup.place,
         generation: backup.generation,
         notes: backup.notes,
         last_change: backup.seq,
         at: backup.at,
         lost_changes,
+        lost_history,
+        same_log,
     })
 }
 
 fn backup_lines(backup: &FullerBackup) -> String {
+    let (path, verb) =
+        (backup.path.display(), if backup.same_log == Some(true) { "has" } else { "may have" });
+    let quoted = quoted(&path.to_string());
+    let named = |what: &str, all: &[(u64, u64)]| (!all.is_empty()).then(|| format!("{what} {}", ranges(all)));
+    let lost = [
+        named("the lost changes", &backup.lost_changes),
+        named("the lost history of changes", &backup.lost_history),
+    ];
+    let lost: Vec<String> = lost.into_iter().flatten().collect();
+    let other = match backup.same_log {
+        Some(false) => {
+            format!("{:<10} its change {} differs from that of this memory\n", "", backup.last_change)
+        }
+        _ => String::new(),
+    };
     format!(
-        "{:<10} {}\n{:<10} has {}, up to change {} of {}, and of the lost changes {}\n{:<10} `poc-memory restore {} --into \
-         FOLDER` restores it beside this memory\n",
+        "{:<10} {path}\n{:<10} has {}, up to change {} of {}, and {verb} {}\n{other}{:<10} `poc-memory restore {quoted} \
+         --into FOLDER` restores it beside this memory\n",
         "backup",
-        backup.path.display(),
         "",
         plural(backup.notes, "note"),
         backup.last_change,
         backup.at,
-        ranges(&backup.lost_changes),
+        lost.join(" and "),
         "",
-        quoted(&backup.path.display().to_string()),
     )
 }
 
@@ -286,11 +320,13 @@ fn restorable_line(choice: &RepairChoice, replaced: &str, restorable: Option<(u6
     match restorable {
         Some((0, 0)) if choice.lost_changes.is_empty() => String::new(),
         Some((0, 0)) => {
-            "no note or link can be read there that the store lacks: `poc-memory repair --undo --yes` brings the files back\n"
+            "the store has every note and link that can be read there: `poc-memory repair --undo --yes` brings the \
+             files back\n"
                 .to_owned()
         }
         Some((notes, links)) => format!(
-            "they have {} and {} that the store lacks: `poc-memory doctor quarantine restore {replaced}` restores them\n",
+            "they have {} and {} that the store lacks: `poc-memory doctor quarantine restore {replaced}` restores \
+             them\n",
             plural(notes, "note"),
             plural(links, "link"),
         ),
@@ -352,7 +388,7 @@ fn line(choice: &RepairChoice) -> String {
     } else {
         let fewer = match (choice.fewer_notes, choice.fewer_links) {
             (0, 0) => String::new(),
-            (notes, links) => format!(", {} and {} fewer", plural(notes, "note"), plural(links, "link")),
+            (notes, links) => format!("; has {} and {} less", plural(notes, "note"), plural(links, "link")),
         };
         let one = matches!(choice.lost_changes.as_slice(), [(from, to)] if from == to);
         let what = if one { "change" } else { "changes" };

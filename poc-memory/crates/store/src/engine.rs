@@ -43,8 +43,8 @@ pub(super) enum EngineError {
     AheadOfLog,
     #[error("damage was found when the records were last in use")]
     FoundDamaged,
-    #[error("`{}`: {source}", directory.display())]
-    Directory { directory: PathBuf, source: std::io::Error },
+    #[error("`{}`: {source}", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
     #[error("the record engine failed: {0}")]
     Failed(::sled::Error),
     #[error("there is not enough space on the disk: {0}")]
@@ -85,7 +85,7 @@ impl From<EngineError> for Error {
             | EngineError::FoundDamaged
             | EngineError::Unreadable(_)
             | EngineError::Failed(::sled::Error::Corruption { .. }) => Code::Damaged,
-            EngineError::Directory { .. }
+            EngineError::Io { .. }
             | EngineError::Copy { .. }
             | EngineError::Quarantine(_)
             | EngineError::NotOpen
@@ -110,7 +110,7 @@ impl EngineError {
         match self {
             EngineError::NoSpace(_) => true,
             EngineError::Failed(::sled::Error::Io(source))
-            | EngineError::Directory { source, .. }
+            | EngineError::Io { source, .. }
             | EngineError::Copy { source, .. }
             | EngineError::Quarantine(source)
             | EngineError::Unreadable(source) => disk::is_failure(source),

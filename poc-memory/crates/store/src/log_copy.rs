@@ -1,6 +1,7 @@
 //! Copies the log of a store's folder to a shared log.
 
 use super::log::{self, Log, frame};
+use super::log_head;
 use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog};
 use poc_graph::error::{Error, Result};
 use std::path::Path;
@@ -43,15 +44,21 @@ impl From<LogCopyError> for Error {
 ///
 /// # Errors
 /// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
-/// damaged or a compaction has dropped its beginning.
+/// damaged, has lost its end, or lacks its beginning after a compaction.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
     let mut copied = to.head()?;
     let (mut number, mut is_checked) = (1, false);
     loop {
+        // The number is read first, because the folder may be in use.
+        let acknowledged = log_head::read(directory).unwrap_or(0);
         // The next round copies what was written meanwhile.
         let (log, prefix_end) = log::inspect(&directory.join("log"), false)?;
         if prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)) {
+            return Err(LogCopyError::Damaged.into());
+        }
+        // Only the end of a copy of this shared log may be missing: the shared log has it.
+        if acknowledged > log.last().max(copied) {
             return Err(LogCopyError::Damaged.into());
         }
         if let Some(base) = log.base() {

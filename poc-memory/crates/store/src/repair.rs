@@ -107,11 +107,12 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// Reads the remains of the store in a directory. Changes nothing.
+    /// Reads the remains of the store in a directory. Changes nothing. `is_copy` says whether its log is a copy of a
+    /// shared log, from which it reads the end that it has lost.
     ///
     /// # Errors
     /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if it is not damaged.
-    pub fn of(directory: &Path) -> Result<Repair> {
+    pub fn of(directory: &Path, is_copy: bool) -> Result<Repair> {
         check_exists(directory)?;
         let log_directory = directory.join("log");
         log::check_format(&log_directory)?;
@@ -123,7 +124,7 @@ impl Repair {
             directory,
             prefix_end: prefix_end.as_ref(),
             last,
-            is_copy: false,
+            is_copy,
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
         };
         if !suspect.is_damaged()? {
@@ -184,6 +185,25 @@ impl Repair {
     /// changes of which nothing is left.
     pub fn lost_end(&self) -> Option<u64> {
         (self.log.last_held(u64::MAX) < self.known).then_some(self.known)
+    }
+
+    /// The ranges of changes that the log lacks and whose result the records have. No repair keeps their history.
+    pub fn lost_history(&self) -> Vec<(u64, u64)> {
+        let base = self.records.as_ref().map_or(0, |records| records.base);
+        let missing = self.log.missing().into_iter().map(|(from, to)| (from, to.min(base)));
+        missing.filter(|(from, to)| from <= to).collect()
+    }
+
+    /// Whether the record of a change in the log has a checksum; `None` if the log does not have the change, or if a
+    /// compaction has rewritten it.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn has_record(&self, seq: u64, checksum: u32) -> Result<Option<bool>> {
+        if seq <= self.log.base_seq() {
+            return Ok(None);
+        }
+        Ok(self.log.read(seq)?.map(|(_, own)| own == checksum))
     }
 
     /// The possible repairs, most complete first.
@@ -259,9 +279,10 @@ impl Repair {
     /// deleted.
     ///
     /// # Errors
-    /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if derived data cannot be
-    /// deleted, and `internal` if the new log cannot be written or does not lead to the expected state. After an error,
-    /// the store is unchanged.
+    /// `invalid_argument` if the source is none of the [`Repair::options`], `unavailable` if the new log cannot be
+    /// written or derived data cannot be deleted, `internal` if the new log does not lead to the expected state, and
+    /// `read_only` or `unavailable` if the files cannot be moved. Interrupted moves are completed by the next open or
+    /// repair. After any other error, the store is unchanged, except that derived data may be deleted.
     pub fn run(self, source: RepairSource, now: Timestamp, derived: &[&str]) -> Result<RepairReport> {
         if !self.is_possible(source) {
             return Err(Error::invalid("the store cannot be repaired from this source"));

@@ -7,8 +7,8 @@ use poc_graph::error::Result;
 use std::path::Path;
 use std::time::Duration;
 
-/// The files of indexes, and the list of checked segments, relative to the folder of the store. Each contains the number
-/// of the last transaction that it reflects. They are written after the transactions were synced.
+/// The files of indexes, and the list of checked segments, relative to the folder of the store. Each contains the
+/// number of the last transaction that it reflects. They are written after the transactions were synced.
 const NUMBERED_FILES: [&str; 7] = [
     "log/checked",
     "text/snapshot",
@@ -19,7 +19,7 @@ const NUMBERED_FILES: [&str; 7] = [
     "mentions/tenants/manifest",
 ];
 
-/// The names of the parts of a store that can prove that its log has lost something.
+/// The names of the parts of a store whose number can show that the log has lost its end.
 const PARTS: [&str; 6] = ["records", "view", log_head::NAME, "text", "vectors", "mentions"];
 
 /// A log that may be damaged, and whose valid prefix ends with transaction `last`.
@@ -28,8 +28,8 @@ pub(crate) struct SuspectLog<'a> {
     /// Where the prefix ends, if further bytes follow it.
     pub(crate) prefix_end: Option<&'a PrefixEnd>,
     pub(crate) last: u64,
-    /// Whether it is a copy of a shared log. The end that a copy has lost is then read from the shared log, unless records
-    /// or view are of it.
+    /// Whether it is a copy of a shared log. A copy reads what it has lost from the shared log again, so only records
+    /// and a view that are newer than it count as damage.
     pub(crate) is_copy: bool,
     /// Maximum time between two heartbeats of the record engine.
     pub(crate) heartbeat_timeout: Duration,
@@ -72,8 +72,8 @@ impl SuspectLog<'_> {
     }
 }
 
-/// The highest number of a transaction that a store's folder mentions outside the segments of the log, according to files
-/// that are not checked; 0 if there is none.
+/// The highest number of a transaction that a store's folder mentions outside the segments of the log, according to
+/// files that are not checked; 0 if there is none.
 pub(crate) fn claimed_seq(directory: &Path, heartbeat_timeout: Duration) -> Result<u64> {
     let claimed = |name: &&str| atomic_file::claimed_seq_of_any(&directory.join(name));
     let files = NUMBERED_FILES.iter().filter_map(claimed).chain(log_head::read(directory)).max();
@@ -108,7 +108,11 @@ impl NewerParts {
 
     /// What is wrong with a log that ends with transaction `last` before these parts do.
     pub(crate) fn problem(&self, last: u64) -> String {
+        let lost = match self.seq.saturating_sub(last) {
+            1 => format!("change {}", self.seq),
+            _ => format!("changes {} to {}", last + 1, self.seq),
+        };
         let verb = if self.names.len() == 1 { "knows" } else { "know" };
-        format!("{} {verb} of change {}, but the log ends at change {last}", self.list(), self.seq)
+        format!("the log ends at change {last} and lacks {lost}, which {} {verb} of", self.list())
     }
 }

@@ -111,8 +111,8 @@ pub(super) fn each_file(
 }
 
 /// Unpacks an archive into an empty folder, which becomes a backup folder with one generation. The content is
-/// checked afterwards, as that of any generation. If the archive is damaged or truncated, the files before the damage are
-/// unpacked, and the problem is returned.
+/// checked afterwards, as that of any generation. If the archive is damaged or truncated, the files before the damage
+/// are unpacked, and the problem is returned.
 ///
 /// # Errors
 /// `damaged` when the archive contains files that its manifest does not list; `unavailable` when the archive cannot be

@@ -16,6 +16,11 @@ pub struct KnownBackup {
     pub generation: String,
     /// The last transaction.
     pub seq: u64,
+    /// Checksum of its record, as in the log. A log that was repaired after the backup may have another transaction
+    /// with that number.
+    pub checksum: Option<u32>,
+    /// The last transaction that a compaction had dropped from the log; 0 if the log is complete.
+    pub base: u64,
     /// When the backup began.
     pub at: Timestamp,
     /// The number of live notes of all tenants.
@@ -43,6 +48,8 @@ pub fn known_backups(paths: &Paths) -> KnownBackups {
                 place: place.clone(),
                 generation: generation.name.clone(),
                 seq: manifest.seq,
+                checksum: manifest.log.last().map(|segment| segment.checksum),
+                base: manifest.base,
                 at: manifest.at,
                 notes: manifest.notes,
             })

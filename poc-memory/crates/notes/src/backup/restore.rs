@@ -179,9 +179,9 @@ fn restore_of(
             generation.seq, generation.at
         )),
         None if hints.is_empty() => hints.push(
-            "no generation has an intact log: `poc-memory backup PATH --verify` lists the damage; copy the folder `log` of \
-             a generation (`tar -xf` unpacks an archive) to `store/log` of an empty home, and `poc-memory repair` shows \
-             what can be saved"
+            "no generation has an intact log: `poc-memory backup PATH --verify` lists the damage; copy the folder \
+             `log` of a generation (`tar -xf` unpacks an archive) to `store/log` of an empty home, and `poc-memory \
+             repair` shows what can be saved"
                 .to_owned(),
         ),
         Some(_) | None => {}

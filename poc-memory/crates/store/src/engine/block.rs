@@ -63,8 +63,8 @@ impl Block {
         }
     }
 
-    /// The bytes of a compressed block that may be damaged, up to where it cannot be decompressed. From the damage on, they
-    /// may be wrong.
+    /// The bytes of a compressed block that may be damaged, up to where it cannot be decompressed. From the damage on,
+    /// they may be wrong.
     pub(in crate::engine) fn decompress_part(bytes: &[u8]) -> Vec<u8> {
         let mut part = Vec::new();
         let mut rest = bytes.get(4..).unwrap_or_default();
@@ -105,8 +105,8 @@ impl Block {
     }
 }
 
-/// Appends what a sequence of LZ4 stands for: literals, and a copy of earlier bytes. `None` if it is invalid or the last
-/// one, which has only literals.
+/// Appends what a sequence of LZ4 stands for: literals, and a copy of earlier bytes. `None` if it is invalid or the
+/// last one, which has only literals.
 fn copy_sequence(rest: &mut &[u8], output: &mut Vec<u8>) -> Option<()> {
     let (token, after) = rest.split_first()?;
     *rest = after;

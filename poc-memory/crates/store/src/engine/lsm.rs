@@ -166,7 +166,7 @@ impl LsmEngine {
         if damage_marker::exists(directory) {
             return Err(EngineError::FoundDamaged.into());
         }
-        let unreadable = |source| EngineError::Directory { directory: directory.to_owned(), source };
+        let unreadable = |source| EngineError::Io { path: directory.to_owned(), source };
         if has_earlier_layout(directory) {
             return Err(EngineError::EarlierLayout.into());
         }

@@ -218,7 +218,7 @@ impl SledEngine {
 }
 
 fn directory_error(directory: &Path, source: io::Error) -> EngineError {
-    EngineError::Directory { directory: directory.to_owned(), source }
+    EngineError::Io { path: directory.to_owned(), source }
 }
 
 /// sled's key for the block whose smallest key is `lower`.

@@ -423,7 +423,7 @@ fn read(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, EngineError> {
 }
 
 fn unwritten(path: &Path, source: io::Error) -> EngineError {
-    EngineError::Directory { directory: path.to_owned(), source }
+    EngineError::Io { path: path.to_owned(), source }
 }
 
 fn damaged(path: &Path, why: &str) -> EngineError {

@@ -1,16 +1,22 @@
 //! Reads the blocks of a table whose index or footer is damaged.
 //!
 //! The blocks follow one another from the beginning of the file, and the structure of an LZ4 block shows where it ends.
-//! The checksums of the blocks are in the index. It is decompressed as far as possible, and behind the damage most
-//! checksums are in the compressed bytes as they are, because they cannot be compressed. A block counts as intact if its
-//! checksum is found there.
+//! The lengths and checksums of the blocks are in the index. It is decompressed as far as possible. Behind the damage,
+//! most of them are in the compressed bytes as they are, because they cannot be compressed. A block counts as intact if
+//! its length and its checksum are found there together. A checksum without the length counts only near the previous
+//! one, because a long index may contain any four bytes by chance.
 
 use super::Mark;
 use super::block::Block;
 use super::sorted_table::read_footer;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
+
+/// The maximum distance in bytes between the checksums of two blocks if the length of the second is not found. An
+/// entry of the index takes about half of that.
+const NEAR: usize = 64;
 
 /// A callback that receives the mark of a table, and the key and the stored value of a record.
 type SalvagedRecordVisitor<'a> = dyn FnMut(Mark, &[u8], &[u8]) + 'a;
@@ -30,7 +36,7 @@ pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'
     while !rest.is_empty() {
         let block = Block::encoded_length(rest)
             .and_then(|length| rest.split_at_checked(length))
-            .filter(|(block, _)| checksums.find(crc32c::crc32c(block)));
+            .filter(|(block, _)| checksums.find(block));
         let Some((block, after)) = block else {
             // The end of a damaged block is unknown: the next intact one begins anywhere.
             rest = rest.get(1..).unwrap_or_default();
@@ -75,15 +81,25 @@ struct Checksums {
 }
 
 impl Checksums {
-    fn find(&mut self, checksum: u32) -> bool {
-        let bytes = checksum.to_le_bytes();
-        let position = |from: usize| {
-            let later = self.index.get(from..).unwrap_or_default();
-            later.windows(bytes.len()).position(|window| window == bytes).map(|at| from + at)
-        };
-        let Some(at) = position(self.next).or_else(|| position(0)) else { return false };
-        self.next = at + bytes.len();
+    /// Whether the index has the checksum of a block.
+    fn find(&mut self, block: &[u8]) -> bool {
+        let checksum = crc32c::crc32c(block).to_le_bytes();
+        let entry = [(block.len() as u32).to_le_bytes(), checksum].concat();
+        let near = self.next.saturating_add(NEAR).min(self.index.len());
+        let found = self
+            .end_of(&entry, self.next..self.index.len())
+            .or_else(|| self.end_of(&entry, 0..self.index.len()))
+            .or_else(|| self.end_of(&checksum, self.next..near));
+        let Some(end) = found else { return false };
+        self.next = end;
         true
+    }
+
+    /// The position after some bytes in a range of the index.
+    fn end_of(&self, bytes: &[u8], range: Range<usize>) -> Option<usize> {
+        let start = range.start;
+        let mut windows = self.index.get(range)?.windows(bytes.len());
+        windows.position(|window| window == bytes).map(|at| start + at + bytes.len())
     }
 }
 

@@ -41,7 +41,7 @@ impl TemporaryFolder {
             let lock = lock(folder.path())?;
             Ok(TemporaryFolder { records, folder, _lock: lock })
         };
-        created().map_err(|source| EngineError::Directory { directory: directory.to_owned(), source })
+        created().map_err(|source| EngineError::Io { path: directory.to_owned(), source })
     }
 
     /// Creates a copy of the files in a folder and in its sub-folders.

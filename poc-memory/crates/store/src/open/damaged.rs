@@ -146,34 +146,39 @@ impl std::fmt::Display for SalvagedState {
         match &self.prefix_end {
             Some(end) => f.write_str(end)?,
             None if self.prefix == 0 => f.write_str("the log is missing")?,
+            // This names the missing changes.
             None => f.write_str(&self.newer.problem(self.prefix))?,
         }
+        let has_lost_end = self.prefix_end.is_none() && self.prefix > 0;
         let shown = self.view.unwrap_or(self.base).max(self.prefix);
         let after = self.missing.iter().map(|(from, to)| ((*from).max(shown + 1), *to));
         let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
-        if !self.missing.is_empty() {
+        if !self.missing.is_empty() && !has_lost_end {
             let is_lost = self.prefix_end.is_none() && self.prefix == 0;
             write!(f, "{} {}", if is_lost { ", including" } else { " and lacks" }, ranges(&self.missing))?;
         }
-        if lost == self.missing && !lost.is_empty() {
+        if lost == self.missing && !lost.is_empty() && !has_lost_end {
             f.write_str(", which no other intact part of the store has")?;
         } else if !lost.is_empty() {
             write!(f, "; no other intact part of the store has {}", ranges(&lost))?;
         }
         if shown.max(self.last_record) == 0 && self.problem.is_none() {
             return f.write_str(
-                "; nothing is left of its notes: restore a backup, or move the folder of the store away to begin with an \
-                 empty memory",
+                "; nothing is left of its notes: restore a backup, or move the folder of the store away to begin with \
+                 an empty memory",
             );
         }
         f.write_str("; answers show ")?;
         match (self.view, self.base > self.prefix) {
-            (None, false) if shown == 0 => f.write_str("nothing else")?,
+            (None, false) if shown == 0 && self.last_record > 0 => {
+                write!(f, "only the intact changes of the log, up to {}", self.last_record)?;
+            }
+            (None, false) if shown == 0 => f.write_str("no notes")?,
             (Some(view), _) => write!(f, "the names and links of the saved view up to change {view}")?,
             (None, true) => write!(f, "the records up to change {}", self.base)?,
             (None, false) => write!(f, "the log up to change {}", self.prefix)?,
         }
-        if self.last_record > shown {
+        if self.last_record > shown && shown > 0 {
             write!(f, " and later intact changes of the log, up to {}", self.last_record)?;
         }
         if let Some(problem) = &self.problem {

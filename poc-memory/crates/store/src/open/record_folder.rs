@@ -103,7 +103,7 @@ impl RecordFolder {
             tracing::info!("the records have an earlier layout and are rewritten from the log");
             self.log.verify()?;
             std::fs::remove_dir_all(&self.folder)
-                .map_err(|source| EngineError::Directory { directory: self.folder.clone(), source })?;
+                .map_err(|source| EngineError::Io { path: self.folder.clone(), source })?;
         }
         let (folder, log, engine, buffer) = (self.folder.clone(), self.log.clone(), self.engine, self.buffer);
         let engine = run_watched(self.heartbeat_timeout, move |heartbeat| {
@@ -139,7 +139,7 @@ impl EngineSource for RecordFolder {
     }
 
     fn discard(&self) -> Result<()> {
-        let failed = |source| EngineError::Directory { directory: self.folder.clone(), source };
+        let failed = |source| EngineError::Io { path: self.folder.clone(), source };
         if !self.folder.exists() {
             return Ok(());
         }

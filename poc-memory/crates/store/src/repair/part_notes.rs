@@ -84,12 +84,14 @@ impl PartNotes {
     }
 }
 
-/// The files in a folder and in the folders below it; none if it cannot be read.
+/// The files in a folder and in the folders below it, sorted, so that tables are in the order of their age; none if it
+/// cannot be read.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
     }
+    found.sort();
     found
 }

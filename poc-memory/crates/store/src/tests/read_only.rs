@@ -225,7 +225,7 @@ fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 fn repaired(folder: &TempDir, source: RepairSource) -> String {
-    Repair::of(folder.path()).unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
+    Repair::of(folder.path(), false).unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
 }
 
 proptest! {
@@ -249,7 +249,7 @@ proptest! {
             (1..=COUNT).filter(has_text).collect::<Vec<_>>()
         };
         let before = parts(made.folder.path());
-        let options = Repair::of(made.folder.path()).unwrap().options().unwrap();
+        let options = Repair::of(made.folder.path(), false).unwrap().options().unwrap();
         prop_assert!(files(made.folder.path()).iter().all(|path| !path.ends_with("repair.json")));
         for (at, option) in options.iter().enumerate() {
             let copy = copied(made.folder.path());
@@ -384,14 +384,14 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
 #[test]
 fn an_intact_store_is_not_repaired() {
     let made = made(3);
-    let error = Repair::of(made.folder.path()).err().unwrap();
+    let error = Repair::of(made.folder.path(), false).err().unwrap();
     assert_eq!(error.code, Code::Conflict);
     let store = open_in(&made.folder, StoreOptions::default()).unwrap();
-    assert_eq!(Repair::of(made.folder.path()).err().unwrap().code, Code::Locked);
+    assert_eq!(Repair::of(made.folder.path(), false).err().unwrap().code, Code::Locked);
     drop(store);
     assert_eq!(undo_repair(made.folder.path(), &["index"]).unwrap_err().code, Code::NotFound);
     let nothing = tempfile::tempdir().unwrap();
-    assert_eq!(Repair::of(nothing.path()).err().unwrap().code, Code::NotFound);
+    assert_eq!(Repair::of(nothing.path(), false).err().unwrap().code, Code::NotFound);
 }
 
 /// Records of tenants and compressed ones count too.
@@ -637,14 +637,16 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
         lose(&folder);
         let before = bytes_of_files(folder.path());
         let store = open_in(&folder, StoreOptions::default()).unwrap();
-        let told = format!("`head` and `log/checked` know of change 6, but the log ends at change {kept}");
-        assert!(store.damage().unwrap().starts_with(&told), "{:?}", store.damage());
+        let lost = if kept == 5 { "change 6" } else { "changes 5 to 6" };
+        let damage =
+            format!("the log ends at change {kept} and lacks {lost}, which `head` and `log/checked` know of");
+        assert!(store.damage().unwrap().starts_with(&damage), "{:?}", store.damage());
         assert_eq!(numbers(&store), (1..=kept).collect::<Vec<_>>());
         assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(9))).unwrap_err().code, Code::ReadOnly);
         drop(store);
         assert!(bytes_of_files(folder.path()) == before);
-        let repair = Repair::of(folder.path()).unwrap();
-        assert_eq!((repair.damage(), repair.lost_end()), (told.as_str(), Some(6)));
+        let repair = Repair::of(folder.path(), false).unwrap();
+        assert_eq!((repair.damage(), repair.lost_end()), (damage.as_str(), Some(6)));
         let [option] = &repair.options().unwrap()[..] else { panic!() };
         assert_eq!(
             (option.source, option.last_seq, &option.lost),
@@ -692,7 +694,7 @@ fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
         assert!(numbers(&store).is_empty());
         drop(store);
         assert!(bytes_of_files(folder.path()) == before);
-        let repair = Repair::of(folder.path()).unwrap();
+        let repair = Repair::of(folder.path(), false).unwrap();
         assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), Some(last)));
     }
     // A damaged index proves nothing.
@@ -718,7 +720,7 @@ fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
     let lost =
         made.places.iter().filter(|(path, _, _)| *path == segment_files(&made.folder)[1]).count() as u64;
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
-    let repair = Repair::of(made.folder.path()).unwrap();
+    let repair = Repair::of(made.folder.path(), false).unwrap();
     assert!(repair.damage().contains("; the records cannot be used: "), "{}", repair.damage());
     let parts = repair.parts();
     assert_eq!(parts.iter().map(|part| part.name).collect::<Vec<_>>(), ["records", "view"]);

@@ -282,6 +282,44 @@ fn changes_of_all_tenants_are_followed() {
     }
 }
 
+#[test]
+fn a_log_that_lost_its_end_is_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=3 {
+        put(&store, number);
+    }
+    drop(store);
+    let segment = segment_files(&folder).pop().unwrap();
+    let bytes = fs::read(&segment).unwrap();
+    let record = 16 + u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
+    let log = Arc::new(MemoryLog::default());
+    let copy = || copy_log(folder.path(), log.writer().as_ref(), &|_, _| {});
+    fs::write(&segment, &bytes[..24 + record]).unwrap();
+    let error = copy().unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (Code::InvalidArgument, "the log is damaged"));
+    assert!(log.records().is_empty());
+    fs::write(&segment, &bytes).unwrap();
+    assert_eq!((copy().unwrap(), log.records().len()), (3, 3));
+}
+
+/// The folder became a copy of a shared log that ends earlier.
+#[test]
+fn a_copy_ignores_the_head_of_its_folder() {
+    let log = Arc::new(MemoryLog::default());
+    let mut daemon = Daemon::new(&log);
+    put(daemon.store(), 1);
+    daemon.close();
+    crate::log_head::LogHead::new(daemon.folder.path()).write(9);
+    assert_eq!(Repair::of(daemon.folder.path(), true).err().unwrap().code, Code::Conflict);
+    assert!(Repair::of(daemon.folder.path(), false).is_ok());
+    daemon.open().unwrap();
+    assert_eq!((daemon.store().damage(), numbers(daemon.store())), (None, vec![1]));
+    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
+    let findings = daemon.store().verify(&callbacks).unwrap();
+    assert!(findings.iter().all(|finding| !finding.path.ends_with("head")), "{findings:?}");
+}
+
 /// One step of a history.
 #[derive(Clone, Debug)]
 enum Step {

@@ -3,7 +3,7 @@
 use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, boot_marker};
-use crate::engine::sorted_table::{SortedTable, StoredRecord};
+use crate::engine::sorted_table::{SortedTable, StoredRecord, read_footer};
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine as _, EngineError, damage_marker, last_mark, table_salvage};
 use crate::watchdog::{HEARTBEAT_TIMEOUT, run_watched};
@@ -51,7 +51,7 @@ pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Resul
 }
 
 /// A callback that receives the number of the last transaction of a table, a key, and its value, or `None` for a
-/// tombstone.
+/// tombstone. If the end of the table is damaged, the number is that of the table before it: its records are not older.
 pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
 
 /// Calls `each` with the intact records of a file of a directory that is not open: of a table, or of sled's database.
@@ -75,10 +75,20 @@ fn each_record_of_table(file: &Path, each: &mut IntactRecordVisitor) -> Result<(
         table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
         return Ok(());
     }
+    let before = seq_before(file);
     let salvaged = table_salvage::each_intact_record(file, &mut |mark, key, encoded| {
-        each(mark.seq, key, decode_value(encoded));
+        each(mark.seq.max(before), key, decode_value(encoded));
     });
-    Ok(salvaged.map_err(|source| EngineError::Directory { directory: file.to_owned(), source })?)
+    Ok(salvaged.map_err(|source| EngineError::Io { path: file.to_owned(), source })?)
+}
+
+/// The last transaction of the older tables in the same folder, as far as they have it; 0 without any.
+fn seq_before(file: &Path) -> u64 {
+    let entries = file.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    // The names of tables have the order of their age.
+    let older =
+        entries.map(|entry| entry.path()).filter(|path| table_files::is_table(path) && path.as_path() < file);
+    older.filter_map(|path| Some(read_footer(&fs::read(path).ok()?)?.1.seq)).max().unwrap_or(0)
 }
 
 fn each_record_of_sled(folder: &Path, each: &mut IntactRecordVisitor) -> Result<()> {

@@ -52,7 +52,7 @@ impl GenerationRange {
 /// # Errors
 /// [`EngineError::Damaged`] if a table is missing.
 pub(super) fn read(directory: &Path) -> Result<Vec<GenerationRange>, EngineError> {
-    let failed = |source| EngineError::Directory { directory: directory.to_owned(), source };
+    let failed = |source| EngineError::Io { path: directory.to_owned(), source };
     let entries =
         fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
     let named: Vec<(String, fs::DirEntry)> =

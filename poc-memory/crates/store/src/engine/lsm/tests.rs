@@ -362,3 +362,26 @@ fn readers_find_every_record_while_tables_change() {
     drop(engine);
     assert_eq!(contents(&open(&folder)), contents(&memory));
 }
+
+#[test]
+fn the_records_of_a_table_without_its_end_are_newer_than_those_of_the_table_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = |generation: u64, seq: u64| {
+        let path = folder.path().join(table_files::GenerationRange::one(generation).file_name());
+        let mut writer = TableWriter::create(&path, 1).unwrap();
+        writer.push(b"key", b"value").unwrap();
+        writer.finish(Mark { seq, checksum: 8 }).unwrap();
+        path
+    };
+    let (_, last) = (table(1, 5), table(2, 9));
+    let numbers = || {
+        let mut numbers = Vec::new();
+        each_intact_record(&last, &mut |seq, key, _| numbers.push((seq, key.to_vec())));
+        numbers
+    };
+    assert_eq!(numbers(), [(9, b"key".to_vec())]);
+    let mut bytes = fs::read(&last).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&last, bytes).unwrap();
+    assert_eq!(numbers(), [(5, b"key".to_vec())]);
+}
