@@ -209,7 +209,9 @@ pub(super) fn require_own(place: &Path, earlier: &[BackupGeneration], origin: &s
         Some(other) => {
             let message =
                 format!("`{}` has backups of another memory, such as `{}`", place.display(), other.name);
-            Err(Error::conflict(message).hint("name another place").field("path"))
+            // A repair makes a new log, which is another memory for backups.
+            let hint = "name another place; after a repair, new backups need a place of their own";
+            Err(Error::conflict(message).hint(hint).field("path"))
         }
         None => Ok(()),
     }
