@@ -2,7 +2,7 @@
 
 use crate::support::incompressible;
 use crate::support::world::files_below;
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -141,6 +141,20 @@ fn write(world: &World, round: usize, writer: usize) -> Vec<WrittenNote> {
     written
 }
 
+/// The answers of the memory, with the number of the last change that they contain. The daemon stores the use of notes
+/// about once a minute, so the answers are asked for again if a change came in between.
+fn quiet_state(world: &World) -> (u64, String) {
+    let deadline = Deadline::after(WAIT_LIMIT);
+    loop {
+        let before = seq(world);
+        let state = state(world);
+        if seq(world) == before {
+            return (before, state);
+        }
+        deadline.wait(|| format!("changes went on after {before}"));
+    }
+}
+
 /// Takes backups while two writers and an agent work, and compares restored states with the states of the original.
 fn drill(rounds: usize) {
     let mut world = World::new();
@@ -167,7 +181,8 @@ fn drill(rounds: usize) {
             made["generation"].as_str().unwrap().to_owned(),
             before,
         ));
-        states.push((seq(&world), state(&world), acknowledged.clone()));
+        let (seq, state) = quiet_state(&world);
+        states.push((seq, state, acknowledged.clone()));
     }
     world.json(&["backup", "backups", "--keep", "10000"]);
     let checked = world.json(&["backup", "backups", "--verify"]);
