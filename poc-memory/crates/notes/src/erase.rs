@@ -103,7 +103,7 @@ impl<'a> Erasure<'a> {
     /// Ends an erasure whose deletion failed with an error. It stays unfinished if something may have been deleted.
     pub fn abandon_after(self, error: &Error) -> Result<()> {
         // The log may have the deletion although its write failed.
-        let is_uncertain = matches!(error.code, Code::ReadOnly | Code::Internal);
+        let is_uncertain = matches!(error.code, Code::ReadOnly | Code::Unavailable | Code::Internal);
         if !is_uncertain && (error.code == Code::NotFound || self.target.exists(self.memory)?) {
             return self.abandon();
         }

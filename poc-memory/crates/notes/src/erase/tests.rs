@@ -178,6 +178,7 @@ fn an_erasure_whose_deletion_failed_is_abandoned_unless_something_may_be_deleted
     assert!(is_abandoned(&absent, Code::NotFound));
     assert!(!is_abandoned(&absent, Code::Unavailable));
     // A write whose outcome is unknown.
+    assert!(!is_abandoned(&present, Code::Unavailable));
     assert!(!is_abandoned(&present, Code::Internal));
     assert!(!is_abandoned(&present, Code::ReadOnly));
 }
