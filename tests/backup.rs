@@ -18,6 +18,10 @@ const HISTORIES: usize = 16;
 
 /// Everything that a memory answers about its past and present, as text: exports, history, changes and runs of all
 /// tenants, and what a run wrote and read.
+///
+/// The prompt and the replies of a run are in a file beside the store. A backup that was taken while the run was in
+/// progress may lack the file, and a later backup restored to the same transaction has it, so they are left out for
+/// such a run.
 fn state(world: &World) -> String {
     let mut all = String::new();
     for tenant in TENANTS {
@@ -39,7 +43,13 @@ fn state(world: &World) -> String {
     for run in runs["runs"].as_array().unwrap() {
         let inspected = world.run(&["--json", "agent", "inspect", run["run"].as_str().unwrap()]);
         assert_eq!(inspected.status, 0, "{}", inspected.stderr);
-        all.push_str(&without_now(&inspected.stdout));
+        let mut answer: Value = serde_json::from_str(&inspected.stdout).unwrap();
+        if answer["outcome"]["status"] == "running" {
+            for field in ["system", "prompt", "replies"] {
+                answer[field] = Value::Null;
+            }
+        }
+        all.push_str(&without_now(&answer.to_string()));
     }
     all + &runs.to_string()
 }

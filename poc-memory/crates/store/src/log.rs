@@ -34,6 +34,7 @@ use segment::{NextRecord, SegmentReader};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// Number of records between two remembered positions.
@@ -126,6 +127,8 @@ pub(super) struct Log {
     index: RwLock<LogIndex>,
     /// Whether no file may be changed, because the log is damaged.
     read_only: bool,
+    /// Whether all records are known to be on disk.
+    is_durable: AtomicBool,
     /// Segments that a compacted one has replaced and that are not yet deleted.
     obsolete: Mutex<Vec<u64>>,
     /// Readers of segments hold a clone, which prevents the deletion of segments meanwhile.
@@ -143,14 +146,21 @@ impl Log {
             directory: directory.to_owned(),
             index: RwLock::new(index),
             read_only: false,
+            is_durable: AtomicBool::new(false),
             obsolete: Mutex::new(obsolete),
             hold: Arc::default(),
         }
     }
 
-    /// The sequence number of the last durable record; 0 for an empty log.
+    /// The sequence number of the last record; 0 for an empty log.
     pub(super) fn last(&self) -> u64 {
         self.index.read().last
+    }
+
+    /// Whether all records are known to be on disk. A killed process may have written records that it had not synced.
+    /// Until they are synced, a power failure may remove them, so nothing that is derived from them may be saved.
+    pub(super) fn is_durable(&self) -> bool {
+        self.is_durable.load(Ordering::Acquire)
     }
 
     /// The first sequence number from which on the log has every transaction with its before-images; 0 if it never had

@@ -67,8 +67,13 @@ pub(super) struct StoreState {
 }
 
 impl StoreState {
+    /// Whether derived files may be saved: the store is not damaged, and its log is on disk.
+    fn may_save(&self) -> bool {
+        self.damage.is_none() && self.log.is_durable()
+    }
+
     pub(super) fn checkpoint(&self) -> Result<()> {
-        if self.damage.is_some() {
+        if !self.may_save() {
             return Ok(());
         }
         if !self.lock.is_current() {
@@ -107,7 +112,7 @@ impl Drop for StoreState {
             let _ = thread.join();
         }
         self.index_workers.finish();
-        if self.damage.is_some() || !self.lock.is_current() {
+        if !self.may_save() || !self.lock.is_current() {
             return;
         }
         let is_log_lost = self.log.lost_bytes().is_some();

@@ -12,6 +12,7 @@ use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Another program has changed the files of the log, so they no longer contain what was written.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +118,7 @@ impl Appender {
         if self.cleanup.is_closed {
             self.open = self.open_last()?;
             self.cleanup.is_closed = false;
+            self.log.is_durable.store(true, Ordering::Release);
         }
         self.remove_begun()?;
         if self.cleanup.is_torn
