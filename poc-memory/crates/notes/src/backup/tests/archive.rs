@@ -1,6 +1,7 @@
 //! Tests of backups in one file, including files from an untrusted source.
 
 use super::*;
+use proptest::prelude::*;
 
 #[test]
 fn an_archive_has_one_generation_and_is_replaced() {
@@ -250,6 +251,20 @@ fn the_log_of_an_archive_that_is_cut_off_after_it_is_restored() {
     let error = profile.restore_rest(&profile.archive()).err().unwrap();
     assert_eq!(error.code, Code::Damaged);
     assert!(error.hint.as_ref().unwrap().contains("no generation has an intact log"), "{error:?}");
+}
+
+#[test]
+fn a_new_file_of_a_compressed_format_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let error = is_archive(&home.path().join("backup.tgz")).unwrap_err();
+    let field = error.at.as_ref().and_then(|at| at.field.as_deref());
+    assert_eq!((error.code, field), (Code::InvalidArgument, Some("path")));
+    assert!(is_archive(&home.path().join("backup.tar")).unwrap());
+    // Folders have any name.
+    fs::create_dir(home.path().join("backup.zip")).unwrap();
+    for folder in ["backup.zip", "backup", "backup.2026"] {
+        assert!(!is_archive(&home.path().join(folder)).unwrap(), "{folder}");
+    }
 }
 
 proptest! {

@@ -1,0 +1,138 @@
+//! Imports of a folder of Markdown files, and their repetition after changes.
+
+use super::*;
+use poc_graph::Trust;
+use poc_graph::time::Span;
+
+#[test]
+fn a_folder_of_markdown_becomes_linked_notes() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(
+        &vault,
+        "journal.md",
+        "---\ntype: episodic\ntags: [Storage, '#tree']\ncreated: 2026-10-05\nauthor: Ann\nweight: 2\nmood: calm\n---\n# The journal\n\nSee [[pages|its pages]], [[notes/soup]] and [[Pages#Splits]]; [[nowhere]].\n",
+    );
+    put(&vault, "db/pages.md", "Pages are split. `[[journal]]` is code, [[The book]] is not.\n");
+    put(&vault, "notes/soup.md", "---\naliases: [The book]\nlinks: [journal]\n---\nLentils\n");
+    put(&vault, ".obsidian/hidden.md", "hidden");
+    put(&vault, "picture.png", "no note");
+    let report = take(&memory, ImportSource::Path(vault.clone()));
+    assert_eq!(failures(&report), "");
+    assert_eq!(counts(&report), [3, 0, 0, 4]);
+    assert_eq!(report.unresolved, [(SourceLocation::File("journal.md".into()), "nowhere".to_owned())]);
+    assert_eq!(report.ignored, BTreeMap::from([("mood".to_owned(), 1)]));
+
+    let journal = find(&memory, "journal");
+    assert_eq!((journal.title.as_str(), journal.node_type.0.as_str()), ("The journal", "episodic"));
+    assert_eq!((journal.keywords.join(" "), journal.author.as_deref()), ("storage tree".into(), Some("Ann")));
+    assert_eq!((journal.provenance.as_str(), journal.trust), ("import:vault", Trust::External));
+    assert_eq!(journal.created.to_string(), "2026-10-05T00:00:00.000Z");
+    assert!(journal.body.starts_with("# The journal\n\nSee"));
+    assert_eq!(memory.store.activity(journal.id).unwrap().unwrap().weight, 2.0);
+    assert_eq!(links(&memory, "journal"), ["db/pages", "notes/soup"]);
+    assert_eq!(links(&memory, "db/pages"), ["notes/soup"]);
+    assert_eq!(links(&memory, "notes/soup"), ["journal"]);
+
+    let before = exported(&memory);
+    memory.clock.advance(Span::DAY);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 3, 0]);
+    assert_eq!(exported(&memory), before, "nothing has changed");
+
+    put(&vault, "db/pages.md", "Pages are merged, see [[journal]].\n");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 1, 2, 1]);
+    assert_eq!(find(&memory, "db/pages").version, 2);
+    assert_eq!(links(&memory, "db/pages"), ["journal"], "a link that is no longer named is removed");
+}
+
+#[test]
+fn a_note_that_was_changed_stays_until_its_file_changes() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "soup.md", "---\ntags: [food]\n---\nLentils\n");
+    put(&vault, "bread.md", "Rye\n");
+    take(&memory, ImportSource::Path(vault.clone()));
+    let own = |body: &str| {
+        let draft = Draft {
+            key: Some("soup".into()),
+            body: Some(body.into()),
+            update: true,
+            ..Draft::new("manual", Trust::User)
+        };
+        insert::insert(&memory, draft, memory.cause("manual", "insert")).unwrap();
+    };
+    own("Lentils with lemon");
+    let before = exported(&memory);
+    let again = take(&memory, ImportSource::Path(vault.clone()));
+    assert_eq!(counts(&again), [0, 0, 2, 0]);
+    assert_eq!(again.warnings.len(), 1);
+    assert_eq!(again.warnings[0].0, SourceLocation::File("soup.md".into()));
+    assert_eq!(exported(&memory), before, "nothing has changed");
+
+    put(&vault, "soup.md", "---\ntags: [food]\n---\nBeans\n");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 1, 1, 0]);
+    assert_eq!(find(&memory, "soup").body, "Beans");
+    // The text of the second import is now the imported one, not that of the first.
+    own("Beans with mint");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 0, 2, 0]);
+    assert_eq!(find(&memory, "soup").body, "Beans with mint");
+}
+
+#[test]
+fn invalid_files_are_reported_and_the_others_are_imported() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    put(&vault, "good.md", "A good note\n");
+    put(&vault, "empty.md", "\n");
+    put(&vault, "yaml.md", "---\ntitle: [a\n---\nBody\n");
+    put(&vault, "list.md", "---\n- a\n---\nBody\n");
+    put(&vault, "type.md", "---\ntype: epsodic\n---\nBody of it\n");
+    put(&vault, "title.md", "---\ntitle: {a: b}\n---\nBody of that\n");
+    put(&vault, "when.md", "---\ncreated: yesterday\n---\nBody of then\n");
+    fs::write(vault.join("latin1.md"), b"caf\xe9").unwrap();
+    let report = take(&memory, ImportSource::Path(vault));
+    // An invalid property does not prevent the import of a note.
+    assert_eq!(counts(&report), [4, 0, 0, 0]);
+    insta::assert_snapshot!(failures(&report), @r"
+    `empty.md`: the note has no text (give it a title, a body or both)
+    `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
+    `list.md`: the front matter is not a list of `name: value` (write one property per line, for example `title: Journal`)
+    `yaml.md`: 3:1: `title`: the front matter is wrong: did not find expected ',' or ']'
+    ");
+    let warnings = ImportReport { failed: report.warnings, ..ImportReport::default() };
+    insta::assert_snapshot!(failures(&warnings), @r"
+    `title.md`: `title`: it is an object (give a text)
+    `type.md`: `type`: unknown type `epsodic` (did you mean `episodic`?)
+    `when.md`: `created`: `yesterday` is not a time (write `2026-11-21` or `2026-11-21T08:00:00Z`)
+    ");
+}
+
+#[test]
+fn expired_notes_are_skipped_and_earlier_imports_stay() {
+    let memory = TestMemory::new();
+    put(memory.folder(), "in/old.md", "---\nexpires: 2026-11-20\n---\nThe tram is late.");
+    put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-30\n---\nTea is cheap.");
+    let source = || ImportSource::Path(memory.folder().join("in"));
+    let report = take(&memory, source());
+    assert_eq!((counts(&report), failures(&report)), ([1, 0, 0, 0], String::new()));
+    assert_eq!(report.expired, [SourceLocation::File("old.md".into())]);
+    memory.clock.advance(Span::WEEK);
+    memory.clock.advance(Span::WEEK);
+    let report = take(&memory, source());
+    assert_eq!((counts(&report), report.expired.len(), failures(&report)), ([0; 4], 2, String::new()));
+    assert_eq!(find(&memory, "sale").body, "Tea is cheap.");
+    assert!(memory.store.view().find_key("old").is_none());
+    // A date that differs from the stored one is adopted.
+    put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-29\n---\nTea was cheap.");
+    let report = take(&memory, source());
+    assert_eq!((counts(&report), report.expired.len(), failures(&report)), ([0, 1, 0, 0], 1, String::new()));
+    let sale = find(&memory, "sale");
+    assert_eq!((sale.expires, sale.version), (Some(Timestamp::parse("2026-11-29").unwrap()), 2));
+    assert_eq!((counts(&take(&memory, source())), sale.body.as_str()), ([0; 4], "Tea is cheap."));
+    memory.note("tea", "Tea is here for good.");
+    put(memory.folder(), "in/tea.md", "---\nkey: tea\nexpires: 2026-11-29\n---\nTea is here for good.");
+    assert_eq!(counts(&take(&memory, source())), [0, 1, 0, 0]);
+    let view = memory.store.view();
+    let now = poc_graph::Visibility::of_model(memory.now());
+    assert!(!view.is_visible(view.find_key("tea").unwrap(), now), "no search finds it any more");
+}

@@ -1,0 +1,58 @@
+//! One run of an import: its options, its transactions, and sources that it refuses.
+
+use super::*;
+
+#[test]
+fn import_options_apply_to_notes_without_the_field() {
+    let memory = TestMemory::new();
+    let options = ImportOptions {
+        node_type: Some("episodic".into()),
+        keywords: vec!["Talk".into()],
+        ..ImportOptions::default()
+    };
+    let text = "{\"key\": \"a\", \"body\": \"one\", \"type\": \"daily\"}\n{\"key\": \"b\", \"body\": \"two\", \"tags\": [\"x\"]}";
+    import(&memory, &ImportSource::Text(text.into()), &options, &|_, _| {}).unwrap();
+    let kind =
+        |key: &str| format!("{} {}", find(&memory, key).node_type, find(&memory, key).keywords.join(" "));
+    assert_eq!([kind("a"), kind("b")], ["daily talk", "episodic x talk"]);
+}
+
+#[test]
+fn each_chunk_is_one_transaction_and_reports_progress() {
+    let mut config = poc_config::Config::defaults().unwrap();
+    config.import.chunk = 2;
+    let memory = TestMemory::with(config);
+    let text: String = (0..5).map(|n| format!("{{\"body\": \"note number {n}\"}}\n")).collect();
+    let reported = parking_lot::Mutex::new(Vec::new());
+    import(&memory, &ImportSource::Text(text), &ImportOptions::default(), &|done, _| {
+        reported.lock().push((done, memory.store.view().seq));
+    })
+    .unwrap();
+    assert_eq!(*reported.lock(), [(2, 1), (4, 2), (5, 3)]);
+}
+
+#[test]
+fn sources_that_cannot_be_imported_are_errors() {
+    let memory = TestMemory::new();
+    let wrong = |name: &str| {
+        let path = memory.folder().join(name);
+        let error =
+            import(&memory, &ImportSource::Path(path), &ImportOptions::default(), &|_, _| {}).unwrap_err();
+        format!("{} {}", error.code.name(), error.message)
+    };
+    put(memory.folder(), "x.xyz", "");
+    assert_eq!(wrong("nowhere"), "not_found there is no such file or folder");
+    assert_eq!(wrong("x.xyz"), "invalid_argument its format is unknown");
+    put(&memory.folder().join("pictures"), "x.png", "");
+    assert_eq!(wrong("pictures"), "invalid_argument the folder has no file of a known format");
+    assert_eq!(wrong("/dev/null"), "invalid_argument it is neither a file nor a folder");
+    let folder = memory.folder().join("own");
+    put(&folder, "notes.jsonl", "{\"body\": \"one note\"}");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(folder.clone()))), [1, 0, 0, 0]);
+    put(&folder, "a.md", "one");
+    let report = take(&memory, ImportSource::Path(folder));
+    assert_eq!(
+        (counts(&report), report.left_out),
+        ([1, 0, 0, 0], vec![("notes.jsonl".to_owned(), "json-lines")])
+    );
+}

@@ -1,0 +1,174 @@
+//! A note follows its file when it is edited, moved, deleted or copied.
+
+use super::*;
+use crate::undo;
+use poc_graph::error::Code;
+use poc_graph::{Trust, Visit, VisitOutcome};
+
+const JOURNAL: &str =
+    "# The journal\n\nEvery page write of the tree is recorded in the journal first, see [[split]].\n";
+const SPLIT: &str = "# Splits\n\nA crash between two page writes of a split loses keys, says [[journal]].\n";
+
+#[test]
+fn files_become_notes_and_follow_their_edits() {
+    let world = World::new(&[("journal.md", JOURNAL), ("db/split.md", SPLIT)]);
+    let report = world.sync();
+    assert_eq!(
+        (counts(&report), report.files, report.links_added),
+        ([2, 0, 0, 0, 0, 0], 2, 2),
+        "{report:#?}"
+    );
+    assert_eq!(world.links("journal"), ["db/split"]);
+    assert_eq!(world.links("db/split"), ["journal"]);
+    let note = world.note("db/split");
+    assert_eq!((note.provenance.as_str(), note.trust), ("import:vault", Trust::External));
+
+    let before = world.memory.store.published_seq();
+    assert!(!world.sync().is_changed());
+    assert_eq!(world.memory.store.published_seq(), before, "a sync without changes writes nothing");
+
+    world.put("journal.md", "# The journal\n\nRecovery reads it.\n");
+    let report = world.sync();
+    assert_eq!((counts(&report), report.links_removed), ([0, 1, 0, 0, 0, 0], 1));
+    assert_eq!(world.links("journal"), [] as [&str; 0]);
+    assert_eq!(world.note("journal").version, 2);
+}
+
+#[test]
+fn a_moved_file_is_the_same_note() {
+    let world =
+        World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT), ("soup.md", "Lentils with lemon.\n")]);
+    world.sync();
+    let journal = world.note("journal");
+    let visit = Visit { at: world.memory.now(), version: 1, outcome: VisitOutcome::Processed };
+    world
+        .memory
+        .store
+        .transact(world.memory.cause("manual", "visit"), |tx| tx.put_visit("linker", journal.id, &visit))
+        .unwrap();
+
+    world.mv("journal.md", "db/log.md");
+    let report = world.sync();
+    assert_eq!(counts(&report), [0, 0, 1, 0, 0, 0], "{report:#?}");
+    assert_eq!(report.renamed, [RenamedFile { from: "journal.md".into(), to: "db/log.md".into() }]);
+    let moved = world.note("db/log");
+    assert_eq!((moved.id, moved.version, moved.aliases), (journal.id, 1, vec!["journal".to_owned()]));
+    assert_eq!(world.memory.store.visits(journal.id).unwrap().len(), 1);
+    assert_eq!(world.links("split"), ["db/log"], "a link to the former name leads to the note");
+
+    // Moved and edited at once.
+    world.mv("db/log.md", "db/wal.md");
+    world.put("db/wal.md", &JOURNAL.replace("first", "before anything else"));
+    let report = world.sync();
+    assert_eq!(counts(&report), [0, 1, 1, 0, 0, 0], "{report:#?}");
+    assert_eq!(world.note("db/wal").id, journal.id);
+
+    // A new file gets the former name.
+    world.put("journal.md", "A diary of the garden.\n");
+    let report = world.sync();
+    assert_eq!(counts(&report), [1, 0, 0, 0, 0, 0]);
+    assert_ne!(world.note("journal").id, journal.id);
+    assert_eq!(world.note("db/wal").aliases, ["db/log"]);
+    assert_eq!(world.links("split"), ["journal"], "a link means the file with the name");
+
+    // Two files exchange their names.
+    world.mv("soup.md", "x.md");
+    world.mv("journal.md", "soup.md");
+    world.mv("x.md", "journal.md");
+    let (soup, diary) = (world.note("soup").id, world.note("journal").id);
+    assert_eq!(counts(&world.sync()), [0, 0, 2, 0, 0, 0]);
+    assert_eq!((world.note("soup").id, world.note("journal").id), (diary, soup));
+}
+
+#[test]
+fn a_deleted_file_retires_its_note_and_no_other() {
+    let world = World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT)]);
+    world.memory.note("own", "A note of mine about [[journal]].");
+    world.sync();
+    let id = world.note("journal").id;
+    world.delete("journal.md");
+    let report = world.sync();
+    assert_eq!(counts(&report), [0, 0, 0, 1, 0, 0]);
+    assert!(!world.note("journal").state.is_live());
+    assert!(world.note("own").state.is_live() && world.note("split").state.is_live());
+    assert_eq!(report.unresolved, [UnresolvedVaultLink { file: "split.md".into(), link: "journal".into() }]);
+
+    // The file is back.
+    world.put("journal.md", JOURNAL);
+    assert_eq!(counts(&world.sync()), [0, 0, 0, 0, 1, 0]);
+    let back = world.note("journal");
+    assert_eq!((back.id, back.state.is_live(), back.expires), (id, true, None));
+    assert_eq!(world.links("split"), ["journal"]);
+
+    // An undone change is not made again by the next sync.
+    world.delete("journal.md");
+    world.sync();
+    let changes = world.memory.store.history(id).unwrap();
+    let retired = changes.iter().rev().find(|change| change.cause.op == "vault retire").unwrap().seq;
+    assert_eq!(undo::undo_single(&world.memory, retired).unwrap().refused, None);
+    assert!(world.note("journal").state.is_live());
+    world.sync();
+    assert!(world.note("journal").state.is_live());
+}
+
+#[test]
+fn identical_texts_are_names_of_one_note() {
+    let world = World::new(&[
+        ("a/soup.md", "Lentils with lemon.\n"),
+        ("b/copy.md", "Lentils with lemon.\n"),
+        ("menu.md", "Tonight [[soup]] or [[copy]].\n"),
+    ]);
+    let report = world.sync();
+    assert_eq!((counts(&report), report.files), ([2, 0, 0, 0, 0, 0], 3));
+    let soup = world.note("a/soup");
+    assert_eq!(world.note("b/copy").id, soup.id);
+    assert_eq!(world.links("menu"), ["a/soup"]);
+    assert_eq!(report.ambiguous, []);
+
+    // One of them is edited: two notes.
+    world.put("b/copy.md", "Lentils with mint.\n");
+    assert_eq!(counts(&world.sync()), [1, 0, 0, 0, 0, 0]);
+    assert_eq!((world.note("a/soup").id, world.note("a/soup").aliases), (soup.id, Vec::<String>::new()));
+    assert_eq!(world.links("menu"), ["a/soup", "b/copy"]);
+
+    // With the same text again, there is one note, into which the other was merged.
+    world.put("b/copy.md", "Lentils with lemon.\n");
+    assert_eq!(counts(&world.sync()), [0, 0, 0, 0, 0, 1]);
+    assert_eq!(world.note("b/copy").id, soup.id);
+    assert_eq!(world.links("menu"), ["a/soup"]);
+
+    // The first is deleted: the other keeps the note.
+    world.delete("a/soup.md");
+    let report = world.sync();
+    assert_eq!(counts(&report), [0, 0, 0, 0, 0, 0], "{report:#?}");
+    let left = world.note("b/copy");
+    assert_eq!((left.id, left.aliases.len()), (soup.id, 0));
+    assert_eq!(world.memory.find("a/soup").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn additions_of_others_to_a_note_stay() {
+    let world = World::new(&[("a.md", "---\nauthor: Ann\ntags: [one]\ntype: episodic\n---\nThe first.\n")]);
+    world.sync();
+    let words = ["one".to_owned(), "agent-word".to_owned()];
+    let keywords =
+        Draft { key: Some("a".into()), update: true, keywords: Some(words.to_vec()), ..draft("The first.") };
+    world.memory.insert(Draft { trust: Trust::Agent, ..keywords }).unwrap();
+    world.put("a.md", "---\ntags: [two]\n---\nThe first.\n");
+    assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0]);
+    let note = world.note("a");
+    assert_eq!(
+        (note.keywords.join(" "), note.author, note.node_type.0.as_str()),
+        ("two agent-word".into(), None, "semantic")
+    );
+
+    // A key that somebody else set is kept.
+    let rename = |tx: &mut poc_store::Transaction<'_>| crate::rename::apply(tx, note.id, Some("better"), &[]);
+    world.memory.store.transact(world.memory.cause("manual", "rename"), rename).unwrap();
+    world.mv("a.md", "moved.md");
+    assert_eq!(counts(&world.sync()), [0, 0, 1, 0, 0, 0]);
+    assert_eq!((world.note("moved").key.as_str(), world.note("moved").id), ("better", note.id));
+    world.put("moved.md", "Edited.\n");
+    world.sync();
+    assert_eq!(world.note("better").body, "Edited.");
+}

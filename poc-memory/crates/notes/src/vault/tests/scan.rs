@@ -1,0 +1,59 @@
+//! Files that a scan leaves out, and files that it cannot read.
+
+use super::*;
+
+#[test]
+fn ignored_files_and_links_out_of_the_folder_are_left_out() {
+    let world = World::new(&[
+        ("a.md", "The first.\n"),
+        (".obsidian/templates.json", "{\"folder\": \"Forms\"}"),
+        (".obsidian/x.md", "hidden"),
+        ("Forms/day.md", "a template"),
+        ("templates/week.md", "another"),
+        (".gitignore", "drafts/\n"),
+        ("drafts/d.md", "a draft"),
+        (".poc-memory-ignore", "private-*.md\n"),
+        ("private-1.md", "secret"),
+        ("notes/templates/kept.md", "A note about templates.\n"),
+    ]);
+    let outside = world.memory.folder().join("outside");
+    put(&outside, "o.md", "outside");
+    std::os::unix::fs::symlink(outside.join("o.md"), world.folder.join("o.md")).unwrap();
+    std::os::unix::fs::symlink(&outside, world.folder.join("linked")).unwrap();
+    let report = world.sync();
+    assert_eq!((report.files, report.outside), (2, 1), "{report:#?}");
+    assert!(world.note("notes/templates/kept").state.is_live());
+}
+
+#[test]
+fn a_bad_file_is_named_and_keeps_its_note() {
+    let world = World::new(&[("a.md", "The first text.\n"), ("b.md", "The second text.\n"), ("e.md", "")]);
+    fs::write(world.folder.join("binary.md"), b"a\0b").unwrap();
+    fs::write(world.folder.join("latin.md"), b"caf\xe9 au lait").unwrap();
+    world.put("huge.md", &"long ".repeat(world.memory.config.insert.max_node_bytes));
+    world.put("exported.md", "---\nschema_version: 1\nid: 0\n---\nx\n");
+    let report = world.sync();
+    assert_eq!((report.files, report.empty), (2, 1));
+    let mut named: Vec<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
+    named.sort_unstable();
+    assert_eq!(named, ["binary.md", "exported.md", "huge.md", "latin.md"], "{}", problems(&report));
+
+    world.put("a.md", "---\ntitle: [x\n---\nThe first text.\n");
+    let report = world.sync();
+    assert!(
+        problems(&report).contains("a.md: 3:1: `title`: the front matter is wrong"),
+        "{}",
+        problems(&report)
+    );
+    assert_eq!((counts(&report), world.note("a").body.as_str()), ([0; 6], "The first text."));
+    world.put("a.md", "---\ntitle: x\n---\nThe first text.\n");
+    assert_eq!(counts(&world.sync()), [0, 1, 0, 0, 0, 0]);
+    assert_eq!(world.note("a").title, "x");
+
+    // An empty file may be a temporary state of an editor or a deletion.
+    world.put("b.md", "");
+    assert_eq!(counts(&world.sync()), [0; 6]);
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    fs::File::options().write(true).open(world.folder.join("b.md")).unwrap().set_modified(long_ago).unwrap();
+    assert_eq!(counts(&world.sync()), [0, 0, 0, 1, 0, 0]);
+}

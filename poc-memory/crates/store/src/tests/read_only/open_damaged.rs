@@ -1,0 +1,169 @@
+//! A damaged store shows every note that any intact part of it contains. Opening it changes none of its files.
+
+use super::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_note_that_an_intact_copy_has_is_missing_and_nothing_changes_on_disk(
+        checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
+    ) {
+        let made = made(checkpoint);
+        let original = bytes_of_files(made.folder.path());
+        let mut intact = Intact::of(&made);
+        for harm in &harms {
+            apply(harm, &made, &mut intact);
+        }
+        let before = bytes_of_files(made.folder.path());
+        // A record of the log whose bytes are unchanged, wherever the damage is.
+        let is_logged = |number: u64| {
+            let (path, begin, end) = &made.places[number as usize - 1];
+            let part = |bytes: &Vec<u8>| bytes.get(*begin as usize..*end as usize).map(<[u8]>::to_vec);
+            before.get(path).and_then(part) == part(&original[path])
+        };
+        let logged: Vec<u64> = (1..=COUNT).filter(|&number| is_logged(number)).collect();
+        let in_records = |number: u64| intact.records && number <= made.checkpoint;
+        let in_view = |number: u64| intact.view && number <= made.checkpoint;
+        let mut shown = Vec::new();
+        for _ in 0..2 {
+            let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
+            let store = open_in(&made.folder, parts).unwrap();
+            // Whatever the log lacks is noticed.
+            prop_assert!(!intact.head || logged.len() as u64 == COUNT || store.damage().is_some(), "{:?}", harms);
+            let view = store.view();
+            for number in 1..=COUNT {
+                let id = node(number).id;
+                let is_listed = view.find(id).is_some();
+                if logged.contains(&number) || in_records(number) {
+                    prop_assert!(is_listed, "note {} is not listed: {:?}", number, store.damage());
+                    prop_assert_eq!(store.node(id).unwrap(), Some(node(number)), "{:?}", store.damage());
+                } else if in_view(number) {
+                    prop_assert!(is_listed, "note {} is not listed: {:?}", number, store.damage());
+                }
+            }
+            let listed: Vec<u64> = (1..=COUNT).filter(|&number| view.find(node(number).id).is_some()).collect();
+            if store.damage().is_some() {
+                let error = store.transact(cause(), |tx| tx.put_node(&node(99))).unwrap_err();
+                prop_assert_eq!(error.code, Code::ReadOnly);
+                store.checkpoint().unwrap();
+                drop(store);
+                prop_assert!(bytes_of_files(made.folder.path()) == before, "{:?}", harms);
+            } else {
+                // In that case nothing is known about notes that are not shown.
+                prop_assert_eq!(&numbers(&store), &listed);
+                prop_assert_eq!(listed.len() as u64, store.last_seq());
+            }
+            if !shown.is_empty() {
+                prop_assert_eq!(&shown, &listed, "the second open shows the same");
+            }
+            shown = listed;
+        }
+    }
+}
+
+/// The file with the number of the records' last transaction may be lost, too.
+#[test]
+fn nothing_changes_on_disk_when_the_number_of_the_last_transaction_is_lost() {
+    for checkpoint in [3, COUNT] {
+        let made = made(checkpoint);
+        fs::remove_file(made.folder.path().join("records/last")).unwrap();
+        fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+        let before = bytes_of_files(made.folder.path());
+        let store = open_in(&made.folder, StoreOptions::default()).unwrap();
+        assert!(store.damage().is_some());
+        drop(store);
+        assert!(bytes_of_files(made.folder.path()) == before, "checkpoint {checkpoint}");
+    }
+}
+
+/// No checkpoint was made, so only the number of the last acknowledged transaction shows the loss.
+#[test]
+fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
+    let shorten = |folder: &TempDir| {
+        let last = segment_files(folder).pop().unwrap();
+        let bytes = fs::read(&last).unwrap();
+        let record = 16 + u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
+        fs::write(&last, &bytes[..24 + record]).unwrap();
+    };
+    let delete = |folder: &TempDir| fs::remove_file(segment_files(folder).pop().unwrap()).unwrap();
+    for (lose, kept) in [(shorten as fn(&TempDir), 5), (delete, 4)] {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = LogLimits { segment: 1500, ..LogLimits::default() };
+        let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
+        for number in 1..=6 {
+            put(&store, number);
+        }
+        drop(store);
+        assert_eq!(segment_files(&folder).len(), 2);
+        assert!(!folder.path().join("view").exists());
+        lose(&folder);
+        let before = bytes_of_files(folder.path());
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        let lost = if kept == 5 { "change 6" } else { "changes 5 to 6" };
+        let damage =
+            format!("the log ends at change {kept} and lacks {lost}, which `head` and `log/checked` know of");
+        assert!(store.damage().unwrap().starts_with(&damage), "{:?}", store.damage());
+        assert_eq!(numbers(&store), (1..=kept).collect::<Vec<_>>());
+        assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(9))).unwrap_err().code, Code::ReadOnly);
+        drop(store);
+        assert!(bytes_of_files(folder.path()) == before);
+        let repair = Repair::of(folder.path(), false).unwrap();
+        assert_eq!((repair.damage(), repair.lost_end()), (damage.as_str(), Some(6)));
+        let [option] = &repair.options().unwrap()[..] else { panic!() };
+        assert_eq!(
+            (option.source, option.last_seq, &option.lost),
+            (RepairSource::Log, kept, &vec![(kept + 1, 6)])
+        );
+        let report = repair.run(RepairSource::Log, Timestamp(9), &[]).unwrap();
+        assert_eq!(report.restorable, Some((0, 0)));
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!((store.damage(), put(&store, 9).seq), (None, kept + 1));
+        drop(store);
+        assert_eq!(open_in(&folder, StoreOptions::default()).unwrap().damage(), None);
+        undo_repair(folder.path(), &[]).unwrap();
+        assert!(open_in(&folder, StoreOptions::default()).unwrap().damage().is_some());
+    }
+}
+
+#[test]
+fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=5 {
+        put(&store, number);
+    }
+    drop(store);
+    let fingerprint = atomic_file::Fingerprint::of("an index of any kind");
+    atomic_file::write(&folder.path().join("text/snapshot"), fingerprint, 4, &[b"postings"]).unwrap();
+    for part in ["log", "records"] {
+        fs::remove_dir_all(folder.path().join(part)).unwrap();
+    }
+    for (gone, last) in [(None, 5), (Some(log_head::NAME), 4)] {
+        if let Some(name) = gone {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        let before = bytes_of_files(folder.path());
+        assert!(Store::exists(folder.path()));
+        assert!(!is_empty_store(folder.path()).unwrap() && !delete_empty_store(folder.path()).unwrap());
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!(
+            store.damage().unwrap(),
+            format!(
+                "the log is missing, including changes 1 to {last}, which no other intact part of the store has; nothing \
+                 is left of its notes: restore a backup, or move the folder of the store away to begin with an empty memory"
+            )
+        );
+        assert!(numbers(&store).is_empty());
+        drop(store);
+        assert!(bytes_of_files(folder.path()) == before);
+        let repair = Repair::of(folder.path(), false).unwrap();
+        assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), Some(last)));
+    }
+    // A damaged index proves nothing.
+    let path = folder.path().join("text/snapshot");
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(open_in(&folder, StoreOptions::default()).unwrap().damage(), None);
+}

@@ -1,0 +1,266 @@
+//! A repair keeps what it announces, is completed after an interruption, and can be undone byte for byte.
+
+use super::*;
+use crate::tests::changes::op;
+
+/// The bytes of the log, the records and the view, by their paths within the store.
+fn parts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let all = bytes_of_files(folder).into_iter();
+    let all = all.map(|(path, bytes)| (path.strip_prefix(folder).unwrap().to_owned(), bytes));
+    all.filter(|(path, _)| ["log", "records", "view"].iter().any(|part| path.starts_with(part))).collect()
+}
+
+/// The records of a tenant, without those that are derived from the numbers of transactions.
+fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut all = contents(store);
+    all.retain(|key, _| Table::split_engine_key(key).unwrap().1 != Table::Changes);
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_repair_keeps_what_it_says_and_is_undone_byte_for_byte(
+        checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
+    ) {
+        let made = made(checkpoint);
+        let mut intact = Intact::of(&made);
+        for harm in &harms {
+            apply(harm, &made, &mut intact);
+        }
+        let shown = {
+            let store = open_in(&made.folder, StoreOptions::default()).unwrap();
+            if store.damage().is_none() {
+                return Ok(());
+            }
+            let has_text = |number: &u64| store.node(node(*number).id).unwrap().is_some();
+            (1..=COUNT).filter(has_text).collect::<Vec<_>>()
+        };
+        let before = parts(made.folder.path());
+        let options = Repair::of(made.folder.path(), false).unwrap().options().unwrap();
+        prop_assert!(files(made.folder.path()).iter().all(|path| !path.ends_with("repair.json")));
+        for (at, option) in options.iter().enumerate() {
+            let copy = copied(made.folder.path());
+            repaired(&copy, option.source);
+            let kept = {
+                let store = open_in(&copy, StoreOptions::default()).unwrap();
+                prop_assert_eq!(store.damage(), None);
+                prop_assert_eq!(store.last_seq(), option.last_seq);
+                let kept = numbers(&store);
+                prop_assert_eq!(kept.len() as u64, option.notes, "{:?}", option);
+                put(&store, 99);
+                kept
+            };
+            if at == 0 {
+                prop_assert_eq!(&kept, &shown, "the most complete choice keeps what was shown");
+            }
+            if option.source == RepairSource::Log {
+                prop_assert_eq!(&kept, &(1..=option.last_seq).collect::<Vec<_>>());
+            }
+            prop_assert!(kept.iter().all(|number| shown.contains(number)));
+            undo_repair(copy.path(), &["index"]).unwrap();
+            prop_assert!(parts(copy.path()) == before, "{:?}: {:?}", option, harms);
+            prop_assert_eq!(undo_repair(copy.path(), &["index"]).unwrap_err().code, Code::NotFound);
+        }
+    }
+
+    /// Any changes of two tenants, and a damaged byte in the log that is older than the records.
+    #[test]
+    fn a_log_that_is_repaired_from_the_records_leads_to_the_state_before_the_damage(
+        txns in proptest::collection::vec((any::<bool>(), proptest::collection::vec(op(), 1..6)), 4..30),
+        saved in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), from_zero: bool,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |store: &Store| {
+            let tenant = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+            // Without the last transaction, which for a view of the records is that of all tenants.
+            let without_seq = |line: String| match line.split_once(", ") {
+                Some((seq, rest)) if seq.starts_with('(') => rest.to_owned(),
+                _ => line,
+            };
+            let lines = |store: &Store| poc_graph::testing::contents(&store.view()).into_iter();
+            let view = |store: &Store| lines(store).map(without_seq).collect::<Vec<_>>();
+            (stated(store), stated(&tenant), view(store), view(&tenant))
+        };
+        let saved = txns.len() / 2 + saved.index(txns.len() - txns.len() / 2);
+        let (before, last, bytes) = {
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
+            let other = store.for_tenant(&poc_graph::Tuple::new([("who", "other")]).unwrap());
+            let mut bytes = 24;
+            for (number, (is_other, ops)) in txns.iter().enumerate() {
+                let writer = if *is_other { &other } else { &store };
+                let done = writer.transact(cause(), |tx| {
+                    // Changes that fail are skipped.
+                    ops.iter().for_each(|op| drop(super::changes::apply_for(tx, op, writer.tenant())));
+                    Ok(())
+                });
+                prop_assert!(done.is_ok());
+                if number == saved {
+                    store.checkpoint().unwrap();
+                    bytes = store.sizes().unwrap().log;
+                }
+            }
+            (of(&store), store.last_seq(), bytes as usize)
+        };
+        if last == 0 {
+            return Ok(());
+        }
+        let path = segment_files(&folder).remove(0);
+        let mut log = fs::read(&path).unwrap();
+        let at = if from_zero { at.index(24) } else { 24 + at.index((bytes - 24).max(1)) };
+        if at >= bytes {
+            return Ok(());
+        }
+        log[at] ^= 0x10;
+        fs::write(&path, log).unwrap();
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        prop_assert!(store.damage().is_some());
+        let shown = of(&store);
+        prop_assert_eq!((&shown.2, &shown.3), (&before.2, &before.3));
+        prop_assert_eq!((&shown.0, &shown.1), (&before.0, &before.1));
+        drop(store);
+        repaired(&folder, RepairSource::Records);
+        for _ in 0..2 {
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
+            prop_assert_eq!(store.damage(), None);
+            prop_assert!(of(&store) == before);
+            prop_assert_eq!(store.last_seq(), last);
+            drop(store);
+            fs::remove_dir_all(folder.path().join("records")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_repair_is_completed_by_the_next_open() {
+    let made = made(COUNT);
+    fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+    let before = bytes_of_files(made.folder.path());
+    repaired(&made.folder, RepairSource::Records);
+    let after = parts(made.folder.path());
+    let manifest = made.folder.path().join("quarantine/repair-1/manifest.json");
+    let journal: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let moves: Vec<(PathBuf, PathBuf)> = serde_json::from_value(journal["moves"].clone()).unwrap();
+    assert_eq!(moves.len(), 5);
+    for done in 0..=moves.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &Path, bytes: &[u8]| {
+            let target = folder.path().join(path);
+            fs::create_dir_all(target.parent().unwrap()).unwrap();
+            fs::write(target, bytes).unwrap();
+        };
+        for (path, bytes) in &before {
+            write(path.strip_prefix(made.folder.path()).unwrap(), bytes);
+        }
+        for (path, bytes) in &after {
+            write(&Path::new("log.repaired").join(path.strip_prefix("log").unwrap()), bytes);
+        }
+        write(Path::new("repair.json"), &fs::read(&manifest).unwrap());
+        fs::create_dir_all(folder.path().join("quarantine/repair-1")).unwrap();
+        for (from, to) in moves.iter().take(done) {
+            fs::rename(folder.path().join(from), folder.path().join(to)).unwrap();
+        }
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!((store.damage(), numbers(&store).len() as u64), (None, COUNT), "{done} moves");
+        assert!(!folder.path().join("repair.json").exists());
+        drop(store);
+        undo_repair(folder.path(), &["index"]).unwrap();
+        assert!(open_in(&folder, StoreOptions::default()).unwrap().damage().is_some());
+    }
+}
+
+#[test]
+fn an_intact_store_is_not_repaired() {
+    let made = made(3);
+    let error = Repair::of(made.folder.path(), false).err().unwrap();
+    assert_eq!(error.code, Code::Conflict);
+    let store = open_in(&made.folder, StoreOptions::default()).unwrap();
+    assert_eq!(Repair::of(made.folder.path(), false).err().unwrap().code, Code::Locked);
+    drop(store);
+    assert_eq!(undo_repair(made.folder.path(), &["index"]).unwrap_err().code, Code::NotFound);
+    let nothing = tempfile::tempdir().unwrap();
+    assert_eq!(Repair::of(nothing.path(), false).err().unwrap().code, Code::NotFound);
+}
+
+/// Notes of a lost segment that are too large for the same number of transactions of the usual size.
+#[test]
+fn a_gap_of_large_notes_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = LogLimits { segment: 1 << 20, ..LogLimits::default() };
+    let store = open_in(&folder, StoreOptions { limits, ..StoreOptions::default() }).unwrap();
+    put(&store, 1);
+    for txn in 0..2 {
+        let cause = Cause::new(Timestamp(2), "manual", "test");
+        let large = |number: u64| {
+            // It cannot be compressed, and is different in each.
+            let mut state = number;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                char::from(b'!' + (state >> 33) as u8 % 94)
+            };
+            Node { body: (0..800_000).map(|_| next()).collect(), ..node(number) }
+        };
+        let numbers = 10 + 20 * txn..30 + 20 * txn;
+        let put_all =
+            |tx: &mut Transaction<'_>| numbers.clone().try_for_each(|number| tx.put_node(&large(number)));
+        store.transact(cause, put_all).unwrap();
+    }
+    put(&store, 2);
+    store.checkpoint().unwrap();
+    let all = numbers(&store);
+    drop(store);
+    let segments = segment_files(&folder);
+    assert!(segments.len() >= 3, "{segments:?}");
+    segments[1..segments.len() - 1].iter().for_each(|path| fs::remove_file(path).unwrap());
+    repaired(&folder, RepairSource::Records);
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!((store.damage(), numbers(&store)), (None, all));
+}
+
+/// The index of a table is damaged, so the records as a whole cannot be used, and the log has lost a segment.
+#[test]
+fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
+    let made = made(COUNT);
+    for path in files(&made.folder.path().join("records")) {
+        if path.extension().is_some_and(|own| own == "table") {
+            let mut bytes = fs::read(&path).unwrap();
+            let last_of_filter = bytes.len() - 53;
+            bytes[last_of_filter] ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let lost =
+        made.places.iter().filter(|(path, _, _)| *path == segment_files(&made.folder)[1]).count() as u64;
+    fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+    let repair = Repair::of(made.folder.path(), false).unwrap();
+    assert!(repair.damage().contains("; the records cannot be used: "), "{}", repair.damage());
+    let parts = repair.parts();
+    assert_eq!(parts.iter().map(|part| part.name).collect::<Vec<_>>(), ["records", "view"]);
+    assert!(parts.iter().all(|part| (part.notes, part.last_seq) == (COUNT, COUNT)), "{parts:?}");
+    let options = repair.options().unwrap();
+    let [sound_log, log] = &options[..] else { panic!("{options:?}") };
+    assert_eq!((sound_log.source, &sound_log.missing_notes), (RepairSource::SoundLog, &vec![lost, lost]));
+    assert_eq!((log.source, &log.missing_notes), (RepairSource::Log, &vec![COUNT - log.last_seq; 2]));
+    let report = repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
+    assert_eq!(report.restorable, Some((lost, 0)));
+    let contents = quarantine_contents(made.folder.path(), &report.replaced).unwrap();
+    assert_eq!(contents[&Tenant::default()].notes.len() as u64, COUNT);
+}
+
+#[test]
+fn a_repair_deletes_what_was_derived_from_the_old_log() {
+    let made = made(COUNT);
+    fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
+    let index = made.folder.path().join("index");
+    let write = || {
+        fs::create_dir_all(&index).unwrap();
+        fs::write(index.join("snapshot"), "of the old log").unwrap();
+    };
+    write();
+    repaired(&made.folder, RepairSource::SoundLog);
+    assert!(!index.exists());
+    write();
+    undo_repair(made.folder.path(), &["index"]).unwrap();
+    assert!(!index.exists());
+}
