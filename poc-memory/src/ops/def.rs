@@ -125,8 +125,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
-    /// Names of the arguments that only a person may set, at the command line or signed in to the page. A program with a
-    /// token may call the op but not set them.
+    /// Names of the arguments that only a person may set, at the command line or signed in to the page. A program with
+    /// a token may call the op but not set them.
     const PERSON_ARGUMENTS: &'static [&'static str] = &[];
     /// Whether the model of an agent may call it, if that model is a command. By default only ops that read:
     /// an agent writes through its reply, which the permit layer checks.

@@ -300,8 +300,9 @@ fn start_reading_views(directory: &Path) -> Result<JoinHandle<Option<SavedViews>
     })
 }
 
-/// Opens the end of the log for appending, and syncs what a killed process had not synced, before the records are brought
-/// up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written, if so.
+/// Opens the end of the log for appending, and syncs what a killed process had not synced, before the records are
+/// brought up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written,
+/// if so.
 fn resume_appender(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, Option<ReadOnlyReason>) {
     let resumed = appender.resume().or_else(|error| {
         if disk::is_full(&error) {
@@ -324,8 +325,8 @@ struct LoadedViews {
     saved_seq: u64,
 }
 
-/// Brings the saved views up to the end of the log, or builds them from the records. `needs_views` tells the thread that
-/// opens the records whether it must read them all.
+/// Brings the saved views up to the end of the log, or builds them from the records. `needs_views` tells the thread
+/// that opens the records whether it must read them all.
 fn load_views(
     saved: Option<SavedViews>,
     log: &Log,
