@@ -1,4 +1,5 @@
-//! `agent explain` predicts what the scheduler does: each agent is explained, then the daemon decides on its first slot.
+//! `agent explain` predicts what the scheduler does: each agent is explained, then the daemon decides on its first
+//! slot.
 
 use crate::support::slow_agent::runs;
 use crate::support::{WAIT_LIMIT, World};

@@ -60,8 +60,8 @@ fn a_compacted_memory_answers_as_before_and_says_where_its_history_begins() {
     assert_eq!(restored.status, 0, "{}", restored.stderr);
 }
 
-/// The log has 40 MiB of notes that were deleted. When the settings say that a day of history is enough, the daemon drops
-/// them by itself.
+/// The log has 40 MiB of notes that were deleted. When the settings say that a day of history is enough, the daemon
+/// drops them by itself.
 #[test]
 fn a_daemon_compacts_when_the_log_is_three_times_what_is_live() {
     let Some(mut world) = World::with_clock() else { return };

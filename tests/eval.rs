@@ -276,7 +276,8 @@ fn the_users_memory_is_asked_by_confirmed_questions_and_by_a_file() {
             let answer = if question == "zebras?" { "lunch" } else { "" };
             all.iter().filter(|of| of["missed"] == json!([answer])).count()
         };
-        // Each question leads to the note of its paraphrase; the one without a paraphrase does not lead to its own note.
+        // Each question leads to the note of its paraphrase; the one without a paraphrase does not lead to its own
+        // note.
         assert_eq!((report["questions"].as_array().unwrap().len(), found("zebras?")), (4, 1), "{report:#}");
         assert_eq!(mean(&report, "recall_10"), Some(0.75), "{report:#}");
         let of_file = world.json(&["eval", "--live", "questions.jsonl"]);

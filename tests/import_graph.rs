@@ -1,7 +1,7 @@
 //! The imports between the files of one crate, read from the text of the files.
 //!
-//! A module file and the files below it count as one, because each uses what the other defines. The files of a folder are
-//! compared in the same way with each other. Imports of tests are left out.
+//! A module file and the files below it count as one, because each uses what the other defines. The files of a folder
+//! are compared in the same way with each other. Imports of tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -141,8 +141,8 @@ fn without_comments_and_strings(text: &str) -> String {
     let text = text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code);
     let mut code = String::new();
     for line in text.lines() {
-        // Every second part is inside of quotes. Strings of several lines and the character `"` are not handled: they can
-        // only hide a path on the same line.
+        // Every second part is inside of quotes. Strings of several lines and the character `"` are not handled: they
+        // can only hide a path on the same line.
         let line: String = line.split('"').step_by(2).collect();
         code.push_str(line.split_once("//").map_or(line.as_str(), |(code, _)| code));
         code.push('\n');

@@ -1,4 +1,5 @@
-//! Models of providers: fallback models, providers that are not called for a while, and keys, which are written nowhere.
+//! Models of providers: fallback models, providers that are not called for a while, and keys, which are written
+//! nowhere.
 
 use crate::support::mock_model::{Answer, MockModel};
 #[cfg(feature = "local-models")]
@@ -81,7 +82,8 @@ fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
 fn the_maximum_cost_of_a_model_is_reported_and_uses_up_the_budget() {
     let mut world = World::new();
     let reply = world.write("reply.json", r#"{"notes": "nothing to link", "link-add": []}"#);
-    // It reports no usage, so that a call counts with the most that it may have cost: a prompt, and 16,384 tokens to write for $0.082.
+    // It reports no usage, so that a call counts with the most that it may have cost: a prompt, and 16,384 tokens to
+    // write for $0.082.
     let settings = format!(
         "[models.first]\nprovider = \"recorded\"\nid = \"x\"\ninput-price = 1.0\noutput-price = 5.0\n\
          [providers.recorded]\nkind = \"command\"\ncommand = [\"cat\", \"{}\"]\n\

@@ -2,9 +2,9 @@
 //!
 //! Generated notes of 75 words are imported at each size: without keywords, with two, with one keyword on every note,
 //! and with titles only. The figures are seconds of processor time of all threads, with the embedding and closing the
-//! store, and the exponent of the growth from the smallest to the greatest size. Single notes are inserted next, with up
-//! to four rare keywords, with a thousand keywords, and with a body of a megabyte. In a memory of the smallest size, one
-//! client inserts beside appends of as many bytes with a sync each, and 32 and 100 clients insert at once.
+//! store, and the exponent of the growth from the smallest to the greatest size. Single notes are inserted next, with
+//! up to four rare keywords, with a thousand keywords, and with a body of a megabyte. In a memory of the smallest size,
+//! one client inserts beside appends of as many bytes with a sync each, and 32 and 100 clients insert at once.
 //!
 //! Folders in the form that `poc-memory eval` takes are imported. In the same run, each part of an import is measured
 //! alone on the same notes: embedding, vector index (exact and HNSW), text index, mentions, and appends to the log with

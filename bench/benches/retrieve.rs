@@ -1,6 +1,6 @@
 //! `retrieve` in process, compared with its own parts (embedding the question, vector search, text search, mentions and
-//! shared names) and with SQLite with FTS5 and sqlite-vec on the same notes, vectors and questions. The store has 100,000
-//! links, and every tenth note is derived from others.
+//! shared names) and with SQLite with FTS5 and sqlite-vec on the same notes, vectors and questions. The store has
+//! 100,000 links, and every tenth note is derived from others.
 //!
 //! `cargo bench -p poc-bench --bench retrieve [-- NOTES …]`
 

@@ -24,8 +24,8 @@ pub const EDGES_PER_NODE: usize = 8;
 const TRIANGLE_PERCENT: u64 = 20;
 const ANY_TOPIC_PERCENT: u64 = 10;
 
-/// The number of draws within the topic, and then among all nodes. If all of them hit known neighbours, the edge goes to
-/// the first node that is not a neighbour.
+/// The number of draws within the topic, and then among all nodes. If all of them hit known neighbours, the edge goes
+/// to the first node that is not a neighbour.
 const MAX_DRAWS: usize = 8;
 
 /// The nodes and edges of a graph, with nodes numbered from 0.
@@ -76,7 +76,8 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// Adds a node and as many edges as bring the total to [`EDGES_PER_NODE`] per node, at most one to each earlier node.
+    /// Adds a node and as many edges as bring the total to [`EDGES_PER_NODE`] per node, at most one to each earlier
+    /// node.
     fn add(&mut self, node: u32) {
         let due = (node as usize + 1) * EDGES_PER_NODE - self.edges.len();
         let mut last = None;

@@ -1,8 +1,8 @@
 //! What the benches share: a graph generated from a seed, the peers, and the measurements and reports.
 //!
-//! A time alone means little, because machines and their load differ. Each bench therefore compares its times with those
-//! of a peer that does the same work on the same data in the same run, interleaved, and checks that both give the same
-//! answer.
+//! A time alone means little, because machines and their load differ. Each bench therefore compares its times with
+//! those of a peer that does the same work on the same data in the same run, interleaved, and checks that both give the
+//! same answer.
 
 #![allow(
     clippy::print_stdout,

@@ -1,6 +1,6 @@
 //! SQLite as a peer: the same nodes in an in-memory table, with an index on every column that a filter reads. Derived
-//! values (degrees, clustering, communities, outlier scores, decayed weights) are stored in columns, so that SQLite does
-//! not have to compute them.
+//! values (degrees, clustering, communities, outlier scores, decayed weights) are stored in columns, so that SQLite
+//! does not have to compute them.
 
 use crate::graph::NOW;
 use poc_config::Config;

@@ -1,5 +1,5 @@
-//! SQLite with FTS5 and sqlite-vec as a peer, in Python, on the same notes and vectors. One statement answers a question
-//! and fuses both lists by reciprocal rank, as its users do.
+//! SQLite with FTS5 and sqlite-vec as a peer, in Python, on the same notes and vectors. One statement answers a
+//! question and fuses both lists by reciprocal rank, as its users do.
 
 use crate::measure::folder;
 use crate::notes::NoteText;

@@ -1,5 +1,5 @@
-// Names beside notes, with an outline in the colour of the ground. Without a graphics card outlined text is slow to draw,
-// so each name is drawn once and copied from then on.
+// Names beside notes, with an outline in the colour of the ground. Without a graphics card outlined text is slow to
+// draw, so each name is drawn once and copied from then on.
 
 /** Pictures that are kept. */
 const KEPT = 600;

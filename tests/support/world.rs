@@ -21,8 +21,8 @@ pub(crate) struct World {
     environment: Vec<(String, String)>,
 }
 
-/// A small filesystem in memory that only this process and the programs of the test see. It needs no privileges, but user
-/// namespaces.
+/// A small filesystem in memory that only this process and the programs of the test see. It needs no privileges, but
+/// user namespaces.
 struct SmallDisk {
     /// It lives in the namespace until its input ends.
     keeper: Child,

@@ -1,7 +1,7 @@
 //! The times to the first answers after a power cut under load.
 //!
-//! A process changes notes, writes a checkpoint in the middle, and ends without closing the store. Then the marks that say
-//! in which boot of the machine the records were opened are changed, as if the machine had stopped.
+//! A process changes notes, writes a checkpoint in the middle, and ends without closing the store. Then the marks that
+//! say in which boot of the machine the records were opened are changed, as if the machine had stopped.
 
 use super::opening;
 use super::store;

@@ -69,8 +69,8 @@ pub(super) enum Cache {
     Warm,
 }
 
-/// Puts the files into the page cache or out of it. It first syncs what the last opening wrote, so that the next one does
-/// not wait for that.
+/// Puts the files into the page cache or out of it. It first syncs what the last opening wrote, so that the next one
+/// does not wait for that.
 pub(super) fn settle(folder: &Path, cache: Cache) {
     for path in files(folder) {
         let mut file = File::open(path).unwrap();

@@ -1,5 +1,5 @@
-//! The query language: the linker's pipeline, `sort:priority` and each filter alone, compared with loops written by hand
-//! over the same columns and with in-memory SQLite with indexes. All must give the same nodes in the same order.
+//! The query language: the linker's pipeline, `sort:priority` and each filter alone, compared with loops written by
+//! hand over the same columns and with in-memory SQLite with indexes. All must give the same nodes in the same order.
 //! Communities and outlier scores are computed beforehand.
 //!
 //! `cargo bench -p poc-bench --features sqlite --bench pipeline [-- NODES …]`

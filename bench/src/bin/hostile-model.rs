@@ -5,7 +5,8 @@
 //! number each time, and with another word each time.
 //! `hostile-model unseen`: cites notes that the prompt does not show, and cites shown notes for texts of others.
 //!
-//! Each replies with every kind of action, so that it can be the model of any agent. The prompt comes on standard input.
+//! Each replies with every kind of action, so that it can be the model of any agent. The prompt comes on standard
+//! input.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 

@@ -131,7 +131,8 @@ fn run_command(memory: &mut Connection, line: &[String], folder: &Path) -> Resul
         return Err(Error::internal(format!("the demo calls `{}`, which is not an op", line.join(" "))));
     };
     let answer = memory.call(op, (op.parse)(matches)?, &|_| {})?;
-    let text = (op.decode)(&answer)?.show();
+    let output = (op.decode)(&answer)?;
+    let text = output.show() + output.degradations();
     Ok((answer, text))
 }
 

@@ -57,6 +57,7 @@ impl LocalCommandDef {
                 Ok(RenderedAnswer {
                     value,
                     text: L::show(&output).into(),
+                    degradations: String::new(),
                     verbatim: L::VERBATIM,
                     exit: L::exit(&output),
                 })

@@ -140,6 +140,7 @@ fn call(
     }
     Ok(RenderedAnswer {
         text: output.styled(terminal),
+        degradations: output.degradations().to_owned(),
         verbatim: output.verbatim(),
         exit: output.exit(),
         value,

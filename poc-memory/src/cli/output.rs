@@ -13,6 +13,8 @@ pub(super) struct RenderedAnswer {
     pub(super) value: Value,
     /// The text for a person.
     pub(super) text: StyledText,
+    /// Lines with the reasons why the answer is incomplete, which follow the text.
+    pub(super) degradations: String,
     /// Whether the text is the content of a file, which is printed unchanged unless standard output is a
     /// terminal.
     pub(super) verbatim: bool,
@@ -42,7 +44,8 @@ impl Output {
             true => to_json_text(&answer.value),
             false if answer.verbatim && !stdout.is_terminal() => answer.text.to_string(),
             false => {
-                self.rendered(&answer.text, self.globals.colors(&stdout)) + &escaped(&degradations(answer))
+                let colors = self.globals.colors(&stdout);
+                self.rendered(&answer.text, colors) + &escaped(&answer.degradations)
             }
         };
         say(&mut stdout.lock(), &text)
@@ -91,14 +94,6 @@ impl Output {
         // A closed output cannot be reported anywhere.
         let _ = page.print();
     }
-}
-
-/// The lines about a degraded memory that the text of an answer does not contain.
-fn degradations(answer: &RenderedAnswer) -> String {
-    let shown = answer.text.to_string();
-    let problems = answer.value.get("degraded").and_then(Value::as_array).into_iter().flatten();
-    let missing = problems.filter_map(Value::as_str).filter(|problem| !shown.contains(problem));
-    missing.map(|problem| format!("degraded: {problem}\n")).collect()
 }
 
 /// The columns of the terminal on standard output, if it is one.

@@ -1,7 +1,7 @@
 //! `backlinks`
 
 use super::hit::NoteRow;
-use super::text::{day, degradations, one_line, table};
+use super::text::{day, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, cancellation};
@@ -123,6 +123,6 @@ impl Op for Backlinks {
         if output.backlinks.is_empty() {
             text.push_str(&format!("no note leads to `{}`\n", output.key));
         }
-        text + &degradations(&output.degraded)
+        text
     }
 }

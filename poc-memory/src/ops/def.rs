@@ -125,8 +125,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
-    /// Names of the arguments that only a person may set, at the command line or signed in to the page. A program with a
-    /// token may call the op but not set them.
+    /// Names of the arguments that only a person may set, at the command line or signed in to the page. A program with
+    /// a token may call the op but not set them.
     const PERSON_ARGUMENTS: &'static [&'static str] = &[];
     /// Whether the model of an agent may call it, if that model is a command. By default only ops that read:
     /// an agent writes through its reply, which the permit layer checks.
@@ -141,6 +141,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const FORMER_TEXT: Option<FormerText> = None;
     /// Whether it answers with the version of one note.
     const VERSIONED: bool = false;
+    /// Whether its text contains the reasons in the field `degraded` of its answer. They otherwise follow the text.
+    const SHOWS_DEGRADED: bool = false;
     /// The type of the answer.
     type Output: Serialize + DeserializeOwned + JsonSchema + 'static;
 
@@ -206,6 +208,8 @@ pub trait OpOutput {
     fn show(&self) -> String;
     /// See [`Op::styled`].
     fn styled(&self, terminal: &Terminal) -> StyledText;
+    /// Lines with the reasons in the field `degraded` of the answer; empty if [`Op::SHOWS_DEGRADED`].
+    fn degradations(&self) -> &str;
     /// See [`Op::verbatim`].
     fn verbatim(&self) -> bool;
     /// See [`Op::notice`].
@@ -218,35 +222,42 @@ pub trait OpOutput {
     fn version(&self) -> Option<u32>;
 }
 
-struct TypedOutput<O: Op>(O::Output);
+struct TypedOutput<O: Op> {
+    output: O::Output,
+    degradations: String,
+}
 
 impl<O: Op> OpOutput for TypedOutput<O> {
     fn show(&self) -> String {
-        O::show(&self.0)
+        O::show(&self.output)
     }
 
     fn styled(&self, terminal: &Terminal) -> StyledText {
-        O::styled(&self.0, terminal)
+        O::styled(&self.output, terminal)
+    }
+
+    fn degradations(&self) -> &str {
+        &self.degradations
     }
 
     fn verbatim(&self) -> bool {
-        O::verbatim(&self.0)
+        O::verbatim(&self.output)
     }
 
     fn notice(&self) -> Option<String> {
-        O::notice(&self.0)
+        O::notice(&self.output)
     }
 
     fn exit(&self) -> Exit {
-        O::exit(&self.0)
+        O::exit(&self.output)
     }
 
     fn is_new(&self) -> bool {
-        O::is_new(&self.0)
+        O::is_new(&self.output)
     }
 
     fn version(&self) -> Option<u32> {
-        O::version(&self.0)
+        O::version(&self.output)
     }
 }
 
@@ -418,7 +429,15 @@ fn decode_request<O: Op>(request: &Value) -> Result<Box<dyn OpRequest>> {
 }
 
 fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
-    Ok(Box::new(TypedOutput::<O>(json::decode_answer(O::NAME, answer)?)))
+    let output = json::decode_answer(O::NAME, answer)?;
+    let degradations = if O::SHOWS_DEGRADED { String::new() } else { degradations(answer) };
+    Ok(Box::new(TypedOutput::<O> { output, degradations }))
+}
+
+/// The reasons why an answer is incomplete, one line each.
+fn degradations(answer: &Value) -> String {
+    let reasons = answer.get("degraded").and_then(Value::as_array).into_iter().flatten();
+    reasons.filter_map(Value::as_str).map(|reason| format!("degraded: {reason}\n")).collect()
 }
 
 #[cfg(test)]

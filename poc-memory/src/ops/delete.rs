@@ -66,7 +66,7 @@ impl Op for Delete {
     fn run(self, ctx: &Ctx<'_>) -> Result<DeleteOutput> {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
-        let (mut begun, mut begun_for) = (None, None);
+        let mut begun = None;
         if self.erase {
             erasure::require_person(ctx)?;
             if let Some(node) = resolve::exact(&ctx.memory.store, &self.node)? {
@@ -76,16 +76,16 @@ impl Op for Delete {
                 // Before the deletion, so that a refusal changes nothing.
                 erase::check_quarantine(ctx.memory, &texts)?;
                 begun = Some(Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?);
-                begun_for = Some(node.id);
             }
         }
+        let target = begun.as_ref().map(Erasure::target);
         let deleted = ctx.memory.store.transact(cause, |tx| {
             // Only the exact name counts, so that a near match never deletes another note.
             let node = resolve::exact(tx, &self.node)?
                 .ok_or_else(|| resolve::unknown(&self.node, tx.view()).field("node"))?;
             ctx.require_visible(&node, "node")?;
             resolve::check_version(&node, self.if_version)?;
-            if self.erase && begun_for != Some(node.id) {
+            if self.erase && target != Some(&ErasureTarget::Note(node.id)) {
                 let message = format!("`{}` became the name of another note meanwhile", self.node);
                 return Err(Error::conflict(message).hint("repeat the command").field("node"));
             }

@@ -1,7 +1,7 @@
 //! `duplicates`
 
 use super::hit::{NoteRow, is_zero};
-use super::text::{degradations, left_out, one_line};
+use super::text::{left_out, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
@@ -113,7 +113,7 @@ impl Op for Duplicates {
             text.push_str("no pairs\n");
         }
         text.push_str(&left_out(output.pairs.len(), output.left_out, "more pair"));
-        text + &degradations(&output.degraded)
+        text
     }
 }
 

@@ -1,7 +1,7 @@
 //! `list`
 
 use super::hit::{NoteRow, is_zero};
-use super::text::{day, degradations, left_out, one_line, table};
+use super::text::{day, left_out, one_line, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
@@ -103,6 +103,6 @@ impl Op for List {
             text.push_str("no notes\n");
         }
         text.push_str(&left_out(output.notes.len(), output.left_out, "more note"));
-        text + &degradations(&output.degraded)
+        text
     }
 }

@@ -5,7 +5,7 @@ use super::hit::{NoteRow, bounded, is_zero};
 use super::request::FormerText;
 use super::retrieve::{self, RetrieveRow};
 use super::terminal::{StyledText, Terminal};
-use super::text::{degradations, plural};
+use super::text::plural;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::GateKind;
 use poc_graph::Node;
@@ -194,7 +194,7 @@ impl Op for Query {
             styled.push(std::mem::take(&mut text));
             retrieve::push_lines(&mut styled, terminal, &output.fallback);
         }
-        styled.push(text + &degradations(&output.degraded));
+        styled.push(text);
         styled
     }
 }

@@ -3,7 +3,7 @@
 use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, bounded, is_zero};
 use super::request::FormerText;
-use super::text::{degradations, table};
+use super::text::table;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId};
@@ -184,7 +184,7 @@ impl Op for Recall {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "warning: {warning}");
         }
-        text + &degradations(&output.degraded)
+        text
     }
 }
 

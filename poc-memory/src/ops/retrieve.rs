@@ -4,7 +4,7 @@ use super::argument::{self, TextArgument};
 use super::hit::{DETAIL_INDENT, NoteRow};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{degradations, one_line};
+use super::text::one_line;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, View};
@@ -164,7 +164,6 @@ impl Op for Retrieve {
             [] => text.push("nothing found\n"),
             found => push_lines(&mut text, terminal, found),
         }
-        text.push(degradations(&output.degraded));
         text
     }
 }

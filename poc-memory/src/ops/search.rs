@@ -4,7 +4,7 @@ use super::argument::OptionalTextArgument;
 use super::hit::{DETAIL_INDENT, NoteRow, is_zero};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
-use super::text::{degradations, one_line, plural};
+use super::text::{one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
@@ -290,7 +290,7 @@ impl Op for Search {
         if output.past {
             let _ = writeln!(text, "as of {}", output.as_of);
         }
-        styled.push(text + &degradations(&output.degraded));
+        styled.push(text);
         styled
     }
 }

@@ -91,6 +91,7 @@ impl Op for StatsRequest {
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/stats");
     const TOOL: Option<ToolEffect> = Some(ToolEffect::ReadOnly);
+    const SHOWS_DEGRADED: bool = true;
     type Output = StatsOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<StatsOutput> {

@@ -1,7 +1,7 @@
 //! `tags`
 
 use super::hit::is_zero;
-use super::text::{degradations, left_out, plural, table};
+use super::text::{left_out, plural, table};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::cancellation;
 use poc_graph::error::Result;
@@ -79,6 +79,6 @@ impl Op for Tags {
             text.push_str("no keywords\n");
         }
         text.push_str(&left_out(output.tags.len(), output.left_out, "more keyword"));
-        text + &degradations(&output.degraded)
+        text
     }
 }

@@ -80,8 +80,8 @@ fn say(memory: &Memory, line: &str) -> String {
             format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
         }
         Ok((op, answer)) => {
-            let text = (op.decode)(&answer).unwrap().show();
-            plain(&text)
+            let output = (op.decode)(&answer).unwrap();
+            plain(&(output.show() + output.degradations()))
         }
     }
 }

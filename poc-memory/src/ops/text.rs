@@ -75,11 +75,6 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The degradations of an answer, one line each.
-pub(in crate::ops) fn degradations(problems: &[String]) -> String {
-    problems.iter().map(|problem| format!("degraded: {problem}\n")).collect()
-}
-
 /// A cost in US dollars; `at_most` marks it as an upper bound.
 pub(in crate::ops) fn dollars(amount: f64, at_most: bool) -> String {
     format!("{}${amount:.4}", if at_most { "at most " } else { "" })

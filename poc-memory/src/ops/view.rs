@@ -108,6 +108,7 @@ impl Op for ViewRequest {
     const NAME: &'static str = "view";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/view");
+    const SHOWS_DEGRADED: bool = true;
     type Output = ViewOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<ViewOutput> {

@@ -65,8 +65,8 @@ pub(super) fn any_stale_note(
     Ok(false)
 }
 
-/// The notes written by the transactions, by tenant, without those written by the agent itself, unless its file includes
-/// them.
+/// The notes written by the transactions, by tenant, without those written by the agent itself, unless its file
+/// includes them.
 ///
 /// # Errors
 /// `not_found` when the log no longer contains one of them.

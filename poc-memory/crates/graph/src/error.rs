@@ -1,8 +1,8 @@
 //! The error that every surface answers with.
 //!
 //! The crates of the store, the embedders, the indexes and the query language have small `thiserror` enums, or a struct
-//! for a single error. Each converts into an [`Error`] by a `From` in the same file. Apart from tests and their support,
-//! these crates create an [`Error`] directly only in these places:
+//! for a single error. Each converts into an [`Error`] by a `From` in the same file. Apart from tests and their
+//! support, these crates create an [`Error`] directly only in these places:
 //!
 //! - `ReadOnlyReason` of the store is also a status. Its method `error` creates the error of a refused write.
 //! - `query/diagnostic.rs` composes the message of an invalid pipeline from its diagnostics, and

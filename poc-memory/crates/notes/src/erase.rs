@@ -90,6 +90,11 @@ impl<'a> Erasure<'a> {
         Ok(Erasure { memory, target, _running: running })
     }
 
+    /// What it deletes.
+    pub fn target(&self) -> &ErasureTarget {
+        &self.target
+    }
+
     /// Whether an earlier erasure of the same target was interrupted.
     pub fn is_repeated(memory: &Memory, target: &ErasureTarget) -> Result<bool> {
         unfinished::contains(memory, target)

@@ -42,8 +42,8 @@ fn passage_of(memory: &Memory, hit: &RetrievalHit) -> Result<String> {
     Ok(passage(memory, &node, hit.near.map(|near| near.passage)))
 }
 
-/// The text of a passage as it was embedded. Returns the first passage of the body if `number` is that of the title (0) or
-/// `None`, and the title if the note has no passage.
+/// The text of a passage as it was embedded. Returns the first passage of the body if `number` is that of the title (0)
+/// or `None`, and the title if the note has no passage.
 pub(super) fn passage(memory: &Memory, node: &Node, number: Option<u16>) -> String {
     let number = number.unwrap_or(1).max(1);
     let passage = passages::embedding_text(node, number, &memory.config.vectors);

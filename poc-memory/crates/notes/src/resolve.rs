@@ -13,8 +13,8 @@ const MIN_ID_CHARS: usize = 8;
 /// folder ([`notes_of_name`]), then as the beginning of an id.
 ///
 /// # Errors
-/// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name; `damaged` if the record
-/// of the node is lost in a damaged store.
+/// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name; `damaged` if the
+/// record of the node is lost in a damaged store.
 pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result<Node> {
     if let Some(node) = exact(records, name)? {
         return Ok(node);

@@ -58,8 +58,8 @@ impl PostgresLog {
     }
 
     /// Runs work on the connection and opens it first if necessary. If the database rolls the work back because of
-    /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens a
-    /// new connection.
+    /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
+    /// a new connection.
     fn with<T>(&self, mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error>) -> Result<T> {
         let mut kept = self.connection.lock();
         let mut connection = match kept.take() {

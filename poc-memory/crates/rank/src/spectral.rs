@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The `k` nodes nearest to the seeds with their distances (0 or more), nearest first. Equal distances are ordered by
-/// id. Only nodes that `accepts` allows and that are in the component of a seed are considered. Weights must be above 0;
-/// seeds without coordinates are ignored.
+/// id. Only nodes that `accepts` allows and that are in the component of a seed are considered. Weights must be above
+/// 0; seeds without coordinates are ignored.
 pub fn nearest(
     view: &View,
     embedding: &SpectralEmbedding,

@@ -157,8 +157,8 @@ impl CompactionJob<'_> {
         Ok(dropped)
     }
 
-    /// Replaces the beginning of the log with the state at its base. Returns the checksum of the base's record, or `None`
-    /// if the state needs more transactions than it would replace.
+    /// Replaces the beginning of the log with the state at its base. Returns the checksum of the base's record, or
+    /// `None` if the state needs more transactions than it would replace.
     fn replace_log(&self, state: &BaseState<'_>, base: LogBase) -> Result<Option<u32>> {
         let log = self.shared.log.as_ref();
         let Some(first) = state.first()? else { return Ok(None) };

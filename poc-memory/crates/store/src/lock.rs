@@ -52,8 +52,8 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Whether the lock is still that of its path. If the folder was moved away and another store is there now, files of
-    /// this store must not be written into it.
+    /// Whether the lock is still that of its path. If the folder was moved away and another store is there now, files
+    /// of this store must not be written into it.
     pub(super) fn is_current(&self) -> bool {
         let (Some(file), Ok(there)) = (&self.file, std::fs::metadata(&self.path)) else { return true };
         file.metadata().is_ok_and(|own| FileId::of(&own) == FileId::of(&there))

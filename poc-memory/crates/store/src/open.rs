@@ -17,7 +17,7 @@ use super::follower::Follower;
 use super::group_commit::{CommitQueue, Committer};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
-use super::log::{self, Appender, Log, LogLimits};
+use super::log::{self, Appender, Log, LogLimits, PrefixEnd};
 use super::log_head::LogHead;
 use super::quarantine::QuarantineFolder;
 use super::read_only::ReadOnlyReason;
@@ -96,21 +96,12 @@ pub(super) fn open(
 ) -> Result<StoreState> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let StoreOptions {
-        disk,
-        limits,
-        engine: open_engine,
-        buffer,
-        heartbeat_timeout,
-        retry_delay,
-        shared_log,
-    } = options;
+    let (is_copy, heartbeat_timeout) = (options.shared_log.is_some(), options.heartbeat_timeout);
     let lock = Arc::new(lock_directory(directory)?);
     let saved = start_reading_views(directory)?;
     let folder = directory.join("records");
     // Without records, the whole log is replayed anyway, so all of it is checked.
     let (mut log, mut prefix_end) = log::inspect(&log_directory, !folder.exists())?;
-    let is_copy = shared_log.is_some();
     let suspect = SuspectLog {
         directory,
         prefix_end: prefix_end.as_ref(),
@@ -123,111 +114,158 @@ pub(super) fn open(
         let damaged = damaged::DamagedStore { directory, embedder, is_copy, heartbeat_timeout, saved, lock };
         return damaged.open(followers);
     }
-    create_log_directory(&log_directory, directory, disk.as_ref())?;
-    if let Some((shared, CopyStart::Snapshot)) = &shared_log
+    create_log_directory(&log_directory, directory, options.disk.as_ref())?;
+    if let Some((shared, CopyStart::Snapshot)) = &options.shared_log
         && log.last() == 0
         && prefix_end.is_none()
-        && shared_snapshot::fetch(&log_directory, disk.as_ref(), shared.as_ref())?
+        && shared_snapshot::fetch(&log_directory, options.disk.as_ref(), shared.as_ref())?
     {
         (log, prefix_end) = log::inspect(&log_directory, true)?;
     }
-    let quarantine = Arc::new(QuarantineFolder::new(directory, disk.clone()));
-    let reserve = Arc::new(Reserve::new(directory, disk.clone(), limits.reserve));
-    let log = Arc::new(log);
+    let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
-    let mut appender = Appender::new(log.clone(), disk.clone(), limits, tail);
-    if !is_copy {
-        // What a copy of a shared log has lost is read from that again.
-        appender.set_head(LogHead::new(directory));
-    }
-    let (messages, mut reason) = resume(&mut appender, &reserve);
-    let shared_log = shared_log.map(|(shared, _)| Arc::new(SharedLogCopy::new(shared, log.clone())));
-    if let (Some(copy), None) = (&shared_log, &reason) {
-        reason = catch_up_with(copy, &mut appender)?;
-    }
-    if reason.is_none()
-        && let Err(error) = reserve.hold()
-    {
-        tracing::warn!("no space can be reserved for a full disk: {error}");
-    }
+    let resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?;
     let records = RecordFolder {
         folder,
-        log: log.clone(),
-        engine: open_engine,
-        buffer,
+        log: resumed.log.clone(),
+        engine: options.engine,
+        buffer: options.buffer,
         heartbeat_timeout,
-        reserve: reserve.clone(),
+        reserve: resumed.reserve.clone(),
         quarantine,
     };
     let (needs_views, receiver) = mpsc::channel();
     // A closed channel means that this open has failed.
     let opener = EngineOpener::start(move || records.open(|| receiver.recv().unwrap_or(false)))?;
-    let engine = opener.engine();
     // The thread catches its own panics.
     let saved = saved.join().ok().flatten();
     // `load_views` drops the sender, so it is dropped before the opener, which waits for its thread.
-    let LoadedViews { mut views, unsaved, saved_seq } = load_views(saved, &log, &engine, needs_views)?;
-    views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
-    let seq = log.last();
-    if reason.is_none() {
+    let views = load_views(saved, &resumed.log, &opener.engine(), needs_views)?;
+    if resumed.reason.is_none() {
         compact::clean_up(directory);
-        log.delete_obsolete(disk.as_ref());
+        resumed.log.delete_obsolete(options.disk.as_ref());
     }
-    let commits = Arc::new(CommitQueue::new(seq, views.clone(), reason));
-    let appender = Arc::new(Mutex::new(appender));
-    let compactor = Compactor {
-        disk,
-        appender: appender.clone(),
-        engine: open_engine,
-        buffer,
-        running: Mutex::default(),
-    };
-    let sources = Arc::new(CatchUpSources {
-        log: log.clone(),
-        engine: engine.clone(),
-        embedder: embedder.to_owned(),
-        tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
-        read_only: false,
-    });
-    let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
-    let writer = WriterState::shared(seq, views);
-    let committer = Committer {
-        commits: commits.clone(),
-        writer: writer.clone(),
-        appender,
-        engine: engine.clone(),
-        lock: lock.clone(),
-        index_workers: index_workers.clone(),
-        reserve,
-        retry_delay,
-        shared_log: shared_log.clone(),
-        embedder: embedder.to_owned(),
-        lost_appends: 0,
-    };
-    let committer = watchdog::spawn("committer", || committer.run())?;
-    let watcher = shared_log.as_ref().map(|copy| {
-        let (copy, commits) = (copy.clone(), commits.clone());
-        watchdog::spawn("shared-log", move || commits.watch(&copy, retry_delay))
-    });
-    Ok(StoreState {
-        directory: directory.to_owned(),
-        writer,
-        commits,
-        committer: Some(committer),
-        shared_log,
-        watcher: watcher.transpose()?,
-        engine,
-        log,
-        index_workers,
-        embedder: embedder.to_owned(),
-        messages,
-        damage: None,
-        compactor: Some(compactor),
-        recovery: OnceLock::new(),
-        saved: Mutex::new(saved_seq),
-        _opener: opener,
-        lock,
-    })
+    RecoveredStore { directory, embedder, lock, resumed, opener, views }.start(followers, &options)
+}
+
+/// The log of a store, brought up to the end of a shared one if it is a copy.
+struct ResumedLog {
+    log: Arc<Log>,
+    appender: Appender,
+    reserve: Arc<Reserve>,
+    shared_log: Option<Arc<SharedLogCopy>>,
+    /// Messages about bytes that were moved to the quarantine.
+    messages: Vec<String>,
+    /// Why the store can accept no writes, if so.
+    reason: Option<ReadOnlyReason>,
+}
+
+impl ResumedLog {
+    /// Opens the end of a log for appending. `tail` is what follows the valid prefix.
+    fn resume(
+        directory: &Path,
+        log: Arc<Log>,
+        tail: Option<(PrefixEnd, Arc<QuarantineFolder>)>,
+        options: &StoreOptions,
+    ) -> Result<ResumedLog> {
+        let reserve = Arc::new(Reserve::new(directory, options.disk.clone(), options.limits.reserve));
+        let mut appender = Appender::new(log.clone(), options.disk.clone(), options.limits, tail);
+        if options.shared_log.is_none() {
+            // What a copy of a shared log has lost is read from that again.
+            appender.set_head(LogHead::new(directory));
+        }
+        let (messages, mut reason) = resume_appender(&mut appender, &reserve);
+        let shared_log = options
+            .shared_log
+            .as_ref()
+            .map(|(shared, _)| Arc::new(SharedLogCopy::new(shared.clone(), log.clone())));
+        if let (Some(copy), None) = (&shared_log, &reason) {
+            reason = catch_up_with(copy, &mut appender)?;
+        }
+        if reason.is_none()
+            && let Err(error) = reserve.hold()
+        {
+            tracing::warn!("no space can be reserved for a full disk: {error}");
+        }
+        Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason })
+    }
+}
+
+/// A store whose log and views are read. Its records may still be opening.
+struct RecoveredStore<'a> {
+    directory: &'a Path,
+    embedder: &'a str,
+    lock: Arc<Lock>,
+    resumed: ResumedLog,
+    opener: EngineOpener,
+    views: LoadedViews,
+}
+
+impl RecoveredStore<'_> {
+    /// Starts the threads of the followers, of the committer and of the shared log.
+    fn start(self, followers: Vec<Arc<dyn Follower>>, options: &StoreOptions) -> Result<StoreState> {
+        // After an error, these drop in reverse order: the lock must be released after everything else is closed.
+        let RecoveredStore { directory, embedder, lock, resumed, opener, views } = self;
+        let ResumedLog { log, appender, reserve, shared_log, messages, reason } = resumed;
+        let LoadedViews { mut views, unsaved, saved_seq } = views;
+        views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
+        let (seq, engine, retry_delay) = (log.last(), opener.engine(), options.retry_delay);
+        let commits = Arc::new(CommitQueue::new(seq, views.clone(), reason));
+        let appender = Arc::new(Mutex::new(appender));
+        let compactor = Compactor {
+            disk: options.disk.clone(),
+            appender: appender.clone(),
+            engine: options.engine,
+            buffer: options.buffer,
+            running: Mutex::default(),
+        };
+        let sources = Arc::new(CatchUpSources {
+            log: log.clone(),
+            engine: engine.clone(),
+            embedder: embedder.to_owned(),
+            tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
+            read_only: false,
+        });
+        let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
+        let writer = WriterState::shared(seq, views);
+        let committer = Committer {
+            commits: commits.clone(),
+            writer: writer.clone(),
+            appender,
+            engine: engine.clone(),
+            lock: lock.clone(),
+            index_workers: index_workers.clone(),
+            reserve,
+            retry_delay,
+            shared_log: shared_log.clone(),
+            embedder: embedder.to_owned(),
+            lost_appends: 0,
+        };
+        let committer = watchdog::spawn("committer", || committer.run())?;
+        let watcher = shared_log.as_ref().map(|copy| {
+            let (copy, commits) = (copy.clone(), commits.clone());
+            watchdog::spawn("shared-log", move || commits.watch(&copy, retry_delay))
+        });
+        Ok(StoreState {
+            directory: directory.to_owned(),
+            writer,
+            commits,
+            committer: Some(committer),
+            shared_log,
+            watcher: watcher.transpose()?,
+            engine,
+            log,
+            index_workers,
+            embedder: embedder.to_owned(),
+            messages,
+            damage: None,
+            compactor: Some(compactor),
+            recovery: OnceLock::new(),
+            saved: Mutex::new(saved_seq),
+            _opener: opener,
+            lock,
+        })
+    }
 }
 
 /// Creates the directory of a store if it is missing, locks it, and completes a repair that was interrupted.
@@ -262,9 +300,10 @@ fn start_reading_views(directory: &Path) -> Result<JoinHandle<Option<SavedViews>
     })
 }
 
-/// Opens the end of the log for appending, and syncs what a killed process had not synced, before the records are brought
-/// up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written, if so.
-fn resume(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, Option<ReadOnlyReason>) {
+/// Opens the end of the log for appending, and syncs what a killed process had not synced, before the records are
+/// brought up to it. Returns messages about bytes that were moved to the quarantine, and why the log cannot be written,
+/// if so.
+fn resume_appender(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, Option<ReadOnlyReason>) {
     let resumed = appender.resume().or_else(|error| {
         if disk::is_full(&error) {
             reserve.release();
@@ -286,8 +325,8 @@ struct LoadedViews {
     saved_seq: u64,
 }
 
-/// Brings the saved views up to the end of the log, or builds them from the records. `needs_views` tells the thread that
-/// opens the records whether it must read them all.
+/// Brings the saved views up to the end of the log, or builds them from the records. `needs_views` tells the thread
+/// that opens the records whether it must read them all.
 fn load_views(
     saved: Option<SavedViews>,
     log: &Log,

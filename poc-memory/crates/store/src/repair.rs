@@ -5,6 +5,7 @@
 
 mod journal;
 mod new_log;
+mod part_files;
 mod part_notes;
 mod quarantine_parts;
 

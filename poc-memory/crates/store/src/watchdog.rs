@@ -39,8 +39,8 @@ impl<T> Heartbeat<T> {
     }
 }
 
-/// Runs `work` on a separate thread and gives up if it sends no heartbeat for `heartbeat_timeout`. Both a panic and a hang
-/// become errors. A hanging thread is abandoned.
+/// Runs `work` on a separate thread and gives up if it sends no heartbeat for `heartbeat_timeout`. Both a panic and a
+/// hang become errors. A hanging thread is abandoned.
 pub(super) fn run_watched<T: Send + 'static>(
     heartbeat_timeout: Duration,
     work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,

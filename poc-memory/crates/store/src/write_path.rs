@@ -62,8 +62,9 @@ impl Store {
         Ok(Commit { seq, value })
     }
 
-    /// Builds a transaction, discards its writes and returns the value of the closure. Also works when the store accepts
-    /// no writes. Unlike [`Store::transact`], it does not wait until the transactions that the closure sees are durable.
+    /// Builds a transaction, discards its writes and returns the value of the closure. Also works when the store
+    /// accepts no writes. Unlike [`Store::transact`], it does not wait until the transactions that the closure sees are
+    /// durable.
     ///
     /// # Errors
     /// Any error that the closure returns. `internal` if it is called inside the closure of a transaction of the same

@@ -25,8 +25,8 @@ pub(in crate::cli) struct QuarantineShow {
 
 /// Delete a part of the quarantine for good
 ///
-/// It may contain the only copy of notes: look at it with `show` first. A repair whose files are deleted cannot be undone.
-/// On a terminal the command asks for the name of the part; elsewhere `--yes` is required.
+/// It may contain the only copy of notes: look at it with `show` first. A repair whose files are deleted cannot be
+/// undone. On a terminal the command asks for the name of the part; elsewhere `--yes` is required.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct QuarantineDelete {
     /// The name of the part, as `list` shows it

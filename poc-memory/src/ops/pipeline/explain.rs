@@ -1,6 +1,5 @@
 //! `pipeline explain`
 
-use crate::ops::text::degradations;
 use crate::ops::{Access, Ctx, Op, argument};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
@@ -99,6 +98,6 @@ impl Op for PipelineExplain {
                 let _ = write!(text, "\n{ran}");
             }
         }
-        text + &degradations(output.degraded.as_deref().unwrap_or_default())
+        text
     }
 }

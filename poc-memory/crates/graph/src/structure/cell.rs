@@ -143,8 +143,8 @@ impl<T> DerivedValue<T> {
         latest.as_ref().map(|latest| (latest.value.clone(), generation.abs_diff(latest.generation)))
     }
 
-    /// The value, reused or computed as [`decide`] decides. `None` if it would have to be computed for a large graph and
-    /// `must` is false.
+    /// The value, reused or computed as [`decide`] decides. `None` if it would have to be computed for a large graph
+    /// and `must` is false.
     pub(super) fn get(
         &self,
         generation: i64,

@@ -71,13 +71,13 @@ pub struct RestoreOptions {
     pub skip_damaged_files: bool,
 }
 
-/// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile, which
-/// have no store or an empty one. The store appears last, complete and opened once; settings, agents, prompts and runs
-/// appear only where there are none.
+/// Restores the newest intact generation of a folder or archive that has a state into the directories of a profile,
+/// which have no store or an empty one. The store appears last, complete and opened once; settings, agents, prompts and
+/// runs appear only where there are none.
 ///
 /// # Errors
-/// `conflict` when there is a store with content, `locked` when a process has it open, `not_found` when no generation has
-/// the state, `damaged` when those that have it are damaged. The place is unchanged then.
+/// `conflict` when there is a store with content, `locked` when a process has it open, `not_found` when no generation
+/// has the state, `damaged` when those that have it are damaged. The place is unchanged then.
 pub fn restore(
     place: &Path,
     options: RestoreOptions,

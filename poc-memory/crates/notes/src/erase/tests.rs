@@ -113,6 +113,10 @@ fn an_interrupted_erasure_is_named_and_completed_by_the_next_one() {
     assert_eq!(unfinished_erasures(&memory.paths).unwrap(), []);
     fs::write(store.join("erasures.json"), "damaged").unwrap();
     assert_eq!(unfinished_erasures(&memory.paths).unwrap_err().code, poc_graph::error::Code::Damaged);
+    // A file that cannot be read may be intact.
+    fs::remove_file(store.join("erasures.json")).unwrap();
+    fs::create_dir(store.join("erasures.json")).unwrap();
+    assert_eq!(unfinished_erasures(&memory.paths).unwrap_err().code, poc_graph::error::Code::Unavailable);
 }
 
 /// Begins an erasure of a note or a message, and leaves it unfinished.

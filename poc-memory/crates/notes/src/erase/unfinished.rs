@@ -143,20 +143,19 @@ impl UnfinishedErasure {
 /// The erasures of a memory that are not finished, of all tenants. They were interrupted, unless one is in progress.
 ///
 /// # Errors
-/// `damaged` when their list cannot be read.
+/// `unavailable` when the file with their list cannot be read, `damaged` when it does not contain such a list.
 pub fn unfinished_erasures(paths: &Paths) -> Result<Vec<UnfinishedErasure>> {
     let file = file(paths);
-    let unreadable = |error: &dyn std::fmt::Display| {
-        Error::damaged(format!(
-            "the list of unfinished erasures, `{}`, cannot be read: {error}",
-            file.display()
-        ))
-        .hint("an erasure may have been interrupted: repeat it, after deleting this file")
+    let message = |error: &dyn std::fmt::Display| {
+        format!("the list of unfinished erasures, `{}`, cannot be read: {error}", file.display())
     };
     match fs::read(&file) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| unreadable(&error)),
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+            Error::damaged(message(&error))
+                .hint("an erasure may have been interrupted: repeat it, after deleting this file")
+        }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(unreadable(&error)),
+        Err(error) => Err(Error::unavailable(message(&error))),
     }
 }
 

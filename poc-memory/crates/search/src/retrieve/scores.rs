@@ -119,8 +119,8 @@ struct PropagationSources {
     linking: Vec<NodeId>,
 }
 
-/// Passes shares of the scores on: from derived notes to their sources, along links, among similar notes, within windows
-/// of sessions, and along mentions and sequences.
+/// Passes shares of the scores on: from derived notes to their sources, along links, among similar notes, within
+/// windows of sessions, and along mentions and sequences.
 fn propagate(
     retriever: &Retriever<'_>,
     question: &RetrievalQuery<'_>,
@@ -149,8 +149,8 @@ fn propagate(
     Ok(sources)
 }
 
-/// Puts the notes that the text names by key before all others. Notes that merely contain the key may have more words of
-/// the query and also get a share of its score. If no score is high, the distance is one standard deviation.
+/// Puts the notes that the text names by key before all others. Notes that merely contain the key may have more words
+/// of the query and also get a share of its score. If no score is high, the distance is one standard deviation.
 fn lift_named_keys(
     question: &RetrievalQuery<'_>,
     by_key: &[KeyMatch<'_>],

@@ -110,9 +110,9 @@ impl CompactionJob<'_> {
     }
 }
 
-/// The state that a compacted log begins with: the records of an engine at the base, without the entries in the index of
-/// changes that such a log has no transactions for. These are changes other than the creation of a node, and all changes
-/// of deleted nodes.
+/// The state that a compacted log begins with: the records of an engine at the base, without the entries in the index
+/// of changes that such a log has no transactions for. These are changes other than the creation of a node, and all
+/// changes of deleted nodes.
 pub(crate) struct BaseState<'a> {
     engine: &'a dyn Engine,
     base: LogBase,
@@ -127,8 +127,8 @@ impl<'a> BaseState<'a> {
         BaseState { engine, base }
     }
 
-    /// The number of the first transaction in a segment with the state. `None` if the state needs more transactions than
-    /// it would replace.
+    /// The number of the first transaction in a segment with the state. `None` if the state needs more transactions
+    /// than it would replace.
     pub(crate) fn first(&self) -> Result<Option<u64>> {
         let mut count = 0;
         self.each_txn(&mut |_, _| {

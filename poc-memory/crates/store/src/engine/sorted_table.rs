@@ -235,6 +235,14 @@ pub(super) fn read_footer(file: &[u8]) -> Option<(usize, Mark)> {
     Some((rest.len().checked_sub(usize::try_from(both).ok()?)?, footer.mark))
 }
 
+/// The mark in the footer of a table, of which nothing else is read; `None` if the footer is damaged or unreadable.
+pub(super) fn read_mark(path: &Path) -> Option<Mark> {
+    let file = File::open(path).ok()?;
+    let footer_at = file.metadata().ok()?.len().checked_sub(Footer::BYTES as u64)?;
+    let footer = Footer::decode(&read(&file, footer_at, Footer::BYTES as u64).ok()?)?;
+    Some(footer.mark)
+}
+
 impl SortedTable {
     /// Calls `each` with the records of all undamaged blocks.
     pub(super) fn each_intact_record(&self, each: &mut dyn FnMut(&[u8], &[u8])) {

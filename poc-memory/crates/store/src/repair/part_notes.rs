@@ -1,5 +1,6 @@
 //! The notes in the readable parts of a damaged store, with which the choices of a repair are compared.
 
+use super::part_files::part_files;
 use crate::engine::lsm;
 use crate::keys;
 use crate::log::Log;
@@ -9,8 +10,7 @@ use crate::views::Views;
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Tenant};
 use rustc_hash::FxHashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The folder of the records.
 pub(super) const RECORDS: &str = "records";
@@ -40,7 +40,8 @@ impl PartNotes {
     pub(super) fn of_records(folder: &Path) -> PartNotes {
         let mut newest: FxHashMap<(Tenant, NodeId), (u64, bool)> = FxHashMap::default();
         let mut last_seq = 0;
-        for file in files(folder) {
+        // Folders that cannot be read are left out.
+        for file in part_files(folder).into_iter().flatten() {
             lsm::each_intact_record(&file, &mut |seq, full, value| {
                 last_seq = last_seq.max(seq);
                 let Some((tenant, Table::Nodes, key)) = Table::split_engine_key(full) else { return };
@@ -82,16 +83,4 @@ impl PartNotes {
             |(tenant, id): &&(Tenant, NodeId)| views.get(tenant).is_none_or(|view| view.find(*id).is_none());
         self.notes.keys().filter(is_missing).count() as u64
     }
-}
-
-/// The files in a folder and in the folders below it, sorted, so that tables are in the order of their age; none if it
-/// cannot be read.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
-    }
-    found.sort();
-    found
 }

@@ -1,6 +1,7 @@
 //! Reads what repairs and opens have moved to the quarantine.
 
 use super::journal::MANIFEST;
+use super::part_files::{part_files, unreadable};
 use crate::engine::lsm;
 use crate::keys;
 use crate::log::intact_records;
@@ -257,17 +258,9 @@ fn part_path(directory: &Path, name: &str) -> Result<PathBuf> {
     Err(Error::not_found(format!("`{}` does not contain `{name}`", quarantine.display())))
 }
 
-/// The path itself if it is a file, or all files in the folder.
+/// All files of a part of the quarantine.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
-        found.extend(files(&entry.map_err(|error| unreadable(path, &error))?.path())?);
-    }
-    found.sort();
-    Ok(found)
+    part_files(path).into_iter().collect()
 }
 
 /// Calls `each` with the intact changes in a file, if it is a segment of a log or a piece of one.
@@ -287,8 +280,4 @@ fn each_change(file: &Path, each: &mut dyn FnMut(LoggedTransaction)) -> Result<(
 /// Whether a file is a segment of a log or a piece of one, by its name.
 fn is_log(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().contains(".log"))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::unavailable(format!("`{}` cannot be read: {error}", path.display()))
 }

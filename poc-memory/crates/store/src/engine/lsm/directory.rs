@@ -3,7 +3,7 @@
 use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, boot_marker};
-use crate::engine::sorted_table::{SortedTable, StoredRecord, read_footer};
+use crate::engine::sorted_table::{SortedTable, StoredRecord, read_mark};
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine as _, EngineError, damage_marker, last_mark, table_salvage};
 use crate::watchdog::{HEARTBEAT_TIMEOUT, run_watched};
@@ -88,7 +88,7 @@ fn seq_before(file: &Path) -> u64 {
     // The names of tables have the order of their age.
     let older =
         entries.map(|entry| entry.path()).filter(|path| table_files::is_table(path) && path.as_path() < file);
-    older.filter_map(|path| Some(read_footer(&fs::read(path).ok()?)?.1.seq)).max().unwrap_or(0)
+    older.filter_map(|path| read_mark(&path)).map(|mark| mark.seq).max().unwrap_or(0)
 }
 
 fn each_record_of_sled(folder: &Path, each: &mut IntactRecordVisitor) -> Result<()> {
