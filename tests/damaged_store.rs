@@ -412,6 +412,36 @@ fn with_lost_changes() -> World {
 }
 
 #[test]
+fn a_store_of_which_only_the_quarantine_is_left_is_not_a_new_store() {
+    let world = with_lost_changes();
+    world.json(&["backup", "backups"]);
+    let store = world.home().join("store");
+    for part in ["log", "records", "view", "head", "text", "vectors", "mentions"] {
+        let path = store.join(part);
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        } else if path.exists() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let before = files(&store);
+    let stats = world.json(&["stats"]);
+    assert!(
+        degraded(&stats)[0].starts_with("read-only: the log is missing, and only `quarantine/` may have"),
+        "{stats}"
+    );
+    assert_ne!(world.run(&["insert", "--title", "New", "--body", "Refused"]).status, 0);
+    assert_eq!(world.json(&["doctor", "quarantine", "list"])["parts"][0]["name"], "repair-1");
+    assert_eq!(world.json(&["repair"])["choices"]["choices"], serde_json::json!([]));
+    let answer = world.json_with_status(&["restore", "backups"], 1);
+    assert_eq!(answer["error"]["code"], "conflict", "{answer}");
+    assert!(files(&store) == before);
+    // The files that the last repair replaced can still be brought back.
+    world.json(&["repair", "--undo", "--yes"]);
+    assert!(keys(&world).contains(&"alpha".to_owned()));
+}
+
+#[test]
 fn a_restore_from_the_quarantine_is_one_change_and_other_versions_are_named() {
     let world = with_lost_changes();
     let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);

@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::salvaged_records::SalvagedRecords;
-use crate::suspect_log::SuspectLog;
+use crate::suspect_log::{ONLY_QUARANTINE, SuspectLog};
 use crate::view_file;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
@@ -150,6 +150,7 @@ impl Repair {
         parts.retain(|part| part.count() > 0);
         let mut damage = match prefix_end {
             Some(end) => end.to_string(),
+            None if last == 0 && newer.names.is_empty() => ONLY_QUARANTINE.to_owned(),
             None if last == 0 => "the log is missing".to_owned(),
             None => newer.problem(last),
         };
