@@ -148,7 +148,9 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     let mut world = filled(6);
     let repair = |world: &World, options: &[&str]| world.json(&[&["repair"], options].concat());
     let whole = world.run(&["repair"]);
-    assert!(whole.status != 0 && whole.stderr.contains("the store is not damaged"), "{}", whole.stderr);
+    assert!(whole.status == 0 && whole.stdout.contains("the store is not damaged"), "{whole:?}");
+    let requested = world.json_with_status(&["repair", "--from", "log", "--yes"], 3);
+    assert_eq!(requested["not-damaged"]["requested"], "log", "{requested}");
     world.start_daemon();
     let held = world.run(&["repair"]);
     assert!(held.status == 5 && held.stderr.contains("the store is held by process"), "{}", held.stderr);

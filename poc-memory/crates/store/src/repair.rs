@@ -107,12 +107,13 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// Reads the remains of the store in a directory. Changes nothing. `is_copy` says whether its log is a copy of a
-    /// shared log, from which it reads the end that it has lost.
+    /// Reads the remains of the store in a directory; `None` if it is not damaged. Changes nothing. `is_copy` says
+    /// whether its log is a copy of a shared log, from which it reads the end that it has lost.
     ///
     /// # Errors
-    /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if it is not damaged.
-    pub fn of(directory: &Path, is_copy: bool) -> Result<Repair> {
+    /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if a newer release wrote
+    /// it.
+    pub fn of(directory: &Path, is_copy: bool) -> Result<Option<Repair>> {
         check_exists(directory)?;
         let log_directory = directory.join("log");
         log::check_format(&log_directory)?;
@@ -128,7 +129,7 @@ impl Repair {
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
         };
         if !suspect.is_damaged()? {
-            return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
+            return Ok(None);
         }
         let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
@@ -157,7 +158,7 @@ impl Repair {
         if let Some(problem) = problem {
             damage.push_str(&format!("; the records cannot be used: {problem}"));
         }
-        Ok(Repair {
+        Ok(Some(Repair {
             directory: directory.to_owned(),
             damage,
             log,
@@ -167,7 +168,7 @@ impl Repair {
             sound_log,
             parts,
             _lock: lock,
-        })
+        }))
     }
 
     /// What is damaged, as a sentence for people.

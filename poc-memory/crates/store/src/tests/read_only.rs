@@ -225,7 +225,7 @@ fn stated(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 fn repaired(folder: &TempDir, source: RepairSource) -> String {
-    Repair::of(folder.path(), false).unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
+    Repair::of(folder.path(), false).unwrap().unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
 }
 
 proptest! {
@@ -249,7 +249,7 @@ proptest! {
             (1..=COUNT).filter(has_text).collect::<Vec<_>>()
         };
         let before = parts(made.folder.path());
-        let options = Repair::of(made.folder.path(), false).unwrap().options().unwrap();
+        let options = Repair::of(made.folder.path(), false).unwrap().unwrap().options().unwrap();
         prop_assert!(files(made.folder.path()).iter().all(|path| !path.ends_with("repair.json")));
         for (at, option) in options.iter().enumerate() {
             let copy = copied(made.folder.path());
@@ -384,8 +384,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
 #[test]
 fn an_intact_store_is_not_repaired() {
     let made = made(3);
-    let error = Repair::of(made.folder.path(), false).err().unwrap();
-    assert_eq!(error.code, Code::Conflict);
+    assert!(Repair::of(made.folder.path(), false).unwrap().is_none());
     let store = open_in(&made.folder, StoreOptions::default()).unwrap();
     assert_eq!(Repair::of(made.folder.path(), false).err().unwrap().code, Code::Locked);
     drop(store);
@@ -645,7 +644,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
         assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(9))).unwrap_err().code, Code::ReadOnly);
         drop(store);
         assert!(bytes_of_files(folder.path()) == before);
-        let repair = Repair::of(folder.path(), false).unwrap();
+        let repair = Repair::of(folder.path(), false).unwrap().unwrap();
         assert_eq!((repair.damage(), repair.lost_end()), (damage.as_str(), Some(6)));
         let [option] = &repair.options().unwrap()[..] else { panic!() };
         assert_eq!(
@@ -694,7 +693,7 @@ fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
         assert!(numbers(&store).is_empty());
         drop(store);
         assert!(bytes_of_files(folder.path()) == before);
-        let repair = Repair::of(folder.path(), false).unwrap();
+        let repair = Repair::of(folder.path(), false).unwrap().unwrap();
         assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), Some(last)));
     }
     // A damaged index proves nothing.
@@ -725,7 +724,7 @@ fn a_store_of_which_only_the_quarantine_is_left_is_not_an_empty_one() {
     assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(1))).unwrap_err().code, Code::ReadOnly);
     drop(store);
     assert!(bytes_of_files(folder.path()) == before);
-    let repair = Repair::of(folder.path(), false).unwrap();
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
     assert!(repair.damage().contains("only `quarantine/`"), "{}", repair.damage());
     assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), None));
     drop(repair);
@@ -749,7 +748,7 @@ fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
     let lost =
         made.places.iter().filter(|(path, _, _)| *path == segment_files(&made.folder)[1]).count() as u64;
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
-    let repair = Repair::of(made.folder.path(), false).unwrap();
+    let repair = Repair::of(made.folder.path(), false).unwrap().unwrap();
     assert!(repair.damage().contains("; the records cannot be used: "), "{}", repair.damage());
     let parts = repair.parts();
     assert_eq!(parts.iter().map(|part| part.name).collect::<Vec<_>>(), ["records", "view"]);
