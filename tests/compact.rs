@@ -161,6 +161,28 @@ fn an_erased_text_is_in_no_file() {
     assert!(!files_with(&world.home().join("backups"), secret).is_empty());
 }
 
+#[test]
+fn an_erasure_at_a_terminal_is_confirmed() {
+    let world = World::new();
+    let insert =
+        || world.json(&["insert", "--key", "gate", "--title", "Gate", "--body", "It opens at noon."]);
+    insert();
+    let erase = ["delete", "gate", "--erase"];
+    let Some(refused) = world.run_at_terminal(&erase, "n\n") else { return };
+    assert!(refused.status == 4 && refused.stdout.contains("Continue? [y/N]"), "{refused:?}");
+    assert_eq!(world.run(&["get", "gate"]).status, 0);
+    let erased = world.run_at_terminal(&erase, "y\n").unwrap();
+    assert_eq!((erased.status, world.run(&["get", "gate"]).status), (0, 1), "{erased:?}");
+    insert();
+    let erased = world.run_at_terminal(&[&erase[..], &["--yes"]].concat(), "").unwrap();
+    assert!(erased.status == 0 && !erased.stdout.contains("[y/N]"), "{erased:?}");
+    assert_eq!(world.run(&["get", "gate"]).status, 1);
+    // A deletion without `--erase` can be undone.
+    insert();
+    let deleted = world.run_at_terminal(&["delete", "gate"], "").unwrap();
+    assert!(deleted.status == 0 && !deleted.stdout.contains("[y/N]"), "{deleted:?}");
+}
+
 /// The process ended between the deletion and the rest of the erasure.
 #[test]
 fn an_interrupted_erasure_is_named_by_doctor_and_completed() {

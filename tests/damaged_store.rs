@@ -148,7 +148,9 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     let mut world = filled(6);
     let repair = |world: &World, options: &[&str]| world.json(&[&["repair"], options].concat());
     let whole = world.run(&["repair"]);
-    assert!(whole.status != 0 && whole.stderr.contains("the store is not damaged"), "{}", whole.stderr);
+    assert!(whole.status == 0 && whole.stdout.contains("the store is not damaged"), "{whole:?}");
+    let requested = world.json_with_status(&["repair", "--from", "log", "--yes"], 3);
+    assert_eq!(requested["not-damaged"]["requested"], "log", "{requested}");
     world.start_daemon();
     let held = world.run(&["repair"]);
     assert!(held.status == 5 && held.stderr.contains("the store is held by process"), "{}", held.stderr);
@@ -409,6 +411,36 @@ fn with_lost_changes() -> World {
     world.json(&["repair", "--from", "log", "--yes"]);
     assert_eq!(keys(&world), ["alpha", "beta"]);
     world
+}
+
+#[test]
+fn a_store_of_which_only_the_quarantine_is_left_is_not_a_new_store() {
+    let world = with_lost_changes();
+    world.json(&["backup", "backups"]);
+    let store = world.home().join("store");
+    for part in ["log", "records", "view", "head", "text", "vectors", "mentions"] {
+        let path = store.join(part);
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        } else if path.exists() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let before = files(&store);
+    let stats = world.json(&["stats"]);
+    assert!(
+        degraded(&stats)[0].starts_with("read-only: the log is missing, and only `quarantine/` may have"),
+        "{stats}"
+    );
+    assert_ne!(world.run(&["insert", "--title", "New", "--body", "Refused"]).status, 0);
+    assert_eq!(world.json(&["doctor", "quarantine", "list"])["parts"][0]["name"], "repair-1");
+    assert_eq!(world.json(&["repair"])["choices"]["choices"], serde_json::json!([]));
+    let answer = world.json_with_status(&["restore", "backups"], 1);
+    assert_eq!(answer["error"]["code"], "conflict", "{answer}");
+    assert!(files(&store) == before);
+    // The files that the last repair replaced can still be brought back.
+    world.json(&["repair", "--undo", "--yes"]);
+    assert!(keys(&world).contains(&"alpha".to_owned()));
 }
 
 #[test]

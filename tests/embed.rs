@@ -174,7 +174,7 @@ fn a_memory_can_switch_to_a_distilled_table() {
     );
     let many = world.run(&["embed", "distill", "--from", &model, "--dims", "9", "--to", &table]);
     assert_eq!(many.status, 2);
-    assert!(many.stderr.starts_with("error: `dims`: a table cannot have 9 dimensions"), "{}", many.stderr);
+    assert!(many.stderr.starts_with("error: `--dims`: a table cannot have 9 dimensions"), "{}", many.stderr);
 
     // The old vectors are used until all new ones exist.
     with_table(&world, "own.table");

@@ -174,7 +174,7 @@ fn calibration_weights_each_folder_equally() {
     let twice = world.run(&["calibrate", "--from", "north", "--from", "south/../north"]);
     assert_eq!(twice.status, 2);
     assert!(
-        twice.stderr.starts_with("error: `from`: the folder of `north` is given twice\n"),
+        twice.stderr.starts_with("error: `--from`: the folder of `north` is given twice\n"),
         "{}",
         twice.stderr
     );

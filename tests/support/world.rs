@@ -174,6 +174,37 @@ impl World {
         }
     }
 
+    /// Runs `poc-memory` with arguments at a terminal where `typed` is typed. The output has both streams and what was
+    /// typed. `None`, with a message, where `script` of util-linux is not installed.
+    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+    pub(crate) fn run_at_terminal(&self, arguments: &[&str], typed: &str) -> Option<CommandResult> {
+        let version = Command::new("script").arg("--version").output();
+        if !version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("util-linux")) {
+            eprintln!("not run: `script` is not installed");
+            return None;
+        }
+        let program = self.command("poc-memory");
+        let line = [&[program.get_program().to_str().unwrap()], arguments].concat().join(" ");
+        let mut child = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env_clear()
+            .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(self.home())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The end of the input is the end of what is typed.
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        Some(CommandResult {
+            status: status.code().unwrap_or(-1),
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: String::from_utf8(stderr).unwrap(),
+        })
+    }
+
     /// Runs `poc-memory --json` with arguments, checks its exit status, and returns its answer.
     #[track_caller]
     pub(crate) fn json_with_status(&self, arguments: &[&str], status: i32) -> Value {

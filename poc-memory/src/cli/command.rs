@@ -3,8 +3,8 @@
 use super::globals::Globals;
 use super::local::LocalCommandDef;
 use super::{
-    backup, completions, config_set, daemon, demo, distill, doctor, eval, fetch, help, hook, init, man, mcp,
-    page, plugin, profile, profile_delete, repair, restore, settings, setup, store,
+    backup, completions, config_set, confirmation, daemon, demo, distill, doctor, eval, fetch, help, hook,
+    init, man, mcp, page, plugin, profile, profile_delete, repair, restore, settings, setup, store,
 };
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
@@ -92,7 +92,9 @@ impl SelectedCommand {
         let verb = self.name().rsplit(' ').next().unwrap_or_default();
         let command = Command::new(verb);
         let command = match self {
-            SelectedCommand::Op(op) => (op.augment)(command),
+            SelectedCommand::Op(op) => {
+                (op.augment)(command).args(op.irreversible.map(|_| confirmation::yes_option()))
+            }
             SelectedCommand::Local(local) => (local.augment)(command),
         };
         command.mut_args(take_any_value)
@@ -247,6 +249,15 @@ mod tests {
         assert_eq!(op, "search");
         assert_eq!(request["pipeline"], serde_json::json!(["!type:daily", "-x"]));
         assert_eq!(request["text"], "btree");
+    }
+
+    #[test]
+    fn an_erasure_can_be_confirmed_in_advance() {
+        for yes in ["--yes", "-y"] {
+            let (op, request) = request(&["delete", "journal", "--erase", yes]);
+            assert_eq!((op, request), ("delete", serde_json::json!({ "node": "journal", "erase": true })));
+        }
+        assert!(request(&["forget", "--before", "30d", "--erase", "--yes"]).1.get("yes").is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
 use crate::dispatch;
 use poc_config::Config;
+use poc_config::endpoint::{self, EndpointError};
 use poc_config::files;
 use poc_config::paths::create_private;
 use poc_graph::error::{Error, ErrorLocation, Result};
@@ -172,7 +173,7 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
 }
 
 /// Checks a value that loading the settings does not check, so that a mistake in it does not prevent the program from
-/// starting: a pipeline, or a name that is looked up when the memory is opened.
+/// starting: a pipeline, a name that is looked up when the memory is opened, or the address of a server.
 fn check_value(config: &Config, path: &[&str]) -> Result<()> {
     let names = Names::of(config);
     match path {
@@ -181,8 +182,28 @@ fn check_value(config: &Config, path: &[&str]) -> Result<()> {
         ["text", "language"] => TextIndex::check_language(&config.text.language),
         ["embedder", "kind"] => poc_embed::check_kind(&config.embedder.kind),
         ["store", _] => dispatch::shared_log(&config.store).map(drop),
+        ["write", "language"] => poc_notes::check_write_language(&config.write.language),
+        ["embedder", "url"] => check_address(&config.embedder.url),
+        ["hub", "url"] => check_address(&config.hub.url),
+        // Without an address, nothing is posted.
+        ["notify", "webhook"] if config.notify.webhook.is_empty() => Ok(()),
+        ["notify", "webhook"] => check_address(&config.notify.webhook),
+        ["providers", name, "base-url"] => {
+            let provider = config.providers.get(*name);
+            provider.and_then(|provider| provider.base_url.as_deref()).map_or(Ok(()), check_address)
+        }
         _ => Ok(()),
     }
+}
+
+/// Checks the address of a server. The message does not repeat it, because it may contain a secret.
+fn check_address(text: &str) -> Result<()> {
+    endpoint::parse(text).map(drop).map_err(|error| match error {
+        EndpointError::NoAddress => Error::config("is not an address")
+            .hint("give one that begins with `http://` or `https://`, such as `https://example.org/path`"),
+        EndpointError::Credentials => Error::config("contains a user or a password")
+            .hint("leave them out, because messages show the address"),
+    })
 }
 
 /// Refuses the removal of a saved pipeline that others use.
@@ -313,6 +334,25 @@ top-k = 5
         check("text.language", "klingon");
         check("embedder.kind", "foo");
         check("store.log", "bogus");
+        check("write.language", "klingon");
+        check("embedder.url", "");
+        check("hub.url", "huggingface.co");
+        check("notify.webhook", "ftp://example.org");
+        check("providers.openai.base-url", "localhost:1234");
+    }
+
+    #[test]
+    fn the_address_of_a_server_is_checked() {
+        let error =
+            |value: &str| edited("config.toml", FILE, "notify.webhook", Some(value)).unwrap_err().line();
+        insta::assert_snapshot!(error("example.org/hook"), @"`notify.webhook`: is not an address; give one that begins with `http://` or `https://`, such as `https://example.org/path`");
+        insta::assert_snapshot!(error("https://me:secret@example.org"), @"`notify.webhook`: contains a user or a password; leave them out, because messages show the address");
+        assert!(
+            set("notify.webhook", "https://example.org/hook")
+                .contains("webhook = \"https://example.org/hook\"")
+        );
+        assert!(set("notify.webhook", "").contains("webhook = \"\""));
+        assert!(set("providers.openai.base-url", "http://127.0.0.1:1/v1").contains("[providers.openai]"));
     }
 
     #[test]

@@ -1,7 +1,44 @@
-//! Asks a person to confirm a deletion that cannot be undone.
+//! Asks a person to confirm a change.
 
-use poc_graph::error::{Error, Result};
+use crate::ops::OpDef;
+use clap::{Arg, ArgAction, ArgMatches};
+use poc_graph::error::{Code, Error, Result};
+use serde_json::Value;
 use std::io::{IsTerminal as _, Write as _};
+
+/// The id and the name of the option that answers the question of [`confirm_op`].
+const YES: &str = "yes";
+
+/// The option of ops with an irreversible flag that answers the question.
+pub(super) fn yes_option() -> Arg {
+    Arg::new(YES).long(YES).short('y').action(ArgAction::SetTrue).help("Do not ask for confirmation")
+}
+
+/// Asks before an op runs with its irreversible flag, unless `--yes` is given. Scripts are not asked: if standard input is
+/// not a terminal, the op runs.
+///
+/// # Errors
+/// `rejected` when the answer is not yes.
+pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> Result<()> {
+    let Some(flag) = op.irreversible else { return Ok(()) };
+    let is_given = request.get(flag.name).and_then(Value::as_bool) == Some(true);
+    if !is_given || matches.get_flag(YES) || !std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    match ask(&format!("{} Continue?", flag.warning)) {
+        true => Ok(()),
+        false => Err(Error::new(Code::Rejected, "nothing was changed").hint("`y` or `--yes` confirms")),
+    }
+}
+
+/// Asks a question on the terminal. Whether the answer is yes; any other answer is no.
+pub(super) fn ask(question: &str) -> bool {
+    let mut stderr = std::io::stderr().lock();
+    let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    asked.is_ok() && read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
 
 /// Asks on the terminal for the name of what is deleted. `warning` says what that means, as a sentence.
 ///

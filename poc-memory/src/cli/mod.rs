@@ -114,7 +114,9 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             (command.run)(&context, matches)?
         }
         SelectedCommand::Op(op) => {
-            call(&context, op, context.with_global_arguments((op.parse)(matches)?)?, &terminal)?
+            let request = (op.parse)(matches)?;
+            confirmation::confirm_op(op, &request, matches)?;
+            call(&context, op, context.with_global_arguments(request)?, &terminal)?
         }
     };
     output.answer(&answer)?;

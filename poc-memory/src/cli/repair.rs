@@ -4,7 +4,7 @@ use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use crate::ops::plural;
 use clap::ValueEnum;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
 use poc_notes::INDEX_FOLDERS;
 use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
@@ -21,7 +21,8 @@ use std::path::PathBuf;
 /// choice keeps and loses, and which known backups may have lost changes. It changes nothing. With `--from` and
 /// `--yes`, the store is repaired from that source. Replaced files are moved to `quarantine/` in the folder of
 /// the store and never deleted: `--undo` brings them back, and `doctor quarantine` shows what is there and
-/// restores single parts. No daemon may run.
+/// restores single parts. No daemon may run. If the store is not damaged, this says so; the exit status is then 3
+/// if a repair was to be carried out, and 0 otherwise.
 #[derive(Debug, clap::Args)]
 #[group(id = "repair")]
 pub(super) struct RepairStore {
@@ -39,7 +40,7 @@ pub(super) struct RepairStore {
 /// The source of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-enum RepairFrom {
+pub(super) enum RepairFrom {
     /// The records, and every readable change of the log
     Records,
     /// Every readable change of the log, without the unreadable ones
@@ -132,6 +133,11 @@ pub(super) struct FullerBackup {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RepairOutput {
+    /// The store is not damaged.
+    NotDamaged {
+        /// The source that was given with `--yes`.
+        requested: Option<RepairFrom>,
+    },
     /// Nothing was changed.
     Choices {
         /// A description of the damage.
@@ -187,7 +193,9 @@ impl LocalCommand for RepairStore {
         }
         // With invalid settings, the store counts as one of its own, so that it can be repaired nevertheless.
         let is_copy = context.config().is_ok_and(|config| !config.store.log.is_empty());
-        let repair = Repair::of(&directory, is_copy)?;
+        let Some(repair) = Repair::of(&directory, is_copy)? else {
+            return Ok(RepairOutput::NotDamaged { requested: self.from.filter(|_| self.yes) });
+        };
         let mut choices = choices(&repair.options()?, &repair.parts());
         let Some(from) = self.from else {
             return Ok(choices_output(context, &repair, choices));
@@ -210,6 +218,9 @@ impl LocalCommand for RepairStore {
 
     fn show(output: &RepairOutput) -> String {
         match output {
+            RepairOutput::NotDamaged { .. } => {
+                "the store is not damaged: there is nothing to repair\n".to_owned()
+            }
             RepairOutput::Choices { damage, lost_after, choices, backups, unread_backups } => {
                 let end = lost_after.map_or_else(String::new, |last| {
                     format!(
@@ -242,6 +253,13 @@ impl LocalCommand for RepairStore {
                  `quarantine/{replaced}`\nafter another repair, `poc-memory doctor quarantine restore {replaced}` \
                  restores notes from there\n"
             ),
+        }
+    }
+
+    fn exit(output: &RepairOutput) -> Exit {
+        match output {
+            RepairOutput::NotDamaged { requested: Some(_) } => Exit::NothingToDo,
+            _ => Exit::Ok,
         }
     }
 }

@@ -82,9 +82,10 @@ fn rendered(error: &clap::Error) -> String {
 }
 
 /// Converts an error of a request to an error of the command line: names of fields are replaced by the
-/// options that set them, for example `top_k` by `--limit`.
+/// options that set them, for example `top_k` by `--limit`. Fields of files keep their names.
 pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
-    let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut()) else { return error };
+    let at = error.at.as_mut().filter(|at| at.file.is_none() && at.line.is_none());
+    let Some(field) = at.and_then(|at| at.field.as_mut()) else { return error };
     let top = command::build(&Globals::default());
     let (mut command, mut matches) = (&top, matches);
     while let Some((name, below)) = matches.subcommand() {
@@ -92,9 +93,7 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
         (command, matches) = (found, below);
     }
     let option = command.get_arguments().find(|argument| argument.get_id() == field.as_str());
-    if let Some(long) = option.and_then(clap::Arg::get_long)
-        && long != field
-    {
+    if let Some(long) = option.and_then(clap::Arg::get_long) {
         *field = format!("--{long}");
     }
     error
@@ -211,15 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_requests_name_the_option_if_it_has_another_name_than_the_field() {
-        let name = |line: &[&str], field: &str| {
+    fn errors_of_requests_name_the_option_instead_of_the_field() {
+        let converted = |line: &[&str], error: Error| {
             let line = std::iter::once("poc-memory").chain(line.iter().copied());
             let matches = command::build(&Globals::default()).try_get_matches_from(line).unwrap();
-            in_options(Error::invalid("0 is out of range").field(field), &matches).to_string()
+            in_options(error, &matches).to_string()
         };
+        let name =
+            |line: &[&str], field: &str| converted(line, Error::invalid("0 is out of range").field(field));
         assert_eq!(name(&["search", "x"], "top_k"), "`--limit`: 0 is out of range");
         assert_eq!(name(&["retrieve", "x"], "top_k"), "`--top-k`: 0 is out of range");
-        assert_eq!(name(&["explore", "x"], "depth"), "`depth`: 0 is out of range");
+        assert_eq!(name(&["explore", "x"], "depth"), "`--depth`: 0 is out of range");
+        assert_eq!(name(&["get", "x"], "node"), "`node`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "unknown"), "`unknown`: 0 is out of range");
+        let in_file = Error::config("0 is out of range").field("depth").file("x.toml");
+        assert_eq!(converted(&["explore", "x"], in_file), "x.toml:`depth`: 0 is out of range");
     }
 }

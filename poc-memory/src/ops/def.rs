@@ -97,6 +97,15 @@ pub enum ToolEffect {
     Cumulative,
 }
 
+/// A flag of an op whose effect cannot be undone. At a terminal, the command line asks before it runs the op with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IrreversibleFlag {
+    /// The name of the argument.
+    pub name: &'static str,
+    /// What it does, in sentences.
+    pub warning: &'static str,
+}
+
 /// An op. The implementing type is its request: the doc comment is the help text and the schema's
 /// description, the fields are the arguments on every surface.
 pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
@@ -128,6 +137,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Names of the arguments that only a person may set, at the command line or signed in to the page. A program with
     /// a token may call the op but not set them.
     const PERSON_ARGUMENTS: &'static [&'static str] = &[];
+    /// The flag whose effect cannot be undone, if there is one.
+    const IRREVERSIBLE: Option<IrreversibleFlag> = None;
     /// Whether the model of an agent may call it, if that model is a command. By default only ops that read:
     /// an agent writes through its reply, which the permit layer checks.
     const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
@@ -297,6 +308,8 @@ pub struct OpDef {
     pub versioned: bool,
     /// See [`Op::PERSON_ARGUMENTS`].
     pub person_arguments: &'static [&'static str],
+    /// See [`Op::IRREVERSIBLE`].
+    pub irreversible: Option<IrreversibleFlag>,
     /// Adds its arguments and help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request of a parsed command line.
@@ -332,6 +345,7 @@ impl OpDef {
             former_text: O::FORMER_TEXT,
             versioned: O::VERSIONED,
             person_arguments: O::PERSON_ARGUMENTS,
+            irreversible: O::IRREVERSIBLE,
             augment: |command| O::augment_args(command),
             parse: |matches| {
                 let request =

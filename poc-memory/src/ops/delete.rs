@@ -3,7 +3,7 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, IrreversibleFlag, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
@@ -58,6 +58,7 @@ impl Op for Delete {
     const ACCESS: Access = Access::Destroy;
     const ROUTE: Option<Route> = Route::delete("/v1/nodes/{node}");
     const PERSON_ARGUMENTS: &'static [&'static str] = &["erase"];
+    const IRREVERSIBLE: Option<IrreversibleFlag> = Some(erasure::FLAG);
     // An erasure compacts the memory.
     const USES_SHUTDOWN_GRACE: bool = true;
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);

@@ -2,13 +2,20 @@
 
 use super::compact::with_callbacks;
 use super::text::{plural, second};
-use super::{Ctx, Principal};
+use super::{Ctx, IrreversibleFlag, Principal};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::erase::{ErasedTexts, Erasure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// The flag of the ops that erase.
+pub(super) const FLAG: IrreversibleFlag = IrreversibleFlag {
+    name: "erase",
+    warning: "This erases the text for good and drops the history of the whole memory up to now. It cannot be \
+              undone.",
+};
 
 /// The result of an erasure.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Principal, Progress, Route, ToolEffect, argument};
+use super::{Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, ToolEffect, argument};
 use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
@@ -106,6 +106,7 @@ impl Op for Forget {
     const ACCESS: Access = Access::Retract;
     const ROUTE: Option<Route> = Route::post("/v1/forget");
     const PERSON_ARGUMENTS: &'static [&'static str] = &["recent", "erase"];
+    const IRREVERSIBLE: Option<IrreversibleFlag> = Some(erasure::FLAG);
     // An erasure compacts the memory.
     const USES_SHUTDOWN_GRACE: bool = true;
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);

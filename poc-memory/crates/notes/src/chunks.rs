@@ -1,5 +1,27 @@
 //! Splits a message into chunks: overlapping windows of whole sentences.
+
+use poc_graph::error::{Error, Result};
 use std::ops::Range;
+
+/// The languages with their own rules for sentences, as ISO 639 codes.
+const LANGUAGES: [&str; 31] = [
+    "am", "ar", "bg", "bn", "ca", "da", "de", "el", "en", "es", "fi", "fr", "gu", "hi", "hy", "it", "ja",
+    "kk", "kn", "ml", "mr", "my", "nl", "pa", "pl", "pt", "ru", "sk", "ta", "te", "uk",
+];
+
+/// Checks a value of `[write] language`. Messages in a language without rules are split as if they were English.
+///
+/// # Errors
+/// `invalid_config` if neither the language nor one that is related to it has rules.
+pub fn check_language(language: &str) -> Result<()> {
+    if LANGUAGES.contains(&language) || sentencex::languages::get_fallbacks(language).is_some() {
+        return Ok(());
+    }
+    let known = LANGUAGES.join(", ");
+    Err(Error::config(format!("no rules for sentences of the language `{language}`"))
+        .hint(format!("give an ISO 639 code: one of {known}, or a language that is related to one of them"))
+        .field("write.language"))
+}
 
 /// The trimmed chunks of a text, in order: windows of `chunk_window` sentences that start `chunk_stride`
 /// sentences apart. Every sentence is in a chunk, and the last window ends the text and contains a sentence
@@ -45,11 +67,22 @@ fn windows(count: usize, size: usize, stride: usize) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
     use poc_config::Config;
+    use poc_graph::error::Code;
     use proptest::prelude::*;
 
     fn cut(text: &str) -> Vec<String> {
         let config = Config::defaults().unwrap().write;
         chunks(text, &config).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_language_without_rules_is_an_error() {
+        for known in ["en", "uk", "gsw"] {
+            check_language(known).unwrap();
+        }
+        for unknown in ["", "EN", "english", "tlh"] {
+            assert_eq!(check_language(unknown).unwrap_err().code, Code::InvalidConfig, "{unknown}");
+        }
     }
 
     #[test]

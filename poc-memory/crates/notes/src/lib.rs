@@ -67,6 +67,7 @@ pub mod visit;
 pub mod weight;
 pub mod write;
 
+pub use chunks::check_language as check_write_language;
 pub use draft::{Draft, EMOTION_MAX};
 pub use embedder::recorded_name as recorded_embedder;
 pub use past::PastMemory;

@@ -130,8 +130,8 @@ impl Store {
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
     ///
-    /// If the log is damaged before intact records, or ends before another part of the store does, nothing on disk is
-    /// changed. The store then shows the newest state that can be assembled from its intact parts, and is read-only;
+    /// If the log is damaged before intact records, ends before another part of the store does, or is missing beside a
+    /// quarantine, nothing on disk is changed. The store then shows the newest state that can be assembled from its intact parts, and is read-only;
     /// see [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         Store::open_with(directory, embedder, followers, open::StoreOptions::default())

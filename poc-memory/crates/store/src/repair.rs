@@ -21,7 +21,7 @@ use crate::engine::Engine;
 use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::salvaged_records::SalvagedRecords;
-use crate::suspect_log::SuspectLog;
+use crate::suspect_log::{ONLY_QUARANTINE, SuspectLog};
 use crate::view_file;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
@@ -108,12 +108,13 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// Reads the remains of the store in a directory. Changes nothing. `is_copy` says whether its log is a copy of a
-    /// shared log, from which it reads the end that it has lost.
+    /// Reads the remains of the store in a directory; `None` if it is not damaged. Changes nothing. `is_copy` says
+    /// whether its log is a copy of a shared log, from which it reads the end that it has lost.
     ///
     /// # Errors
-    /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if it is not damaged.
-    pub fn of(directory: &Path, is_copy: bool) -> Result<Repair> {
+    /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if a newer release wrote
+    /// it.
+    pub fn of(directory: &Path, is_copy: bool) -> Result<Option<Repair>> {
         check_exists(directory)?;
         let log_directory = directory.join("log");
         log::check_format(&log_directory)?;
@@ -129,7 +130,7 @@ impl Repair {
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
         };
         if !suspect.is_damaged()? {
-            return Err(Error::conflict("the store is not damaged: there is nothing to repair"));
+            return Ok(None);
         }
         let newer = suspect.newer_parts()?;
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
@@ -151,13 +152,14 @@ impl Repair {
         parts.retain(|part| part.count() > 0);
         let mut damage = match prefix_end {
             Some(end) => end.to_string(),
+            None if last == 0 && newer.names.is_empty() => ONLY_QUARANTINE.to_owned(),
             None if last == 0 => "the log is missing".to_owned(),
             None => newer.problem(last),
         };
         if let Some(problem) = problem {
             damage.push_str(&format!("; the records cannot be used: {problem}"));
         }
-        Ok(Repair {
+        Ok(Some(Repair {
             directory: directory.to_owned(),
             damage,
             log,
@@ -167,7 +169,7 @@ impl Repair {
             sound_log,
             parts,
             _lock: lock,
-        })
+        }))
     }
 
     /// What is damaged, as a sentence for people.

@@ -6,6 +6,7 @@ use crate::{atomic_file, log_head, view_file};
 use poc_graph::error::Result;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
 /// The files of indexes, and the list of checked segments, relative to the folder of the store. Each contains the
 /// number of the last transaction that it reflects. They are written after the transactions were synced.
@@ -22,6 +23,10 @@ const NUMBERED_FILES: [&str; 7] = [
 /// The names of the parts of a store whose number can show that the log has lost its end.
 const PARTS: [&str; 6] = ["records", "view", log_head::NAME, "text", "vectors", "mentions"];
 
+/// What is wrong with a store of which no intact part is left outside the quarantine.
+pub(crate) const ONLY_QUARANTINE: &str = "the log is missing, and only `quarantine/` may have some of its notes: \
+     `poc-memory doctor quarantine list` shows what is in it";
+
 /// A log that may be damaged, and whose valid prefix ends with transaction `last`.
 pub(crate) struct SuspectLog<'a> {
     pub(crate) directory: &'a Path,
@@ -36,11 +41,17 @@ pub(crate) struct SuspectLog<'a> {
 }
 
 impl SuspectLog<'_> {
-    /// Whether any intact part of the store is newer than the prefix. Otherwise the bytes after the prefix are the end
-    /// of an interrupted write.
+    /// Whether any intact part of the store is newer than the prefix, or the log is missing beside a quarantine.
+    /// Otherwise the bytes after the prefix are the end of an interrupted write.
     pub(crate) fn is_damaged(&self) -> Result<bool> {
         Ok(self.newer_parts()?.seq > self.last
-            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
+            || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true))
+            || self.is_missing_beside_quarantine())
+    }
+
+    /// Whether the log is missing although the store had one: only a store with a log puts files into its quarantine.
+    fn is_missing_beside_quarantine(&self) -> bool {
+        !self.is_copy && !self.directory.join("log").exists() && has_quarantine(self.directory)
     }
 
     /// The parts beside the log that are intact and newer than the prefix.
@@ -83,7 +94,15 @@ pub(crate) fn claimed_seq(directory: &Path, heartbeat_timeout: Duration) -> Resu
 
 /// Whether a directory has any part from which a lost log can be noticed.
 pub(crate) fn has_parts(directory: &Path) -> bool {
-    PARTS.iter().any(|part| directory.join(part).exists())
+    PARTS.iter().any(|part| directory.join(part).exists()) || has_quarantine(directory)
+}
+
+/// Whether anything is in the quarantine of a store. A quarantine that cannot be read counts as full.
+fn has_quarantine(directory: &Path) -> bool {
+    match fs::read_dir(directory.join("quarantine")) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// Intact parts of a store that are newer than its log.

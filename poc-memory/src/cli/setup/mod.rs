@@ -17,6 +17,7 @@ pub(super) use model::SetupModel;
 pub(super) use remove::SetupRemove;
 
 use super::command_context::CommandContext;
+use super::confirmation::ask;
 use super::daemon;
 use super::local::LocalCommand;
 use assistant::Assistant;
@@ -25,7 +26,7 @@ use plan::{FileChange, SetupPlan};
 use poc_graph::error::{Code, Error, Exit, Result};
 use record::SetupRecord;
 use serde::Serialize;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 /// Let assistants remember by themselves: registers tools, hooks and the daemon
@@ -159,16 +160,10 @@ fn confirm(context: &CommandContext, changes: &[FileChange]) -> Result<()> {
         )
         .hint("`--yes` writes the changes, `--dry-run` only shows them"));
     }
-    let question =
-        format!("Write {}? [y/N] ", if changes.len() == 1 { "this change" } else { "these changes" });
-    let mut stderr = std::io::stderr().lock();
-    let asked = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    match (asked, read, is_yes) {
-        (Ok(()), Ok(_), true) => Ok(()),
-        _ => Err(Error::new(Code::Rejected, "nothing was written").hint("`y` writes the changes")),
+    let what = if changes.len() == 1 { "this change" } else { "these changes" };
+    match ask(&format!("Write {what}?")) {
+        true => Ok(()),
+        false => Err(Error::new(Code::Rejected, "nothing was written").hint("`y` writes the changes")),
     }
 }
 

@@ -63,9 +63,9 @@ pub fn session_key(assistant: TranscriptSource, session: &str) -> String {
 /// and the size of the file.
 ///
 /// # Errors
-/// `not_found` if the file does not exist, `invalid_argument` if it is not a regular file or not a
-/// transcript. Turns that cannot be stored are in the report; if another writer changed one in between, the
-/// next call tries again.
+/// `not_found` if the file does not exist, `unavailable` if it cannot be read, `invalid_argument` if it is not a
+/// regular file or not a transcript. Turns that cannot be stored are in the report; if another writer changed one in
+/// between, the next call tries again.
 pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> Result<CaptureReport> {
     let _running = RUNNING.lock();
     let file = SourceFile::at(transcript, transcript.display().to_string())?;

@@ -60,6 +60,7 @@ use run::{Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use stored::{StoreOutcome, StoredNote};
 use transcript::Transcript;
 
@@ -127,6 +128,7 @@ impl<'a> Import<'a> {
             sessions: BTreeMap::new(),
             detached: Vec::new(),
             files: HashSet::new(),
+            unread_folders: Vec::new(),
             ids: HashMap::new(),
             locations: HashMap::new(),
         }
@@ -260,7 +262,9 @@ impl<'a> Import<'a> {
     /// Stores the frame of a note, and deletes frames of files that no longer exist in the same folder.
     fn put_frame(&self, tx: &mut Transaction<'_>, id: NodeId, frame: &MarkdownFrame) -> Result<()> {
         for old in MarkdownFrame::all(tx, id)? {
-            let is_gone = !self.files.is_empty() && !self.files.contains(&old.path);
+            let is_unknown =
+                self.unread_folders.iter().any(|folder| Path::new(&old.path).starts_with(folder));
+            let is_gone = !self.files.is_empty() && !self.files.contains(&old.path) && !is_unknown;
             if old.provenance == frame.provenance && is_gone {
                 old.delete(tx, id)?;
             }

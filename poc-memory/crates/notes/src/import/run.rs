@@ -15,6 +15,7 @@ use poc_graph::error::Error;
 use poc_graph::time::Timestamp;
 use poc_store::Cause;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
 
 /// Prefix of the provenance of imported notes; the name of the file follows.
 pub(crate) const PROVENANCE: &str = "import:";
@@ -77,6 +78,8 @@ pub(super) struct Import<'a> {
     pub(super) sessions: BTreeMap<String, Vec<SessionNote>>,
     /// The files of the folder.
     pub(super) files: HashSet<String>,
+    /// The folders below it that cannot be read.
+    pub(super) unread_folders: Vec<PathBuf>,
     /// Keys of notes that are no longer part of their session.
     pub(super) detached: Vec<String>,
     /// Maps ids of the source to node ids, for nodes that got another id.

@@ -3,10 +3,11 @@
 use super::format::{self, Class, Format, json_lines};
 use super::location::SourceLocation;
 use super::run::{Import, PROVENANCE};
-use super::source_file::SourceFile;
+use super::source_file::{SourceFile, unreadable};
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The source of an import.
@@ -57,11 +58,9 @@ impl ImportSource {
             ImportSource::Path(path) => {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
                 let file = SourceFile::at(path, name)?;
-                let format = match forced {
-                    Some(format) => Some(format),
-                    None => format::recognize(&file.sample()?),
-                };
-                let format = format.ok_or_else(|| unknown(path))?;
+                // A file that cannot be read is an error even if the format is forced.
+                let sample = file.sample()?;
+                let format = forced.or_else(|| format::recognize(&sample)).ok_or_else(|| unknown(path))?;
                 read_file(&file, format, import)
             }
         }
@@ -92,18 +91,19 @@ fn read_file(file: &SourceFile<'_>, format: &dyn Format, import: &mut Import<'_>
     *import.report.formats.entry(format.name().to_owned()).or_default() += 1;
     match format.read(file, import) {
         // Errors of the store end the import; errors of a single file are reported.
-        Err(error) if matches!(error.code, Code::InvalidArgument | Code::NotFound) => {
+        Err(error)
+            if matches!(error.code, Code::InvalidArgument | Code::NotFound) || file.is_unreadable(&error) =>
+        {
             import.take(file.location(), 0, Err(error))
         }
         result => result,
     }
 }
 
-/// Reads all files of a folder whose format is known, and counts the others.
+/// Reads all files of a folder whose format is known, and counts the others. A folder below it that cannot be read is
+/// reported as one of its notes.
 fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut Import<'_>) -> Result<()> {
-    let found = FolderScan::of(folder).map_err(|error| {
-        Error::invalid(format!("cannot be read: {error}")).file(folder.display().to_string())
-    })?;
+    let found = FolderScan::of(folder).map_err(|error| unreadable(&folder.display().to_string(), &error))?;
     for _ in 0..found.outside {
         import.report.skipped.add("symbolic links out of the folder", 0);
     }
@@ -111,6 +111,11 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
         import.report.skipped.add("files that are not regular files", 0);
     }
     import.files = found.files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+    for (relative, error) in found.unreadable {
+        let error = unreadable(&folder.join(&relative).display().to_string(), &error);
+        import.take(SourceLocation::File(relative.to_string_lossy().into_owned()), 0, Err(error))?;
+        import.unread_folders.push(relative);
+    }
     let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();
     for relative in &found.files {
         cancellation::check()?;
@@ -162,43 +167,65 @@ struct FolderScan {
     outside: u64,
     /// Number of devices, pipes and sockets.
     special: u64,
+    /// Folders below it that cannot be read, as paths relative to it, with the errors.
+    unreadable: Vec<(PathBuf, io::Error)>,
 }
 
 impl FolderScan {
     /// Scans a folder. Hidden files and folders are left out, symbolic links to folders are not followed, and
     /// links to files are followed only within the folder.
-    fn of(folder: &Path) -> std::io::Result<FolderScan> {
+    ///
+    /// # Errors
+    /// When the folder itself cannot be read. Folders below it that cannot be read are in the result.
+    fn of(folder: &Path) -> io::Result<FolderScan> {
         let root = folder.canonicalize()?;
         let mut scan = FolderScan::default();
         let mut folders = vec![PathBuf::new()];
         while let Some(relative) = folders.pop() {
-            for entry in fs::read_dir(folder.join(&relative))? {
-                let entry = entry?;
-                let name = entry.file_name();
-                if name.to_string_lossy().starts_with('.') {
-                    continue;
-                }
-                let path = relative.join(&name);
-                let kind = entry.file_type()?;
-                if kind.is_symlink() {
-                    let target = folder.join(&path).canonicalize().ok();
-                    let target = target.filter(|target| target.starts_with(&root));
-                    match target {
-                        None => scan.outside += 1,
-                        Some(target) if target.is_file() => scan.files.push(path),
-                        // A link to a folder inside is skipped, because that folder is read at its own path.
-                        Some(_) => {}
-                    }
-                } else if kind.is_dir() {
-                    folders.push(path);
-                } else if kind.is_file() {
-                    scan.files.push(path);
-                } else {
-                    scan.special += 1;
-                }
+            match scan.add_folder(folder, &root, &relative, &mut folders) {
+                Err(error) if relative.as_os_str().is_empty() => return Err(error),
+                Err(error) => scan.unreadable.push((relative, error)),
+                Ok(()) => {}
             }
         }
         scan.files.sort();
         Ok(scan)
+    }
+
+    /// Adds the files of the folder `relative` below `folder`, whose canonical path is `root`, and pushes the folders in
+    /// it to `folders`.
+    fn add_folder(
+        &mut self,
+        folder: &Path,
+        root: &Path,
+        relative: &Path,
+        folders: &mut Vec<PathBuf>,
+    ) -> io::Result<()> {
+        for entry in fs::read_dir(folder.join(relative))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with('.') {
+                continue;
+            }
+            let path = relative.join(&name);
+            let kind = entry.file_type()?;
+            if kind.is_symlink() {
+                let target = folder.join(&path).canonicalize().ok();
+                let target = target.filter(|target| target.starts_with(root));
+                match target {
+                    None => self.outside += 1,
+                    Some(target) if target.is_file() => self.files.push(path),
+                    // A link to a folder inside is skipped, because that folder is read at its own path.
+                    Some(_) => {}
+                }
+            } else if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() {
+                self.files.push(path);
+            } else {
+                self.special += 1;
+            }
+        }
+        Ok(())
     }
 }

@@ -2,10 +2,10 @@
 
 use super::location::SourceLocation;
 use crate::regular_file;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read as _};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Number of bytes at the beginning of a file that are used to recognise its format.
@@ -138,17 +138,37 @@ impl<'a> SourceFile<'a> {
     }
 
     /// The error for a file that cannot be read.
-    pub(super) fn unreadable(&self, error: &std::io::Error) -> Error {
-        let path = match &self.content {
+    pub(super) fn unreadable(&self, error: &io::Error) -> Error {
+        unreadable(&self.path(), error)
+    }
+
+    /// Whether an error is about reading this file, and not about the store.
+    pub(super) fn is_unreadable(&self, error: &Error) -> bool {
+        let file = error.at.as_ref().and_then(|at| at.file.as_deref());
+        error.code == Code::Unavailable && file == Some(self.path().as_str())
+    }
+
+    /// Its path, for errors of the whole file.
+    fn path(&self) -> String {
+        match &self.content {
             FileContent::File(path) => path.display().to_string(),
             FileContent::Text(_) => self.name.clone(),
-        };
-        let error = match error.kind() {
-            std::io::ErrorKind::NotFound => Error::not_found("there is no such file or folder"),
-            _ => Error::invalid(format!("cannot be read: {error}")),
-        };
-        error.file(path)
+        }
     }
+}
+
+/// The error for a file or folder that cannot be read.
+pub(super) fn unreadable(path: &str, error: &io::Error) -> Error {
+    let reason = format!("cannot be read: {error}");
+    let error = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Error::not_found("there is no such file or folder"),
+        // The path or the content is wrong.
+        ErrorKind::InvalidInput | ErrorKind::InvalidFilename | ErrorKind::InvalidData => {
+            Error::invalid(reason)
+        }
+        _ => Error::unavailable(reason),
+    };
+    error.file(path)
 }
 
 impl Sample {

@@ -15,7 +15,7 @@ use crate::log;
 use crate::read_only::ReadOnlyReason;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
-use crate::suspect_log::{NewerParts, SuspectLog};
+use crate::suspect_log::{NewerParts, ONLY_QUARANTINE, SuspectLog};
 use crate::view_file::SavedViews;
 use crate::views::Views;
 use crate::writer_state::WriterState;
@@ -141,10 +141,18 @@ struct SalvagedState {
     newer: NewerParts,
 }
 
+impl SalvagedState {
+    /// Whether only the quarantine shows that the store had a log.
+    fn is_only_quarantine(&self) -> bool {
+        self.prefix_end.is_none() && self.prefix == 0 && self.newer.names.is_empty()
+    }
+}
+
 impl std::fmt::Display for SalvagedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.prefix_end {
             Some(end) => f.write_str(end)?,
+            None if self.is_only_quarantine() => f.write_str(ONLY_QUARANTINE)?,
             None if self.prefix == 0 => f.write_str("the log is missing")?,
             // This names the missing changes.
             None => f.write_str(&self.newer.problem(self.prefix))?,
@@ -163,9 +171,10 @@ impl std::fmt::Display for SalvagedState {
             write!(f, "; no other intact part of the store has {}", ranges(&lost))?;
         }
         if shown.max(self.last_record) == 0 && self.problem.is_none() {
-            return f.write_str(
-                "; nothing is left of its notes: restore a backup, or move the folder of the store away to begin with \
-                 an empty memory",
+            let nothing = if self.is_only_quarantine() { "" } else { "nothing is left of its notes: " };
+            return write!(
+                f,
+                "; {nothing}restore a backup, or move the folder of the store away to begin with an empty memory"
             );
         }
         f.write_str("; answers show ")?;

@@ -155,5 +155,5 @@ fn copied(folder: &Path) -> TempDir {
 }
 
 fn repaired(folder: &TempDir, source: RepairSource) -> String {
-    Repair::of(folder.path(), false).unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
+    Repair::of(folder.path(), false).unwrap().unwrap().run(source, Timestamp(9), &["index"]).unwrap().replaced
 }

@@ -1,6 +1,7 @@
 //! One run of an import: its options, its transactions, and sources that it refuses.
 
 use super::*;
+use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
 
 #[test]
 fn import_options_apply_to_notes_without_the_field() {
@@ -42,6 +43,9 @@ fn sources_that_cannot_be_imported_are_errors() {
     };
     put(memory.folder(), "x.xyz", "");
     assert_eq!(wrong("nowhere"), "not_found there is no such file or folder");
+    assert_eq!(wrong("x.xyz/nowhere"), "not_found there is no such file or folder");
+    std::os::unix::fs::symlink("loop", memory.folder().join("loop")).unwrap();
+    assert!(wrong("loop").starts_with("unavailable cannot be read: "), "{}", wrong("loop"));
     assert_eq!(wrong("x.xyz"), "invalid_argument its format is unknown");
     put(&memory.folder().join("pictures"), "x.png", "");
     assert_eq!(wrong("pictures"), "invalid_argument the folder has no file of a known format");
@@ -55,4 +59,21 @@ fn sources_that_cannot_be_imported_are_errors() {
         (counts(&report), report.left_out),
         ([1, 0, 0, 0], vec![("notes.jsonl".to_owned(), "json-lines")])
     );
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_named_and_the_others_are_imported() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("in");
+    put(&folder, "tea.md", "Tea is here.");
+    // No user can read a path that is too long for the system.
+    let name = "x".repeat(250);
+    let mut parent = open(folder.as_path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+    for _ in 0..20 {
+        mkdirat(&parent, name.as_str(), Mode::RWXU).unwrap();
+        parent = openat(&parent, name.as_str(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+    }
+    let report = take(&memory, ImportSource::Path(folder));
+    assert_eq!((counts(&report), report.failed.len()), ([1, 0, 0, 0], 1));
+    assert!(failures(&report).starts_with("`xxx") && failures(&report).contains(": cannot be read: "));
 }

@@ -108,7 +108,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
         assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(9))).unwrap_err().code, Code::ReadOnly);
         drop(store);
         assert!(bytes_of_files(folder.path()) == before);
-        let repair = Repair::of(folder.path(), false).unwrap();
+        let repair = Repair::of(folder.path(), false).unwrap().unwrap();
         assert_eq!((repair.damage(), repair.lost_end()), (damage.as_str(), Some(6)));
         let [option] = &repair.options().unwrap()[..] else { panic!() };
         assert_eq!(
@@ -157,7 +157,7 @@ fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
         assert!(numbers(&store).is_empty());
         drop(store);
         assert!(bytes_of_files(folder.path()) == before);
-        let repair = Repair::of(folder.path(), false).unwrap();
+        let repair = Repair::of(folder.path(), false).unwrap().unwrap();
         assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), Some(last)));
     }
     // A damaged index proves nothing.
@@ -166,4 +166,33 @@ fn a_store_of_which_only_an_index_is_left_is_not_an_empty_one() {
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&path, bytes).unwrap();
     assert_eq!(open_in(&folder, StoreOptions::default()).unwrap().damage(), None);
+}
+
+#[test]
+fn a_store_of_which_only_the_quarantine_is_left_is_not_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let quarantine = folder.path().join("quarantine");
+    fs::create_dir(&quarantine).unwrap();
+    assert!(!Store::exists(folder.path()), "an empty quarantine shows nothing");
+    fs::write(quarantine.join("x.log-24"), "a piece").unwrap();
+    let before = bytes_of_files(folder.path());
+    assert!(Store::exists(folder.path()));
+    assert!(!is_empty_store(folder.path()).unwrap() && !delete_empty_store(folder.path()).unwrap());
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!(
+        store.damage().unwrap(),
+        "the log is missing, and only `quarantine/` may have some of its notes: `poc-memory doctor quarantine list` \
+         shows what is in it; restore a backup, or move the folder of the store away to begin with an empty memory"
+    );
+    assert!(numbers(&store).is_empty());
+    assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(1))).unwrap_err().code, Code::ReadOnly);
+    drop(store);
+    assert!(bytes_of_files(folder.path()) == before);
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
+    assert!(repair.damage().contains("only `quarantine/`"), "{}", repair.damage());
+    assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), None));
+    drop(repair);
+    fs::remove_file(quarantine.join("x.log-24")).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!((store.damage(), put(&store, 1).seq), (None, 1));
 }
