@@ -85,6 +85,17 @@ impl<T: Copy> Column<T> {
         }
     }
 
+    /// Like [`Column::set`], but does not store `fill` beyond the end. This saves memory if few nodes have another value,
+    /// and readers must take a missing value for `fill`.
+    pub fn set_sparse(&mut self, index: usize, value: T, fill: T)
+    where
+        T: PartialEq,
+    {
+        if index < self.len || value != fill {
+            self.set(index, value, fill);
+        }
+    }
+
     /// Extends the column to `len` values. Whole chunks of `fill` share one allocation.
     fn grow(&mut self, len: usize, fill: T) {
         while self.len < len && !self.len.is_multiple_of(CHUNK) {
@@ -191,6 +202,17 @@ mod tests {
         assert_eq!((column.len(), column.get(1500), column.get(3000)), (3001, Some(&-1), Some(&7)));
         assert_eq!(copy.iter().copied().collect::<Vec<_>>(), (0..3000).collect::<Vec<_>>());
         assert_eq!(copy.chunks().map(<[i32]>::len).collect::<Vec<_>>(), [1024, 1024, 952]);
+    }
+
+    #[test]
+    fn a_sparse_column_ends_at_the_last_other_value() {
+        let mut column = Column::default();
+        (0..3000).for_each(|index| column.set_sparse(index, i32::from(index == 5) * 7, 0));
+        assert_eq!((column.len(), column.get(5), column.get(4)), (6, Some(&7), Some(&0)));
+        column.set_sparse(5, 0, 0);
+        assert_eq!((column.len(), column.get(5)), (6, Some(&0)));
+        column.set_sparse(2500, 1, 0);
+        assert_eq!((column.len(), column.get(2499), column.get(2500)), (2501, Some(&0), Some(&1)));
     }
 
     #[test]

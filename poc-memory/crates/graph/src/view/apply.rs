@@ -98,8 +98,6 @@ impl View {
         let newborn = Activity::new(created, 1.0);
         self.weights.push(newborn.weight);
         self.touched.push(newborn.touched);
-        self.replay_intervals.push(newborn.replay_interval);
-        self.replayed.push(newborn.replayed.into());
         self.states.push(None);
         self.nodes += 1;
         ix

@@ -36,10 +36,10 @@ impl View {
         self.states.set(at, Some(fields.state), None);
         self.categories.set(at, fields.category, fields.category);
         self.trusts.set(at, fields.trust, fields.trust);
-        self.emotions.set(at, fields.emotion, 0.0);
+        self.emotions.set_sparse(at, fields.emotion, 0.0);
         self.created.set(at, fields.created, fields.created);
         self.modified.set(at, fields.modified, fields.modified);
-        self.expires.set(at, fields.expires.into(), None.into());
+        self.expires.set_sparse(at, fields.expires.into(), None.into());
         self.versions.set(at, fields.version, 0);
     }
 
@@ -77,7 +77,7 @@ impl View {
         let at = ix as usize;
         self.weights.set(at, activity.weight, 0.0);
         self.touched.set(at, activity.touched, activity.touched);
-        self.replay_intervals.set(at, activity.replay_interval, 0);
-        self.replayed.set(at, activity.replayed.into(), None.into());
+        self.replay_intervals.set_sparse(at, activity.replay_interval, 0);
+        self.replayed.set_sparse(at, activity.replayed.into(), None.into());
     }
 }

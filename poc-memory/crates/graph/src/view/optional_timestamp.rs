@@ -5,7 +5,7 @@ use crate::Cursor;
 use crate::time::Timestamp;
 
 /// An optional timestamp. `i64::MIN`, 292 million years before 1970, represents `None`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OptionalTimestamp(i64);
 
 impl From<Option<Timestamp>> for OptionalTimestamp {
