@@ -99,13 +99,17 @@ impl<'a> RetrievalQuery<'a> {
     /// The index of a note in the view; `None` if the note must not be found.
     fn visible_index(&self, id: NodeId) -> Option<Ix> {
         let ix = self.view.find(id)?;
-        (!self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)).then_some(ix)
+        self.is_visible(ix, id).then_some(ix)
+    }
+
+    fn is_visible(&self, ix: Ix, id: NodeId) -> bool {
+        !self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)
     }
 
     /// The id of a note; `None` if the note must not be found.
     pub(super) fn visible_id(&self, ix: Ix) -> Option<NodeId> {
         let id = self.view.id(ix)?;
-        self.visible_index(id).map(|_| id)
+        self.is_visible(ix, id).then_some(id)
     }
 
     /// Whether a note was derived from a visible note, or is a question that only points to other notes.
@@ -177,6 +181,7 @@ impl<'a> RetrievalQuery<'a> {
 /// A candidate and the components of its score.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
+    ix: Ix,
     pub(super) id: NodeId,
     words: f64,
     meaning: f64,
@@ -230,11 +235,21 @@ impl Candidate {
     }
 }
 
+/// The base score of a candidate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CandidateScore {
+    pub(super) ix: Ix,
+    pub(super) id: NodeId,
+    pub(super) score: f64,
+}
+
 /// The candidates of a query.
 pub(super) struct Candidates {
     pub(super) all: Vec<Candidate>,
     // The position in `all` of each candidate, by index in the view.
     positions: FxHashMap<Ix, usize>,
+    // The result of the last call of `in_order`.
+    ordered: Vec<CandidateScore>,
     // The highest base score of any other note; infinite if not all are known.
     max_other: f64,
 }
@@ -250,6 +265,7 @@ impl Candidates {
         let mut candidates = Candidates {
             all: Vec::with_capacity(room),
             positions: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
+            ordered: Vec::with_capacity(room),
             max_other,
         };
         for (found, ix) in pool.into_iter().zip(indexes) {
@@ -263,6 +279,7 @@ impl Candidates {
     fn add(&mut self, question: &RetrievalQuery<'_>, ix: Ix, id: NodeId, own: BaseScore) -> usize {
         let at = self.all.len();
         self.all.push(Candidate {
+            ix,
             id,
             words: own.words,
             meaning: of_meaning(own.meaning, question.meaning_weight),
@@ -284,10 +301,11 @@ impl Candidates {
     /// The candidate with an index in the view. A note that is not yet a candidate is added. `None` if the note must
     /// not be found.
     pub(super) fn at_index(&mut self, question: &RetrievalQuery<'_>, ix: Ix) -> Option<&mut Candidate> {
-        match self.positions.get(&ix) {
-            Some(&at) => self.all.get_mut(at),
-            None => self.at(question, question.view.id(ix)?),
-        }
+        let at = match self.positions.get(&ix) {
+            Some(&at) => at,
+            None => self.add_scored(question, ix, question.visible_id(ix)?),
+        };
+        self.all.get_mut(at)
     }
 
     /// Like [`Candidates::at_index`], by id.
@@ -306,12 +324,14 @@ impl Candidates {
         let at = match self.positions.get(&ix) {
             Some(&at) => at,
             None if !may(self.max_other) => return None,
-            None => {
-                let (bm25, cosine) = (question.words.of(id), question.cosines.of(id));
-                self.add(question, ix, id, question.base_score(bm25, cosine.unwrap_or(0.0)))
-            }
+            None => self.add_scored(question, ix, id),
         };
         self.all.get_mut(at)
+    }
+
+    fn add_scored(&mut self, question: &RetrievalQuery<'_>, ix: Ix, id: NodeId) -> usize {
+        let (bm25, cosine) = (question.words.of(id), question.cosines.of(id));
+        self.add(question, ix, id, question.base_score(bm25, cosine.unwrap_or(0.0)))
     }
 
     /// The current `n`-th best score; −∞ if there are fewer candidates.
@@ -323,14 +343,18 @@ impl Candidates {
         best.floor().map_or(f64::NEG_INFINITY, |last| last.score)
     }
 
-    /// All candidates with their base scores, best first. Equal scores are ordered by id.
-    pub(super) fn in_order(&self) -> Vec<(Ix, NodeId, f64)> {
-        let of = |(&ix, &at): (&Ix, &usize)| {
-            let candidate = self.all.get(at)?;
-            Some((ix, candidate.id, candidate.base_score()))
+    /// All candidates with their base scores, best first. Equal scores are ordered by id. Between two calls, candidates
+    /// may be added, but base scores must not change.
+    pub(super) fn in_order(&mut self) -> Vec<CandidateScore> {
+        let added = self.all.iter().skip(self.ordered.len());
+        let base = |candidate: &Candidate| CandidateScore {
+            ix: candidate.ix,
+            id: candidate.id,
+            score: candidate.base_score(),
         };
-        let mut all: Vec<(Ix, NodeId, f64)> = self.positions.iter().filter_map(of).collect();
-        all.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
-        all
+        self.ordered.extend(added.map(base));
+        // The stable sort recognizes the part that is already in order.
+        self.ordered.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+        self.ordered.clone()
     }
 }

@@ -1,7 +1,7 @@
 //! Notes that were derived from others, such as facts and digests. They are searched like all notes and pass a share of
 //! their score to their sources, which represent them among the hits: a hit shows which derived note led to it.
 
-use super::candidates::{Candidates, RetrievalQuery};
+use super::candidates::{CandidateScore, Candidates, RetrievalQuery};
 use poc_graph::NodeId;
 
 /// Passes part of the base scores of derived candidates to their sources, which need not have been candidates before.
@@ -15,7 +15,7 @@ pub(super) fn propagate(
     candidates: &mut Candidates,
 ) -> Vec<NodeId> {
     let (mut derived, mut questions) = (Vec::new(), 0);
-    for (ix, id, score) in candidates.in_order() {
+    for CandidateScore { ix, id, score } in candidates.in_order() {
         if question.view.is_confirmed_question(ix) {
             questions += 1;
             if questions > max_questions {

@@ -2,7 +2,7 @@
 //! share depends on the end with more links, so that a hub neither raises everything around it nor is raised by
 //! everything.
 
-use super::candidates::{Candidates, RetrievalQuery};
+use super::candidates::{CandidateScore, Candidates, RetrievalQuery};
 use poc_config::ScoreFusionConfig;
 use poc_graph::{EdgeKind, Ix, Neighbor, NodeId, Trust};
 use poc_rank::propagation::PropagationWeights;
@@ -19,12 +19,14 @@ pub(super) fn propagate(
     candidates: &mut Candidates,
 ) -> Vec<NodeId> {
     let mut best = candidates.in_order();
-    best.retain(|(.., score)| *score > 0.0);
+    best.retain(|found| found.score > 0.0);
     let is_trusted = |ix: Ix| question.view.trust(ix) > Trust::Quarantined;
     best.truncate(config.link_from);
     let is_link = |edge: &&Neighbor| edge.kind() == EdgeKind::Link;
     let degree = |ix| question.view.edges(ix).iter().filter(is_link).count();
-    for (from, &(ix, _, score)) in best.iter().enumerate().filter(|(_, (ix, ..))| is_trusted(*ix)) {
+    for (from, &CandidateScore { ix, score, .. }) in
+        best.iter().enumerate().filter(|(_, found)| is_trusted(found.ix))
+    {
         let own = degree(ix);
         for link in question.view.edges(ix).iter().filter(is_link).filter(|link| is_trusted(link.target())) {
             let degree = own.max(degree(link.target()));
@@ -34,5 +36,5 @@ pub(super) fn propagate(
             }
         }
     }
-    best.into_iter().map(|(_, id, _)| id).collect()
+    best.into_iter().map(|found| found.id).collect()
 }

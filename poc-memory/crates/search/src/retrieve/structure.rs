@@ -2,7 +2,7 @@
 //! mention, to notes that mention them and to notes that share a name with them. Notes without any of these relations
 //! get a share from similar notes.
 
-use super::candidates::{Candidates, POOL, RetrievalQuery};
+use super::candidates::{CandidateScore, Candidates, POOL, RetrievalQuery};
 use super::retriever::Retriever;
 use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
@@ -25,9 +25,9 @@ pub(super) fn propagate(
 ) -> Vec<NodeId> {
     let (config, mentions) = (&retriever.config.scores, retriever.mentions);
     let mut sources = candidates.in_order();
-    sources.retain(|(.., score)| *score > 0.0);
+    sources.retain(|found| found.score > 0.0);
     let (mut beside, mut further) = (Vec::new(), Vec::new());
-    for &(ix, _, score) in &sources {
+    for &CandidateScore { ix, score, .. } in &sources {
         session_neighbors(question.view, ix, &mut beside, &mut further);
         for &other in &beside {
             if let Some(candidate) = candidates.at_index(question, other) {
@@ -40,7 +40,7 @@ pub(super) fn propagate(
             }
         }
     }
-    for (from, &(_, id, score)) in sources.iter().enumerate().take(config.mention_from) {
+    for (from, &CandidateScore { id, score, .. }) in sources.iter().enumerate().take(config.mention_from) {
         for other in mentions.mentioned_by(id) {
             if let Some(candidate) = candidates.at(question, other) {
                 candidate.propagated.add_mentioned_by(score, from);
@@ -52,13 +52,13 @@ pub(super) fn propagate(
             }
         }
     }
-    let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
+    let best: Vec<NodeId> = sources.iter().map(|found| found.id).collect();
     let from = if weights.sharing > 0.0 { config.shared_from.min(best.len()) } else { 0 };
     let shared = mentions.sharing_names(best.get(..from).unwrap_or_default(), weights.shared_by, text);
     let min = candidates.nth_best(wanted, weights);
-    for ((from, &(.., score)), others) in sources.iter().enumerate().zip(shared) {
+    for ((from, found), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
-            let share = weights.of_shared_name(count, score);
+            let share = weights.of_shared_name(count, found.score);
             // A note that is not a candidate at this point gets no other share.
             let can_enter = |base: f64| base + share >= min;
             if let Some(candidate) = candidates.at_if(question, other, can_enter) {
@@ -78,20 +78,20 @@ pub(super) fn add_similarity_boosts(
     candidates: &mut Candidates,
 ) {
     let mut best = candidates.in_order();
-    best.retain(|(ix, ..)| !question.view.is_confirmed_question(*ix));
+    best.retain(|found| !question.view.is_confirmed_question(found.ix));
     best.truncate(POOL);
-    let to: Vec<NodeId> = best.iter().map(|(_, id, _)| *id).collect();
+    let to: Vec<NodeId> = best.iter().map(|found| found.id).collect();
     // The candidates are in descending order.
-    let positive = best.iter().take_while(|(.., score)| *score > 0.0).count();
+    let positive = best.iter().take_while(|found| found.score > 0.0).count();
     let from = to.get(..positive).unwrap_or_default();
     let near = question.cosines.nearest_among(&to, from, weights.alike_notes, weights.alike_cosine);
-    for (&(ix, id, _), near) in best.iter().zip(near) {
+    for (&CandidateScore { ix, id, .. }, near) in best.iter().zip(near) {
         if near.is_empty() || is_linked(question.view, mentions, ix, id) {
             continue;
         }
         let Some(candidate) = candidates.at_index(question, ix) else { continue };
         for (position, cosine) in near {
-            let score = best.get(position).map_or(0.0, |(.., score)| *score);
+            let score = best.get(position).map_or(0.0, |found| found.score);
             candidate.propagated.add_similar(cosine, score);
         }
     }

@@ -5,7 +5,7 @@
 //! postings, and the cosine of a window is the mean of its notes' cosines. Windows therefore cost nothing at import and
 //! never contain an outdated version of a note.
 
-use super::candidates::{Candidates, RetrievalQuery};
+use super::candidates::{CandidateScore, Candidates, RetrievalQuery};
 use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
 use rustc_hash::FxHashSet;
@@ -18,10 +18,10 @@ pub(super) fn propagate(
     candidates: &mut Candidates,
 ) {
     let mut best = candidates.in_order();
-    best.retain(|(.., score)| *score > 0.0);
+    best.retain(|found| found.score > 0.0);
     let mut joined = question.words.joined();
     let mut scored: FxHashSet<[Ix; 2]> = FxHashSet::default();
-    for &(ix, ..) in best.iter().take(config.window_from) {
+    for &CandidateScore { ix, .. } in best.iter().take(config.window_from) {
         let around = notes_around(question.view, ix, config.window_notes.saturating_sub(1));
         if around.len() < 2 {
             continue;
