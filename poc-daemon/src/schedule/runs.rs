@@ -156,7 +156,7 @@ async fn work(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
 }
 
 fn log(row: &Run) {
-    let applied = row.applied().count();
+    let applied = row.applied_actions().count();
     let rejected = row.actions.len().saturating_sub(applied);
     tracing::info!(
         agent = row.agent,

@@ -156,7 +156,7 @@ pub(crate) fn obstacle(
     late: bool,
     tick: Tick,
 ) -> Option<Obstacle> {
-    let due = trigger.due()?;
+    let due = trigger.due_at()?;
     let start = if let Trigger::Slot(slot) = trigger { agent.start(slot) } else { due };
     SlotCheck { agent, history, tick }.obstacle(due, start, late)
 }

@@ -34,7 +34,7 @@ pub(crate) struct AgentUndoOutput {
     /// Descriptions of the undone actions.
     undone: Vec<String>,
     /// Actions that were not undone, and why.
-    refused: Vec<RefusedAction>,
+    refused: Vec<SkippedAction>,
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct AgentUndoOutput {
 
 /// An action that was not undone or applied, with the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(in crate::ops) struct RefusedAction {
+pub(in crate::ops) struct SkippedAction {
     pub(in crate::ops) action: String,
     pub(in crate::ops) reason: String,
 }
@@ -57,12 +57,12 @@ pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(R
 }
 
 /// Splits the items into undone and refused ones.
-pub(in crate::ops) fn sorted(items: Vec<UndoItem>) -> (Vec<String>, Vec<RefusedAction>) {
+pub(in crate::ops) fn sorted(items: Vec<UndoItem>) -> (Vec<String>, Vec<SkippedAction>) {
     let (mut undone, mut left) = (Vec::new(), Vec::new());
     for UndoItem { summary, refused } in items {
         match refused {
             None => undone.push(summary),
-            Some(reason) => left.push(RefusedAction { action: summary, reason }),
+            Some(reason) => left.push(SkippedAction { action: summary, reason }),
         }
     }
     (undone, left)
@@ -98,7 +98,7 @@ impl Op for AgentUndo {
         for action in &output.undone {
             let _ = writeln!(text, "  undone: {action}");
         }
-        for RefusedAction { action, reason } in &output.refused {
+        for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "  left:   {action}: {reason}");
         }
         text + &undo_line(output.seq.as_slice(), output.undo_within)

@@ -106,7 +106,7 @@ fn write_unrun_row(
     outcome: RowOutcome,
 ) -> Result<Option<Run>> {
     let RowOutcome { status, reason, message } = outcome;
-    let mut row = Run::due(memory, agent, trigger);
+    let mut row = Run::for_trigger(memory, agent, trigger);
     row.message = message;
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {

@@ -49,13 +49,13 @@ pub enum StatusReason {
     OutsideWindow,
     InvalidConfig,
     ProviderDown,
-    /// It was merged into another slot.
+    // It was merged into another slot.
     CaughtUp,
     Paused,
     OverBudget,
-    /// No reply of the model was valid.
+    // No reply of the model was valid.
     Unparseable,
-    /// The settings of this daemon do not include the agent.
+    // The settings of this daemon do not include the agent.
     Elsewhere,
 }
 

@@ -47,7 +47,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let call_in_progress = RefCell::default();
     let attempt =
         RunAttempt { memory, definition, models: &opened, unattended, scope, options, call_in_progress };
-    let row = Run::claimed(memory, &definition.name, None);
+    let row = Run::new_running(memory, &definition.name, None);
     let budget_status = attempt.budget_status(&row)?;
     let BudgetStatus { runs, day, all_agents, .. } = budget_status;
     let mut forecast = Forecast { runs, day, all_agents, ..Forecast::default() };

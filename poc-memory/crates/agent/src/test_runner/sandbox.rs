@@ -81,7 +81,7 @@ fn action_line(run: &Run) -> String {
 }
 
 fn refused(row: &ActionRecord) -> String {
-    format!("{}: {}", row.summary, row.rejected.as_deref().unwrap_or_default())
+    format!("{}: {}", row.summary, row.refusal_code.as_deref().unwrap_or_default())
 }
 
 fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<()> {
