@@ -25,7 +25,7 @@ const PERIOD: Moment = Moment::Ago(Span::DAY);
 const SHOWN: usize = 10;
 
 /// Report what agents and scheduled consolidation did since yesterday: their changes with reasons, the cost,
-/// the failures, and the decisions that wait for you. `undo RUN` takes one run back, and `undo --since TIME`
+/// the failures, and the decisions that wait for you. `undo RUN` reverts one run, and `undo --since TIME`
 /// all of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]

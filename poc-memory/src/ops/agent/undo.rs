@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Undo a run of an agent, or some of its actions. Notes edited since are left alone and reported. The
-/// agent's visits are kept. The undo is a change of its own, which `undo` takes back.
+/// agent's visits are kept. The undo is a change of its own, which `undo` reverts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentUndo {
@@ -42,7 +42,7 @@ pub(crate) struct AgentUndoOutput {
     undo_within: HistoryRetention,
 }
 
-/// An action that was not undone or applied, with the reason.
+/// An action that was left as it is, with the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(in crate::ops) struct SkippedAction {
     pub(in crate::ops) action: String,
@@ -56,16 +56,16 @@ pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(R
     Ok((run, undone))
 }
 
-/// Splits the items into undone and refused ones.
+/// Splits the items into those that were done and those that were skipped.
 pub(in crate::ops) fn sorted(items: Vec<UndoItem>) -> (Vec<String>, Vec<SkippedAction>) {
-    let (mut undone, mut left) = (Vec::new(), Vec::new());
+    let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for UndoItem { summary, refused } in items {
         match refused {
-            None => undone.push(summary),
-            Some(reason) => left.push(SkippedAction { action: summary, reason }),
+            None => done.push(summary),
+            Some(reason) => skipped.push(SkippedAction { action: summary, reason }),
         }
     }
-    (undone, left)
+    (done, skipped)
 }
 
 impl Op for AgentUndo {
