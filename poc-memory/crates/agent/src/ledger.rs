@@ -19,7 +19,7 @@ mod totals;
 mod trigger;
 
 pub use change_progress::ChangeProgress;
-pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
+pub use claim::{RowOutcome, claim, claim_for, end_run, record_slots_without_run, record_without_run};
 pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
@@ -93,7 +93,7 @@ pub struct ActionRecord {
     pub why: String,
     /// Its state.
     pub state: ActionState,
-    /// Stable code of the refusal.
+    /// Stable code of the refusal, if the permit refused it.
     pub refusal_code: Option<String>,
     /// Details of the refusal.
     pub detail: Option<String>,

@@ -60,7 +60,7 @@ pub enum StatusReason {
 }
 
 impl StatusReason {
-    /// Whether the obstacle is temporary, so that pending changes are handled after it.
+    /// Whether the reason is temporary, so that pending changes are handled after it.
     pub fn passes(self) -> bool {
         match self {
             StatusReason::Overlap

@@ -130,7 +130,7 @@ fn a_running_row_is_never_pruned() {
         let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
         let reason = Some(StatusReason::Overlap);
         let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
-        ledger::record_unrun(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
+        ledger::record_without_run(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
     }
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));
