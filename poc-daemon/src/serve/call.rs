@@ -10,11 +10,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// The server that a call came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Surface {
+    /// The Unix socket.
+    Socket,
+    /// REST, called by a program.
+    Rest,
+    /// The page.
+    Page,
+    /// MCP over HTTP.
+    Mcp,
+}
+
+impl Surface {
+    /// Its name in the labels of metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Surface::Socket => "socket",
+            Surface::Rest => "rest",
+            Surface::Page => "page",
+            Surface::Mcp => "mcp",
+        }
+    }
+}
+
 /// The caller of an op, and the server it uses.
 #[derive(Clone, Copy)]
 pub(super) struct CallOrigin {
-    /// `socket`, `rest`, `page` or `mcp`.
-    pub(super) surface: &'static str,
+    pub(super) surface: Surface,
     pub(super) actor: Principal,
     pub(super) may_write: bool,
 }
@@ -45,7 +69,7 @@ pub(super) async fn call(
     tokio::select! {
         result = pool(&state, Some(op)).run(work) => result.unwrap_or_else(|_| Err(failed(op))),
         () = state.abandoned(), if !op.outlives_caller => {
-            tracing::warn!("the op `{}` does not end, and the daemon stops without it", op.name);
+            tracing::warn!("the op `{}` did not finish in time; the daemon stops without waiting for it", op.name);
             Err(Error::unavailable(format!("the daemon stopped before `{}` was done", op.name)))
         }
     }

@@ -1,7 +1,7 @@
 //! One connection: both sides send `hello`, then the client sends requests. Several requests run at the
 //! same time; each answer carries the id of its request.
 
-use super::call::{CallOrigin, call};
+use super::call::{CallOrigin, Surface, call};
 use super::idle_connections::{IdleConnections, until_closed};
 use crate::state::DaemonState;
 use poc_graph::cancellation::CancellationToken;
@@ -204,7 +204,7 @@ async fn answer(
     let progress = move |report| drop(progress.try_send(Frame::Progress { id, progress: report }));
     let result = match ops::find(&op) {
         Some(def) => {
-            let origin = CallOrigin { surface: "socket", actor, may_write: true };
+            let origin = CallOrigin { surface: Surface::Socket, actor, may_write: true };
             call(state, origin, def, args, cancellation, progress).await
         }
         None => Err(unknown(&op)),
