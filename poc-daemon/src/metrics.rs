@@ -2,7 +2,7 @@
 
 mod agents;
 
-use crate::serve::Surface;
+use crate::surface::Surface;
 use agents::AgentMetrics;
 use parking_lot::Mutex;
 use poc_agent::Catalog;

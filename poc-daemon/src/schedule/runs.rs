@@ -157,13 +157,13 @@ async fn execute(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
 
 fn log(row: &Run) {
     let applied = row.applied_actions().count();
-    let rejected = row.actions.len().saturating_sub(applied);
+    let not_applied = row.actions.len().saturating_sub(applied);
     tracing::info!(
         agent = row.agent,
         tenant = %row.tenant,
         run = %row.id,
         applied,
-        rejected,
+        not_applied,
         "{}{}{}",
         row.status.name(),
         row.reason.map(|reason| format!(": {}", reason.name())).unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use crate::pools::Pool;
 use crate::state::DaemonState;
+use crate::surface::Surface;
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::{Ctx, OpDef, Principal, Progress};
@@ -9,31 +10,6 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The server that a call came through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Surface {
-    /// The Unix socket.
-    Socket,
-    /// REST, called by a program.
-    Rest,
-    /// The page.
-    Page,
-    /// MCP over HTTP.
-    Mcp,
-}
-
-impl Surface {
-    /// Its name in the labels of metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Surface::Socket => "socket",
-            Surface::Rest => "rest",
-            Surface::Page => "page",
-            Surface::Mcp => "mcp",
-        }
-    }
-}
 
 /// The caller of an op, and the server it uses.
 #[derive(Clone, Copy)]

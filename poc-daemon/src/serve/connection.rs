@@ -1,9 +1,10 @@
 //! One connection: both sides send `hello`, then the client sends requests. Several requests run at the
 //! same time; each answer carries the id of its request.
 
-use super::call::{CallOrigin, Surface, call};
+use super::call::{CallOrigin, call};
 use super::idle_connections::{IdleConnections, until_closed};
 use crate::state::DaemonState;
+use crate::surface::Surface;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
 use poc_memory::ops::{self, Principal};

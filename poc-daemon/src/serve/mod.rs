@@ -6,7 +6,5 @@ mod idle_connections;
 pub(crate) mod rest;
 pub(crate) mod socket;
 
-pub(crate) use call::Surface;
-
 #[cfg(test)]
 mod tests;

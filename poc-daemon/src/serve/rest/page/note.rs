@@ -2,8 +2,9 @@
 
 use super::super::{RestContext, caller};
 use super::{markdown, shell, sign_in};
-use crate::serve::call::{self, CallOrigin, Surface};
+use crate::serve::call::{self, CallOrigin};
 use crate::sessions::{Session, SessionAccess};
+use crate::surface::Surface;
 use axum::Router;
 use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
