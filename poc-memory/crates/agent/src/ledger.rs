@@ -93,7 +93,7 @@ pub struct ActionRecord {
     pub why: String,
     /// Its state.
     pub state: ActionState,
-    /// Stable code of the refusal, if the permit refused it.
+    /// Stable code of the refusal, if it was refused.
     pub refusal_code: Option<String>,
     /// Details of the refusal.
     pub detail: Option<String>,
