@@ -27,6 +27,7 @@ mod signals;
 mod state;
 mod store_log_check;
 mod structure_refresh;
+mod surface;
 mod throttle;
 mod transcript_queue;
 mod transcripts;

@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
 
 /// Time after the shutdown grace to record which runs were interrupted.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,23 +97,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
     service_manager::ready();
     let signals = tokio::spawn(handle_signals(state.clone(), signals));
     let work = async {
-        let (
-            scheduled,
-            watched,
-            refreshed,
-            captured,
-            synced,
-            learned,
-            saved,
-            compacted,
-            verified,
-            checked,
-            snapshots_stored,
-            notifications_sent,
-            notified,
-            served,
-            connections,
-        ) = tokio::join!(
+        let tasks = JoinSet::from_iter([
             task(&state, "schedule", schedule::run(state.clone())),
             task(&state, "reload", reload::run(state.clone())),
             task(&state, "structure refresh", structure_refresh::run(state.clone())),
@@ -127,23 +112,10 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
             task(&state, "notifications", notifications::run(state.clone())),
             task(&state, "service manager", service_manager::run(state.clone())),
             task(&state, "rest", rest::run(state.clone(), over_http)),
-            task(&state, "socket", socket::run(state.clone(), listener)),
-        );
-        scheduled
-            .and(watched)
-            .and(refreshed)
-            .and(captured)
-            .and(synced)
-            .and(learned)
-            .and(saved)
-            .and(compacted)
-            .and(verified)
-            .and(checked)
-            .and(snapshots_stored)
-            .and(notifications_sent)
-            .and(notified)
-            .and(served)
-            .and(connections)
+        ]);
+        let connections = task(&state, "socket", socket::run(state.clone(), listener)).await;
+        let ended: Result<()> = tasks.join_all().await.into_iter().collect();
+        ended.and(connections)
     };
     let grace = state.memory.config.daemon.shutdown_grace;
     let too_late = async {
@@ -170,17 +142,20 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
 }
 
 /// Runs one task of the daemon. When it panics, the others are stopped too.
-async fn task<T: Send + 'static>(
-    state: &DaemonState,
-    name: &str,
+fn task<T: Send + 'static>(
+    state: &Arc<DaemonState>,
+    name: &'static str,
     run: impl Future<Output = T> + Send + 'static,
-) -> Result<T> {
-    // Boxed, so that the code of a tokio task is compiled only once.
+) -> Pin<Box<dyn Future<Output = Result<T>> + Send>> {
+    // Both futures are boxed, so that the code of a tokio task is compiled only once.
     let run: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(run);
-    tokio::spawn(run).await.map_err(|error| {
-        tracing::error!("the task `{name}` failed: {error}");
-        state.stop();
-        Error::internal(format!("the task `{name}` of the daemon failed"))
+    let state = state.clone();
+    Box::pin(async move {
+        tokio::spawn(run).await.map_err(|error| {
+            tracing::error!("the task `{name}` failed: {error}");
+            state.stop();
+            Error::internal(format!("the task `{name}` of the daemon failed"))
+        })
     })
 }
 

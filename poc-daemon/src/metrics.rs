@@ -2,6 +2,7 @@
 
 mod agents;
 
+use crate::surface::Surface;
 use agents::AgentMetrics;
 use parking_lot::Mutex;
 use poc_agent::Catalog;
@@ -14,6 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Labels of the counter of calls.
@@ -72,7 +74,7 @@ struct Gauges {
     read_only_causes: Family<ReadOnlyLabels, Gauge>,
     shared_log_head: Gauge,
     shared_log_behind: Gauge,
-    shared_log_conflicts: Gauge,
+    shared_log_conflicts: Counter,
     agents: AgentMetrics,
 }
 
@@ -91,7 +93,7 @@ impl Metrics {
         registry.register("op_calls", "Calls of ops by outcome", calls.clone());
         registry.register("op_calls_in_progress", "Calls of ops that have not ended", in_progress.clone());
         registry.register("op_seconds", "Duration of ops in seconds", seconds.clone());
-        registry.register("rest_answers", "Answers of REST by status", rest.clone());
+        registry.register("rest_answers", "REST responses by status", rest.clone());
         registry.register("nodes", "Live notes", gauges.nodes.clone());
         registry.register("edges", "Edges between live notes", gauges.edges.clone());
         registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
@@ -113,33 +115,34 @@ impl Metrics {
                 "Changes in the shared log that answers do not show yet",
                 &gauges.shared_log_behind,
             ),
-            (
-                "shared_log_conflicts",
-                "Appends to the shared log that lost to another writer and were retried",
-                &gauges.shared_log_conflicts,
-            ),
         ];
         for (name, help, gauge) in heads {
             registry.register(name, help, gauge.clone());
         }
-        registry.register("agent_reloads", "Changes of agent files by outcome", reloads.clone());
+        registry.register(
+            "shared_log_conflicts",
+            "Appends to the shared log that lost to another writer and were retried",
+            gauges.shared_log_conflicts.clone(),
+        );
+        registry.register("agent_reloads", "Changes of agent files by kind", reloads.clone());
         gauges.agents.register(&mut registry);
         Metrics { registry, calls, in_progress, seconds, rest, reloads, gauges: Mutex::new(gauges) }
     }
 
     /// Counts a call that begins. [`Metrics::count_call_end`] must follow.
-    pub(crate) fn count_call_start(&self, op: &'static str, surface: &'static str) {
-        self.in_progress.get_or_create(&OpLabels { op, surface }).inc();
+    pub(crate) fn count_call_start(&self, op: &'static str, surface: Surface) {
+        self.in_progress.get_or_create(&OpLabels { op, surface: surface.name() }).inc();
     }
 
     /// Counts a call that has ended.
     pub(crate) fn count_call_end(
         &self,
         op: &'static str,
-        surface: &'static str,
+        surface: Surface,
         outcome: &'static str,
         duration: Duration,
     ) {
+        let surface = surface.name();
         self.calls.get_or_create(&CallLabels { op, surface, outcome }).inc();
         self.in_progress.get_or_create(&OpLabels { op, surface }).dec();
         self.seconds.get_or_create(&OpLabels { op, surface }).observe(duration.as_secs_f64());
@@ -177,7 +180,7 @@ impl Metrics {
         if let Some(log) = memory.store.shared_log() {
             gauges.shared_log_head.set(log.head as i64);
             gauges.shared_log_behind.set(log.behind as i64);
-            gauges.shared_log_conflicts.set(log.conflicts as i64);
+            gauges.shared_log_conflicts.inner().store(log.conflicts, Ordering::Relaxed);
         }
         gauges.agents.read(memory, catalog, models)?;
         let mut text = String::new();

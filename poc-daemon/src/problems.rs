@@ -3,7 +3,7 @@
 use crate::state::DaemonState;
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
-use poc_agent::{ledger, tenant_rotation};
+use poc_agent::{AgentStatus, ledger, tenant_rotation};
 use poc_graph::error::Result;
 use poc_notes::{answer_status, verification};
 use std::collections::BTreeMap;
@@ -45,9 +45,11 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
         };
         let blocked = entry.blocked(&memory.config, &state.models, memory.now());
         let status = entry.status(paused.as_ref(), blocked.is_some());
-        *found.agents.entry(status.to_owned()).or_default() += 1;
+        *found.agents.entry(status.name().to_owned()).or_default() += 1;
         // A suspended provider is listed as its own problem.
-        if let Some(blocked) = blocked.filter(|why| status == "blocked" && !suspended.contains(why)) {
+        if let Some(blocked) =
+            blocked.filter(|why| status == AgentStatus::Blocked && !suspended.contains(why))
+        {
             found.problems.push(format!("agent `{name}` is blocked: {blocked}"));
         }
         if let Some(paused) = paused {

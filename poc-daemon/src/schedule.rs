@@ -1,8 +1,9 @@
 //! Runs the agents that are due.
 //!
-//! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an agent
-//! can be due, which is cheap. When that time has come, it reads the ledger and calls the pure function
-//! [`plan`](poc_agent::due_slots::plan). It records skipped slots and starts the others.
+//! A heartbeat wakes the loop. Each time, [`Scheduler::needs_poll`] compares the clock with the next time at which an
+//! agent can be due, which is cheap. When that time has come, [`Scheduler::poll`] reads the ledger, calls the pure
+//! function [`plan`](poc_agent::due_slots::plan), which decides what is due, records skipped slots and returns the
+//! runs to start.
 
 mod heartbeat;
 mod runs;
@@ -19,7 +20,7 @@ use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
 use poc_agent::scheduler::Scheduler;
 use poc_graph::error::Result;
-use poc_store::HEARTBEAT;
+use poc_store::PEER_HEARTBEAT;
 use runs::Runs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -94,7 +95,7 @@ async fn run_until(
             // No run could be recorded. The next heartbeat checks whether the disk accepts writes again.
             continue;
         }
-        if state.memory.store.shared_log().is_some() && recovered.elapsed() >= HEARTBEAT {
+        if state.memory.store.shared_log().is_some() && recovered.elapsed() >= PEER_HEARTBEAT {
             recovered = Instant::now();
             let recovering = state.clone();
             let agents = tokio::select! {

@@ -25,7 +25,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         }
         match state.in_background("the memory was not verified", at_low_priority).await {
             Some(0) => tracing::info!("the memory was verified: log, records, views and indexes agree"),
-            Some(findings) => tracing::error!(findings, "the memory was verified: files are damaged"),
+            Some(findings) => tracing::error!(findings, "verification found damaged files"),
             None => {}
         }
     }

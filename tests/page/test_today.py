@@ -1,4 +1,4 @@
-"""What agents did: on the first screen, in the activity, and taken back."""
+"""What agents did: on the first screen, in the activity, and undone."""
 
 import functools
 import re
@@ -21,7 +21,7 @@ def test_a_night_is_read_and_undone(browser):
     page.wait_for_selector(".figures small >> text=in this time")
     grown = re.search(r"\+(\d+) in this time", page.inner_text(".figures")).group(1)
     assert int(grown) == world.json("stats")["live"], "nothing was stored a day ago"
-    # Each line leads to the notes and to the run, the latest change is the first, and each can be taken back alone.
+    # Each line leads to the notes and to the run, the latest change is the first, and each can be undone alone.
     latest = page.locator(".action").first
     latest.locator("a >> text=Error BRK-4021").wait_for()
     assert [a.get_attribute("href").split("/")[1] for a in latest.locator("a").all()] == ["notes", "notes", "runs"]

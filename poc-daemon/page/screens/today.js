@@ -95,7 +95,7 @@ class TodayScreen extends Screen {
     }
   }
 
-  /** Undoes so many actions. The answer also counts the runs whose replay of notes was taken back. */
+  /** Undoes so many actions. The answer also counts the runs whose replay of notes was undone. */
   undo(number, run) {
     return undoAndSay(run, ({ refused }) => `Undone: ${count(Math.max(0, number - refused.length), "change")}`, () => this.loadAndShow());
   }

@@ -81,7 +81,8 @@ impl AgentMetrics {
             let (agent, state) = (AgentLabels { agent: name.clone() }, ledger::state(memory, name)?);
             let is_blocked = entry.blocked(&memory.config, models, now).is_some();
             let status = entry.status(entry.paused(&state, now).as_ref(), is_blocked);
-            self.states.get_or_create(&StateLabels { agent: name.clone(), state: status }).set(1);
+            let labels = StateLabels { agent: name.clone(), state: status.name() };
+            self.states.get_or_create(&labels).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));
             let backlog = |definition| tenant_rotation::backlog_at_hand(memory, definition);
             let backlog = entry.definition.as_deref().map(backlog).transpose()?;

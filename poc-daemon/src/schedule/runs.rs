@@ -49,8 +49,8 @@ impl Runs {
         let agent = due.agent.clone();
         self.pending.insert(agent.clone(), due.clone());
         let task = self.tasks.spawn(async move {
-            let _turn = if due.late { catch_up.acquire_owned().await.ok() } else { None };
-            work(state, due, options).await;
+            let _permit = if due.late { catch_up.acquire_owned().await.ok() } else { None };
+            execute(state, due, options).await;
         });
         self.agents.insert(task.id(), agent);
     }
@@ -114,18 +114,18 @@ impl Runs {
 }
 
 /// Executes one due run and its batches to the end. Its errors are logged and recorded.
-async fn work(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
+async fn execute(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
     let DueRun { agent, trigger, .. } = due.clone();
     let running = state.clone();
     let ran = state.pools.agents.run(move || {
         // No slot is claimed while the daemon stops; the next start catches it up.
         let acquire = || {
-            let place = running.run_limiter.acquire(&running.memory, &options.cancellation);
-            place.filter(|_| !running.is_stopping())
+            let permit = running.run_limiter.acquire(&running.memory, &options.cancellation);
+            permit.filter(|_| !running.is_stopping())
         };
         // A run uses the definition from its start until its end.
         let catalog = || running.catalog.load_full();
-        let run_due = |_place| {
+        let run_due = |_permit| {
             let memory = running.memory_now();
             let tick = Tick::now(&memory, local_zone());
             scheduler::run_due(&memory, &catalog(), &due, tick, &options)
@@ -136,7 +136,7 @@ async fn work(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
             log(row);
             let Some(batches) = &mut batches else { break };
             // The permit is acquired again for each batch, so that other agents can run in between.
-            let Some(_place) = acquire() else { break };
+            let Some(_permit) = acquire() else { break };
             last = batches.run_next(&running.memory_now(), &catalog(), row, &options)?;
         }
         Ok::<(), Error>(())
@@ -150,20 +150,20 @@ async fn work(state: Arc<DaemonState>, due: DueRun, options: RunOptions) {
     let recording = state.clone();
     super::blocking(&state, "recording a failed run", move || {
         let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
-        ledger::record_unrun(&recording.memory, &agent, trigger, failed)
+        ledger::record_without_run(&recording.memory, &agent, trigger, failed)
     })
     .await;
 }
 
 fn log(row: &Run) {
-    let applied = row.applied().count();
-    let rejected = row.actions.len().saturating_sub(applied);
+    let applied = row.applied_actions().count();
+    let not_applied = row.actions.len().saturating_sub(applied);
     tracing::info!(
         agent = row.agent,
         tenant = %row.tenant,
         run = %row.id,
         applied,
-        rejected,
+        not_applied,
         "{}{}{}",
         row.status.name(),
         row.reason.map(|reason| format!(": {}", reason.name())).unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use crate::pools::Pool;
 use crate::state::DaemonState;
+use crate::surface::Surface;
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::{Ctx, OpDef, Principal, Progress};
@@ -13,8 +14,7 @@ use std::time::Instant;
 /// The caller of an op, and the server it uses.
 #[derive(Clone, Copy)]
 pub(super) struct CallOrigin {
-    /// `socket`, `rest`, `page` or `mcp`.
-    pub(super) surface: &'static str,
+    pub(super) surface: Surface,
     pub(super) actor: Principal,
     pub(super) may_write: bool,
 }
@@ -45,7 +45,7 @@ pub(super) async fn call(
     tokio::select! {
         result = pool(&state, Some(op)).run(work) => result.unwrap_or_else(|_| Err(failed(op))),
         () = state.abandoned(), if !op.outlives_caller => {
-            tracing::warn!("the op `{}` does not end, and the daemon stops without it", op.name);
+            tracing::warn!("the op `{}` did not finish in time; the daemon stops without waiting for it", op.name);
             Err(Error::unavailable(format!("the daemon stopped before `{}` was done", op.name)))
         }
     }

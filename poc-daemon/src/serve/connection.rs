@@ -4,6 +4,7 @@
 use super::call::{CallOrigin, call};
 use super::idle_connections::{IdleConnections, until_closed};
 use crate::state::DaemonState;
+use crate::surface::Surface;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Code, Error, Result};
 use poc_memory::ops::{self, Principal};
@@ -204,7 +205,7 @@ async fn answer(
     let progress = move |report| drop(progress.try_send(Frame::Progress { id, progress: report }));
     let result = match ops::find(&op) {
         Some(def) => {
-            let origin = CallOrigin { surface: "socket", actor, may_write: true };
+            let origin = CallOrigin { surface: Surface::Socket, actor, may_write: true };
             call(state, origin, def, args, cancellation, progress).await
         }
         None => Err(unknown(&op)),

@@ -78,7 +78,7 @@ impl LocalCommand for ConfigSet {
         let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
         let config = context.config()?;
         // An unreachable daemon is not an error of the settings.
-        let running = daemon_client::ask(&context.paths, Some(&config)).ok().flatten();
+        let running = daemon_client::connect_with_status(&context.paths, Some(&config)).ok().flatten();
         // The daemon applies settings that requests read as soon as it notices the change of the file.
         let follows = |settings: &str| {
             let old = old.as_ref().filter(|old| old.fingerprint() == settings);

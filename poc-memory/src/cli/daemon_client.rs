@@ -1,4 +1,4 @@
-//! Asks the daemon of a profile whether it runs.
+//! Connects to the daemon of a profile and reads its status.
 
 use crate::client::Client;
 use crate::dispatch;
@@ -9,11 +9,14 @@ use poc_graph::error::Result;
 use poc_graph::json;
 use serde_json::{Map, Value};
 
-/// How to make a daemon read its settings again.
+/// The command that restarts the daemon, for hints.
 pub(super) const RESTART: &str = "`poc-memory daemon restart`";
 
 /// The daemon of a profile and its status; `None` when none runs.
-pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Client, DaemonStatus)>> {
+pub(super) fn connect_with_status(
+    paths: &Paths,
+    config: Option<&Config>,
+) -> Result<Option<(Client, DaemonStatus)>> {
     let defaults = Config::defaults()?;
     let Some(mut client) = dispatch::connect(paths, config.unwrap_or(&defaults))? else {
         return Ok(None);

@@ -199,7 +199,7 @@ const TOKEN: &str = "POC_MEMORY_TOKEN";
 
 /// The URL at which a running daemon serves MCP.
 fn running(paths: &Paths, config: &Config) -> Result<Option<String>> {
-    Ok(daemon_client::ask(paths, Some(config))?.and_then(|(_, status)| status.mcp))
+    Ok(daemon_client::connect_with_status(paths, Some(config))?.and_then(|(_, status)| status.mcp))
 }
 
 /// The settings and where they belong.

@@ -64,7 +64,7 @@ impl ProfileOutput {
 /// The process id of a profile's daemon; `None` if it does not answer or the settings are invalid.
 fn daemon(paths: &Paths) -> Option<u32> {
     let config = Config::load(&paths.config_file()).ok();
-    let (_, status) = super::daemon_client::ask(paths, config.as_ref()).ok()??;
+    let (_, status) = super::daemon_client::connect_with_status(paths, config.as_ref()).ok()??;
     Some(status.pid)
 }
 

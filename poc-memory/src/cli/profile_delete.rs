@@ -45,7 +45,7 @@ impl LocalCommand for ProfileDelete {
         };
         paths.must_exist()?;
         let config = Config::load(&paths.config_file()).ok();
-        if let Ok(Some((_, status))) = super::daemon_client::ask(&paths, config.as_ref()) {
+        if let Ok(Some((_, status))) = super::daemon_client::connect_with_status(&paths, config.as_ref()) {
             return Err(Error::conflict(format!(
                 "the daemon of `{}` is running (process {})",
                 self.name, status.pid

@@ -87,7 +87,7 @@ impl LocalCommand for Restore {
         let config = Config::load(&target.config_file()).ok();
         // The daemon is asked, because the lock may be missing: the folder may have been moved away while the daemon
         // runs.
-        if let Ok(Some((_, status))) = daemon_client::ask(&target, config.as_ref()) {
+        if let Ok(Some((_, status))) = daemon_client::connect_with_status(&target, config.as_ref()) {
             return Err(Error::conflict(format!(
                 "the daemon of this memory is running (process {})",
                 status.pid

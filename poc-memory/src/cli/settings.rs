@@ -43,7 +43,7 @@ impl LocalCommand for ConfigShow {
         let config = context.config()?;
         let problems = super::doctor::problems(&config);
         // The settings are shown even if the daemon cannot be reached.
-        let running = daemon_client::ask(&context.paths, Some(&config)).ok().flatten();
+        let running = daemon_client::connect_with_status(&context.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
         Ok(ConfigShowOutput { file: file.display().to_string(), settings, problems, daemon_differs })
     }

@@ -25,7 +25,7 @@ const PERIOD: Moment = Moment::Ago(Span::DAY);
 const SHOWN: usize = 10;
 
 /// Report what agents and scheduled consolidation did since yesterday: their changes with reasons, the cost,
-/// the failures, and the decisions that wait for you. `undo RUN` takes one run back, and `undo --since TIME`
+/// the failures, and the decisions that wait for you. `undo RUN` reverts one run, and `undo --since TIME`
 /// all of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -122,7 +122,7 @@ struct NightFailure {
     tenant: Option<String>,
     at: Timestamp,
     /// `failed`, `timed-out`, `interrupted` or `reverted`.
-    status: String,
+    status: Status,
     message: String,
 }
 
@@ -131,8 +131,8 @@ struct NightFailure {
 struct ConsolidationRun {
     run: RunId,
     at: Timestamp,
-    /// `ok`, `noop` (there was nothing to do), `failed`, `missed`, …
-    status: String,
+    /// How it ended; `noop` when there was nothing to do.
+    status: Status,
     /// What the run did, or why it did not run.
     message: String,
 }
@@ -223,7 +223,7 @@ impl Op for Night {
             text.push_str("\nconsolidation\n");
         }
         for ConsolidationRun { at, status, message, .. } in &output.consolidation {
-            let _ = writeln!(text, "  {status} at {}: {message}", minute(Some(*at)));
+            let _ = writeln!(text, "  {} at {}: {message}", status.name(), minute(Some(*at)));
         }
         if !output.waiting.is_empty() {
             text.push_str("\nwaiting for your decision\n");
@@ -249,7 +249,7 @@ impl ConsolidationRun {
         ConsolidationRun {
             run: run.id,
             at: run.started,
-            status: run.status.name().to_owned(),
+            status: run.status,
             message: run.message.unwrap_or_else(|| reason.to_owned()),
         }
     }
@@ -284,15 +284,19 @@ impl AgentNight {
                     action: action.summary.clone(),
                     created: created.get(&index).cloned(),
                     why: action.why.clone(),
-                    undone: action.undone(),
+                    undone: action.is_undone(),
                 }),
                 ActionState::Rejected | ActionState::Outdated => {}
             }
         }
         if matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted | Status::Reverted) {
-            let (status, message) = (run.status.name().to_owned(), run.message.clone().unwrap_or_default());
-            let tenant = tenancy::name(&run.tenant);
-            self.failures.push(NightFailure { run: run.id, tenant, at: run.started, status, message });
+            self.failures.push(NightFailure {
+                run: run.id,
+                tenant: tenancy::name(&run.tenant),
+                at: run.started,
+                status: run.status,
+                message: run.message.clone().unwrap_or_default(),
+            });
         }
     }
 
@@ -328,7 +332,7 @@ impl AgentNight {
             let _ = writeln!(text, "  … and {more} more: `poc-memory agent history {name}` lists the runs");
         }
         for NightFailure { run, tenant, at, status, message } in &self.failures {
-            let at = minute(Some(*at));
+            let (status, at) = (status.name(), minute(Some(*at)));
             let _ = writeln!(text, "  {status} at {at}{}: {message} (run {run})", of(tenant));
         }
         if let Some(why) = &self.nothing {

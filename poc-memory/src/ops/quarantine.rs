@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Restore the notes and links that a part of the quarantine has and this memory lacks. Nothing that the memory has is
-/// changed, and the part stays in the quarantine. `undo` takes it back.
+/// changed, and the part stays in the quarantine. `undo` reverts it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuarantineRestore {

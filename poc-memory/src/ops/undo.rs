@@ -1,7 +1,7 @@
 //! `undo`
 
 use super::agent::AgentRun;
-use super::agent::undo::{self, RefusedAction};
+use super::agent::undo::{self, SkippedAction};
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, argument, changes};
 use poc_config::HistoryRetention;
@@ -49,7 +49,7 @@ pub(crate) struct UndoOutput {
     /// Descriptions of what was undone.
     undone: Vec<String>,
     /// Changes that were not undone, and why.
-    refused: Vec<RefusedAction>,
+    refused: Vec<SkippedAction>,
     /// Numbers of the changes that this undo made; `undo` with one of them reverts the undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<u64>,
@@ -155,7 +155,7 @@ impl Op for Undo {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "undone: {what}");
         }
-        for RefusedAction { action, reason } in &output.refused {
+        for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
         text += &undo_line(&output.changes, output.undo_within);

@@ -5,6 +5,7 @@ use super::csrf::{CSRF_HEADER, check_csrf_token};
 use super::token::TokenRole;
 use super::{RestContext, session_cookie};
 use crate::sessions::{Session, SessionAccess};
+use crate::surface::Surface;
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
@@ -15,8 +16,8 @@ use serde_json::Value;
 /// The sender of an accepted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
-    /// `rest` or `page`.
-    pub(super) surface: &'static str,
+    /// [`Surface::Rest`] or [`Surface::Page`].
+    pub(super) surface: Surface,
     pub(super) actor: Principal,
     pub(super) may_write: bool,
     /// Whether a person is signed in. A session that was started with a token does not count, because tokens
@@ -38,17 +39,18 @@ pub(super) fn authorize(rest: &RestContext, head: &Parts, access: Access) -> Res
     }
     if access == Access::Person {
         rest.tokens.role(headers)?;
-        return Err(decision_of_a_person("this"));
+        return Err(only_a_person("decide this"));
     }
     let role = rest.tokens.check(headers, access)?;
     let actor = if role == TokenRole::Model { Principal::Model } else { Principal::Person };
-    Ok(Caller { surface: "rest", actor, may_write: role != TokenRole::Read, is_person: false, tenant: None })
+    let may_write = role != TokenRole::ReadOnly;
+    Ok(Caller { surface: Surface::Rest, actor, may_write, is_person: false, tenant: None })
 }
 
 /// Refuses what only a person may do.
-fn decision_of_a_person(what: &str) -> HttpError {
+fn only_a_person(may: &str) -> HttpError {
     HttpError::forbidden(
-        format!("{what} is a decision of a person, and a token belongs to a program"),
+        format!("only a person may {may}, not a program with a token"),
         "decide on the page, which `poc-memory page` opens, or on the command line",
     )
 }
@@ -58,7 +60,7 @@ impl Caller {
     pub(super) fn check_arguments(&self, op: &OpDef, args: &Value) -> Result<(), HttpError> {
         let is_set = |name: &&&str| matches!(args.get(**name), Some(Value::Bool(true)));
         match op.person_arguments.iter().find(is_set) {
-            Some(name) if !self.is_person => Err(decision_of_a_person(&format!("`{name}`"))),
+            Some(name) if !self.is_person => Err(only_a_person(&format!("set `{name}`"))),
             _ => Ok(()),
         }
     }
@@ -82,7 +84,7 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
         return Err(HttpError::forbidden(
             match session.scope {
                 SessionAccess::ReadOnly => "this session is for reading only",
-                _ => "this is a decision of a person, and this session was started with a token",
+                _ => "only a person may decide this, and this session was started with a token",
             },
             "sign in with `poc-memory page`",
         ));
@@ -90,7 +92,7 @@ fn of_session(session: &Session, head: &Parts, access: Access) -> Result<Caller,
     let may_write = session.scope != SessionAccess::ReadOnly;
     let tenant = Some(session.tenant.clone());
     let is_person = session.scope == SessionAccess::Person;
-    Ok(Caller { surface: "page", actor: Principal::Person, may_write, is_person, tenant })
+    Ok(Caller { surface: Surface::Page, actor: Principal::Person, may_write, is_person, tenant })
 }
 
 /// The session that the cookie of a request belongs to.

@@ -11,6 +11,7 @@ use super::tracked_body::TrackedBody;
 use super::{RestContext, body};
 use crate::serve::call::{self, CallOrigin};
 use crate::state::DaemonState;
+use crate::surface::Surface;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -86,10 +87,10 @@ impl Mcp {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
             return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }
-        // Every MCP client acts for a model, even with the token of a person.
+        // Every MCP client acts for a model, even with the token that allows everything.
         let service = match rest.tokens.role(&head.headers)? {
-            TokenRole::Person | TokenRole::Model => &self.full,
-            TokenRole::Read => &self.read_only,
+            TokenRole::Full | TokenRole::Model => &self.full,
+            TokenRole::ReadOnly => &self.read_only,
         };
         if head.method == Method::DELETE {
             return service.end_session(head).await;
@@ -176,7 +177,7 @@ struct DaemonOpExecutor {
 
 impl OpExecutor for DaemonOpExecutor {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
-        let origin = CallOrigin { surface: "mcp", actor: Principal::Model, may_write: self.may_write };
+        let origin = CallOrigin { surface: Surface::Mcp, actor: Principal::Model, may_write: self.may_write };
         call::run(&self.state, origin, op, request, &|_| {})
     }
 

@@ -21,19 +21,19 @@ const MIN_CHARS: usize = 32;
 /// The role of the holder of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenRole {
-    /// A person's program. It may do everything except the decisions of a person.
-    Person,
+    /// A program of a person. It may do everything except what only a person decides.
+    Full,
     /// A model. Its writes are marked as those of a model, and it has the permissions of a model.
     Model,
-    /// A reader, whose requests change nothing in the memory.
-    Read,
+    /// A program that only reads: its requests change nothing in the memory.
+    ReadOnly,
 }
 
 /// The tokens of a server.
 pub(super) struct Tokens {
-    person: String,
+    full: String,
     model: String,
-    read: String,
+    read_only: String,
 }
 
 impl Tokens {
@@ -43,19 +43,19 @@ impl Tokens {
     /// `invalid_config` when a token is unsafe, `unavailable` when one cannot be written.
     pub(super) fn load(paths: &Paths) -> Result<Tokens> {
         let tokens = Tokens {
-            person: load(&paths.token())?,
+            full: load(&paths.token())?,
             model: load(&paths.model_token())?,
-            read: load(&paths.read_token())?,
+            read_only: load(&paths.read_token())?,
         };
         let same = |role: &str, path: PathBuf| {
             Err(Error::config(format!("the token {role} is identical to that of another role"))
                 .hint("delete the file; the next start makes another")
                 .file(path.display().to_string()))
         };
-        if tokens.model == tokens.person {
+        if tokens.model == tokens.full {
             return same("of models", paths.model_token());
         }
-        if [&tokens.person, &tokens.model].contains(&&tokens.read) {
+        if [&tokens.full, &tokens.model].contains(&&tokens.read_only) {
             return same("for reading", paths.read_token());
         }
         Ok(tokens)
@@ -64,7 +64,7 @@ impl Tokens {
     /// The role of a request's token, if it allows ops with this access.
     pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<TokenRole, HttpError> {
         match self.role(headers)? {
-            TokenRole::Read if access != Access::Read => Err(HttpError::forbidden(
+            TokenRole::ReadOnly if access != Access::Read => Err(HttpError::forbidden(
                 "the token is for reading only",
                 "use the one in the file `token`, or `token-model` for a model, beside config.toml",
             )),
@@ -84,13 +84,13 @@ impl Tokens {
             return Err(HttpError::unauthorized("the token is not a bearer token"));
         }
         // All comparisons always run, in constant time, so that the duration reveals nothing.
-        let person = token.ct_eq(self.person.as_bytes());
+        let full = token.ct_eq(self.full.as_bytes());
         let model = token.ct_eq(self.model.as_bytes());
-        let read = token.ct_eq(self.read.as_bytes());
-        match (bool::from(person), bool::from(model), bool::from(read)) {
-            (true, _, _) => Ok(TokenRole::Person),
+        let read_only = token.ct_eq(self.read_only.as_bytes());
+        match (bool::from(full), bool::from(model), bool::from(read_only)) {
+            (true, _, _) => Ok(TokenRole::Full),
             (_, true, _) => Ok(TokenRole::Model),
-            (_, _, true) => Ok(TokenRole::Read),
+            (_, _, true) => Ok(TokenRole::ReadOnly),
             _ => Err(HttpError::unauthorized("the token is wrong")),
         }
     }
@@ -170,10 +170,10 @@ mod tests {
         let paths = Paths::in_folder(home.path());
         let first = Tokens::load(&paths).unwrap();
         let again = Tokens::load(&paths).unwrap();
-        let all = |tokens: &Tokens| [&tokens.person, &tokens.model, &tokens.read].map(String::clone);
+        let all = |tokens: &Tokens| [&tokens.full, &tokens.model, &tokens.read_only].map(String::clone);
         assert_eq!(all(&first), all(&again));
         assert!(all(&first).iter().all(|token| token.len() == 2 * TOKEN_BYTES));
-        assert!(first.person != first.model && first.person != first.read && first.model != first.read);
+        assert!(first.full != first.model && first.full != first.read_only && first.model != first.read_only);
         for path in [paths.token(), paths.model_token(), paths.read_token()] {
             assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
         }
@@ -188,7 +188,7 @@ mod tests {
         // The leftover of a killed start.
         fs::write(paths.read_token().with_extension("partial"), "half").unwrap();
         let tokens = Tokens::load(&paths).unwrap();
-        assert_eq!(tokens.read.len(), 2 * TOKEN_BYTES);
+        assert_eq!(tokens.read_only.len(), 2 * TOKEN_BYTES);
         assert_eq!(fs::metadata(paths.read_token()).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 3);
     }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn each_role_allows_its_ops() {
-        let tokens = Tokens { person: "f".repeat(64), model: "m".repeat(64), read: "r".repeat(64) };
+        let tokens = Tokens { full: "f".repeat(64), model: "m".repeat(64), read_only: "r".repeat(64) };
         let check = |shown: &[&str], access, expected: Option<StatusCode>| {
             let mut headers = HeaderMap::new();
             for shown in shown {
@@ -232,7 +232,7 @@ mod tests {
             });
             assert_eq!(refused, expected, "{shown:?} {access:?}");
         };
-        let (full, read) = (format!("Bearer {}", tokens.person), format!("bearer {}", tokens.read));
+        let (full, read) = (format!("Bearer {}", tokens.full), format!("bearer {}", tokens.read_only));
         let model = format!("Bearer {}", tokens.model);
         let unauthorized = Some(StatusCode::UNAUTHORIZED);
         for access in [Access::Read, Access::Write, Access::Retract, Access::Destroy] {
@@ -242,7 +242,7 @@ mod tests {
             check(&[&read], access, reading);
             check(&[], access, unauthorized);
             check(&[&full, &read], access, unauthorized);
-            let wrong = ["Bearer ", "Bearer", "", "Basic f", &tokens.person, "Bearer x"];
+            let wrong = ["Bearer ", "Bearer", "", "Basic f", &tokens.full, "Bearer x"];
             for wrong in wrong.iter().copied().chain([&full[..70], &format!("{full}f"), &format!("{full} ")])
             {
                 check(&[wrong], access, unauthorized);

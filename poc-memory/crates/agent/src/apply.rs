@@ -179,12 +179,12 @@ fn leave_out(planned: &mut [PlannedAction], row: &mut Run) {
 pub(super) fn status(row: &Run) -> Status {
     let any = |state| row.actions.iter().any(|action| action.state == state);
     let fails = |action: &ledger::ActionRecord| {
-        action.rejected.as_deref().and_then(RefusalReason::parse).is_some_and(RefusalReason::is_failure)
+        action.refusal_code.as_deref().and_then(RefusalReason::parse).is_some_and(RefusalReason::is_failure)
     };
     let waits = any(ActionState::Proposed);
     let turned_down = any(ActionState::Rejected);
     let missed = row.left_out > 0 || any(ActionState::Outdated) || row.actions.iter().any(fails);
-    match (row.applied().next().is_some(), missed) {
+    match (row.applied_actions().next().is_some(), missed) {
         (_, true) => Status::Partial,
         (true, false) if turned_down && !waits => Status::Partial,
         (true, false) => Status::Ok,

@@ -39,7 +39,7 @@ impl BatchReport {
                 ActionState::Applied => *self.applied.entry(kind()).or_default() += 1,
                 ActionState::Proposed => self.proposed += 1,
                 ActionState::Refused => {
-                    let reason = action.rejected.clone().unwrap_or_default();
+                    let reason = action.refusal_code.clone().unwrap_or_default();
                     *self.refused.entry(reason).or_default() += 1;
                 }
                 ActionState::Rejected | ActionState::Outdated | ActionState::Undone => {}

@@ -31,6 +31,25 @@ pub struct BudgetAllowance {
     pub max: f64,
 }
 
+/// Why a budget does not allow a call.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BudgetError {
+    /// A limit is reached, and the cost of the call is unknown.
+    #[error("{limit}, and the cost of the call is unknown")]
+    UnknownCost {
+        /// The limit as text, and what is spent of it.
+        limit: String,
+    },
+    /// One attempt of the call may cost more than a limit leaves.
+    #[error("{limit}, and the call may cost ${max:.4}")]
+    TooExpensive {
+        /// The limit as text, and what is spent of it.
+        limit: String,
+        /// Maximum cost of one attempt, in US dollars.
+        max: f64,
+    },
+}
+
 impl BudgetStatus<'_> {
     /// The reason why no run may begin, regardless of cost; `None` when one may.
     pub fn refuses_a_run(&self) -> Option<String> {
@@ -45,7 +64,7 @@ impl BudgetStatus<'_> {
     /// How many attempts of a call fit into the budget, given the maximum cost of one attempt in US dollars;
     /// the error says which limit forbids it. Free calls are always allowed. Calls of unknown cost (`None`)
     /// are allowed unless the spending has reached a limit.
-    pub fn allows(&self, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, String> {
+    pub fn allows(&self, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, BudgetError> {
         let free = BudgetAllowance { attempts, max: 0.0 };
         let max = match max {
             Some(max) if max <= 0.0 => return Ok(free),
@@ -53,16 +72,15 @@ impl BudgetStatus<'_> {
             None => {
                 let limits = self.limits();
                 let used_up = limits.iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0);
-                return used_up.map_or(Ok(free), |limit| {
-                    Err(format!("{}, and the cost of the call is unknown", limit.line()))
-                });
+                return used_up
+                    .map_or(Ok(free), |limit| Err(BudgetError::UnknownCost { limit: limit.line() }));
             }
         };
         let fits = |limit: &Limit| (limit.left().max(0.0) / max).floor().min(f64::from(attempts)) as u32;
         let limits = self.limits();
         let min = limits.iter().min_by_key(|limit| fits(limit));
         match min.map(|limit| (limit, fits(limit))) {
-            Some((limit, 0)) => Err(format!("{}, and the call may cost {}", limit.line(), dollars(max))),
+            Some((limit, 0)) => Err(BudgetError::TooExpensive { limit: limit.line(), max }),
             min => {
                 let attempts = min.map_or(attempts, |(_, fits)| fits);
                 Ok(BudgetAllowance { attempts, max: max * f64::from(attempts) })

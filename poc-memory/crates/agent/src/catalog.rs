@@ -7,7 +7,7 @@ mod stored_agent;
 
 use super::Definition;
 use super::consolidation::{self, ScheduledConsolidation};
-pub use entry::{CatalogChange, CatalogEntry, EntryState};
+pub use entry::{AgentStatus, CatalogChange, CatalogEntry, EntryState};
 pub(super) use folder::{MAX_BYTES, template, text as read_text};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;

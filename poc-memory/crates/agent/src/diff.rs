@@ -119,7 +119,7 @@ pub fn actions(first: &Run, second: &Run) -> ListDiff<String> {
 fn describe(action: &ActionRecord) -> String {
     let state = match action.state {
         ActionState::Applied => "applied",
-        ActionState::Refused => action.rejected.as_deref().unwrap_or("refused"),
+        ActionState::Refused => action.refusal_code.as_deref().unwrap_or("refused"),
         ActionState::Proposed => "proposed",
         ActionState::Rejected => "rejected",
         ActionState::Outdated => "stale",

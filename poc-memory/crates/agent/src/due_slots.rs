@@ -5,7 +5,7 @@
 //! compared by their scheduled time, never by the time of a run, so that setting the clock back does not run
 //! a slot twice.
 //!
-//! On-change agents have no slots: `scheduler/change_watcher.rs` uses [`obstacle`] to learn what blocks them.
+//! On-change agents have no slots: `scheduler/change_watcher.rs` uses [`skip_reason`] to learn what blocks them.
 //!
 //! A failed run is due again after its rerun delay, unless its next slot is due first.
 
@@ -128,37 +128,37 @@ pub(crate) fn timing<'a>(catalog: &'a Catalog, name: &str) -> Option<TaskTiming<
     timings(catalog).find(|task| task.name == name)
 }
 
-/// Why an agent cannot run.
+/// Why a slot or a rerun of an agent is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct SkipReason {
     /// The reason, as a stable code.
     pub reason: StatusReason,
     /// Whether the slot counts as missed: its time passed while no process could run it.
     pub missed: bool,
 }
 
-impl Obstacle {
-    fn skipped(reason: StatusReason) -> Option<Obstacle> {
-        Some(Obstacle { reason, missed: false })
+impl SkipReason {
+    fn skipped(reason: StatusReason) -> Option<SkipReason> {
+        Some(SkipReason { reason, missed: false })
     }
 
-    fn missed(reason: StatusReason) -> Option<Obstacle> {
-        Some(Obstacle { reason, missed: true })
+    fn missed(reason: StatusReason) -> Option<SkipReason> {
+        Some(SkipReason { reason, missed: true })
     }
 }
 
 /// Why a due trigger cannot run now; `None` when it can. Called when a slot is due, and again before it
 /// starts.
-pub(crate) fn obstacle(
+pub(crate) fn skip_reason(
     agent: TaskTiming<'_>,
     history: &RunHistory,
     trigger: Trigger,
     late: bool,
     tick: Tick,
-) -> Option<Obstacle> {
-    let due = trigger.due()?;
+) -> Option<SkipReason> {
+    let due = trigger.due_at()?;
     let start = if let Trigger::Slot(slot) = trigger { agent.start(slot) } else { due };
-    SlotCheck { agent, history, tick }.obstacle(due, start, late)
+    SlotCheck { agent, history, tick }.skip_reason(due, start, late)
 }
 
 /// End of the agent's cooldown, if it is in one.
@@ -214,8 +214,8 @@ impl SlotCheck<'_> {
         }
         let start = self.agent.start(slot);
         let late = again || now > start.plus(tolerance);
-        let obstacle = self.obstacle(slot, start, late);
-        if again && obstacle.is_some() {
+        let skip_reason = self.skip_reason(slot, start, late);
+        if again && skip_reason.is_some() {
             // The slot already has a row with the status `interrupted`.
             return false;
         }
@@ -223,10 +223,10 @@ impl SlotCheck<'_> {
             self.plan_missed(known.unwrap_or(since).max(since), slot, decisions);
         }
         let (agent, trigger) = (self.agent.name.to_owned(), Trigger::Slot(slot));
-        match (obstacle, decisions.last_mut()) {
+        match (skip_reason, decisions.last_mut()) {
             (None, _) => decisions.push(Decision::Run(DueRun { agent, trigger, late })),
             (
-                Some(Obstacle { reason: why, missed: true }),
+                Some(SkipReason { reason: why, missed: true }),
                 Some(Decision::Skip(SkippedSlots {
                     slots,
                     missed: true,
@@ -237,7 +237,7 @@ impl SlotCheck<'_> {
             ) if why == *reason && agent == *before => {
                 (slots.last, slots.count, *last) = (slot, slots.count + 1, trigger);
             }
-            (Some(Obstacle { reason, missed }), _) => {
+            (Some(SkipReason { reason, missed }), _) => {
                 let slots = SlotRange { first: slot, last: slot, count: 1 };
                 decisions.push(Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason }));
             }
@@ -252,9 +252,9 @@ impl SlotCheck<'_> {
         let Some((run, due)) = due else { return };
         let (late, trigger) = (*now > due.plus(*tolerance), Trigger::Rerun { run, due });
         let agent = agent.name.to_owned();
-        decisions.push(match self.obstacle(due, due, late) {
+        decisions.push(match self.skip_reason(due, due, late) {
             None => Decision::Run(DueRun { agent, trigger, late }),
-            Some(Obstacle { reason, missed }) => {
+            Some(SkipReason { reason, missed }) => {
                 let slots = SlotRange { first: due, last: due, count: 1 };
                 Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason })
             }
@@ -262,26 +262,26 @@ impl SlotCheck<'_> {
     }
 
     /// Why a slot with this start cannot run now.
-    fn obstacle(&self, slot: Timestamp, start: Timestamp, late: bool) -> Option<Obstacle> {
+    fn skip_reason(&self, slot: Timestamp, start: Timestamp, late: bool) -> Option<SkipReason> {
         let rules = self.agent.rules;
         let Tick { now, tolerance, .. } = self.tick;
         let earliest = now.minus(rules.catch_up_window);
         // A slot that was polled on time may have waited for the limit on concurrent runs.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
-            Obstacle::skipped(StatusReason::Disabled)
+            SkipReason::skipped(StatusReason::Disabled)
         } else if self.paused_since(start).is_some() {
-            Obstacle::skipped(StatusReason::Paused)
+            SkipReason::skipped(StatusReason::Paused)
         } else if late && !rules.catch_up {
-            Obstacle::missed(StatusReason::CatchUpOff)
+            SkipReason::missed(StatusReason::CatchUpOff)
         } else if waited || late && slot < earliest {
-            Obstacle::missed(StatusReason::OutsideWindow)
+            SkipReason::missed(StatusReason::OutsideWindow)
         } else if self.history.state.running().is_some() {
-            Obstacle::skipped(StatusReason::Overlap)
+            SkipReason::skipped(StatusReason::Overlap)
         } else if self.history.pending {
-            Obstacle::missed(StatusReason::CaughtUp)
+            SkipReason::missed(StatusReason::CaughtUp)
         } else if self.agent.cooldown_until(&self.history.state, now).is_some() {
-            Obstacle::skipped(StatusReason::Cooldown)
+            SkipReason::skipped(StatusReason::Cooldown)
         } else {
             None
         }
@@ -344,7 +344,7 @@ impl SlotCheck<'_> {
 }
 
 impl RunHistory {
-    /// Marks a slot as settled that was handed out but has no row yet.
+    /// Marks a slot that was handed out but has no row yet as settled.
     pub fn add_pending(&mut self, trigger: Trigger) {
         if let Trigger::Slot(slot) = trigger {
             self.state.settle(slot, slot);

@@ -32,7 +32,7 @@ impl Judge {
     /// Asks the questions again, and undoes the run if significantly more of them are answered worse than
     /// better. Questions that exist only before or only after the run do not count. Returns the stored row.
     pub(super) fn keep_or_revert(&self, memory: &Memory, row: Run) -> Result<Run> {
-        if self.before.is_empty() || row.applied().next().is_none() {
+        if self.before.is_empty() || row.applied_actions().next().is_none() {
             return Ok(row);
         }
         let (mut worse, mut better) = (0, 0);

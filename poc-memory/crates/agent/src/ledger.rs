@@ -19,7 +19,7 @@ mod totals;
 mod trigger;
 
 pub use change_progress::ChangeProgress;
-pub use claim::{RowOutcome, claim, claim_for, end_run, record_unrun, record_unrun_slots};
+pub use claim::{RowOutcome, claim, claim_for, end_run, record_slots_without_run, record_without_run};
 pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
@@ -93,8 +93,8 @@ pub struct ActionRecord {
     pub why: String,
     /// Its state.
     pub state: ActionState,
-    /// Stable code of the refusal.
-    pub rejected: Option<String>,
+    /// Stable code of the refusal, if it was refused.
+    pub refusal_code: Option<String>,
     /// Details of the refusal.
     pub detail: Option<String>,
     /// Sequence number of the transaction that applied, undid or rejected it.
@@ -108,12 +108,12 @@ pub struct ActionRecord {
 
 impl ActionRecord {
     /// Whether it changed the graph, even if that was undone later.
-    pub fn applied(&self) -> bool {
+    pub fn is_applied(&self) -> bool {
         matches!(self.state, ActionState::Applied | ActionState::Undone)
     }
 
     /// Whether it was undone.
-    pub fn undone(&self) -> bool {
+    pub fn is_undone(&self) -> bool {
         self.state == ActionState::Undone
     }
 }
@@ -190,14 +190,14 @@ impl Record for Occurrence {
 
 impl Run {
     /// A running row of this process, starting now.
-    pub fn claimed(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
+    pub fn new_running(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
         let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
         Run { boot: memory.boot.clone(), tenant: memory.store.tuple().clone(), ..row }
     }
 
-    /// Like [`Run::claimed`], for a trigger.
-    pub fn due(memory: &Memory, agent: &str, trigger: Trigger) -> Run {
-        let row = Run::claimed(memory, agent, trigger.due());
+    /// Like [`Run::new_running`], for a trigger.
+    pub fn for_trigger(memory: &Memory, agent: &str, trigger: Trigger) -> Run {
+        let row = Run::new_running(memory, agent, trigger.due_at());
         let rerun_of = match trigger {
             Trigger::Rerun { run, .. } => Some(run),
             Trigger::Manual | Trigger::Slot(_) | Trigger::Change { .. } | Trigger::Batch(_) => None,
@@ -280,8 +280,8 @@ impl Run {
     }
 
     /// Actions that changed the graph.
-    pub fn applied(&self) -> impl Iterator<Item = &ActionRecord> {
-        self.actions.iter().filter(|action| action.applied())
+    pub fn applied_actions(&self) -> impl Iterator<Item = &ActionRecord> {
+        self.actions.iter().filter(|action| action.is_applied())
     }
 
     /// Ends the row now.

@@ -48,7 +48,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE};
+pub use catalog::{AgentStatus, Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE};
 pub use definition::{Context, Definition};
 pub use new_agent::AgentDraft;
 pub use poc_config::schedule;

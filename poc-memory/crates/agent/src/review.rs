@@ -33,7 +33,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         ready.push((proposal, note));
     }
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
-    decide(memory, (agent, run), "agent apply", |tx, row| {
+    decide(memory, agent, run, "agent apply", |tx, row| {
         let executor = ActionExecutor { memory, agent, max_per_source: None, now: memory.now() };
         let seq = tx.seq();
         let mut steps = Vec::new();
@@ -95,7 +95,7 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
     let chosen = select_proposals(memory, run, only)?;
     let memory = &of_tenant(memory, &chosen);
     let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
-    decide(memory, (agent, run), "agent reject", |tx, row| {
+    decide(memory, agent, run, "agent reject", |tx, row| {
         for proposal in &chosen {
             let start = action_group::position(tx)?;
             proposal.close(tx)?;
@@ -158,7 +158,7 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
         return Err(Error::conflict(format!("no rejected proposal of the run `{}` can be reopened", run.id)));
     }
     let memory = &memory.of(&run.tenant);
-    decide(memory, (&run.agent, run.id), "agent reopen", |tx, row| {
+    decide(memory, &run.agent, run.id, "agent reopen", |tx, row| {
         for proposal in &chosen {
             if let Some(entry) = entry(row, proposal) {
                 if entry.state != ActionState::Rejected {
@@ -209,7 +209,8 @@ fn of_tenant(memory: &Memory, proposals: &[Proposal]) -> Memory {
 /// Writes a decision, and updates the run's row if it is still stored.
 fn decide<T>(
     memory: &Memory,
-    (agent, run): (&str, RunId),
+    agent: &str,
+    run: RunId,
     op: &str,
     decision: impl Fn(&mut Transaction<'_>, &mut Option<Run>) -> Result<T>,
 ) -> Result<T> {

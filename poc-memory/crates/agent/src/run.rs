@@ -92,7 +92,7 @@ pub fn run_among(
         (None, true) => Scope::Forced,
         (None, false) => Scope::Stale,
     };
-    let mut row = Run::due(memory, &definition.name, trigger);
+    let mut row = Run::for_trigger(memory, &definition.name, trigger);
     row.fingerprint.clone_from(&definition.fingerprint);
     row.mode = Some(match definition.mode {
         Mode::Apply if options.propose => Mode::Propose,

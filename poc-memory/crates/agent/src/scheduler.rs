@@ -1,10 +1,10 @@
 //! The scheduler: keeps the next due time of each agent and of consolidation, so that polling costs nothing
-//! in between, and runs slots when they are due. The time is an argument; threads and waiting are left to the
-//! daemon.
+//! in between, and runs slots when they are due. [`due_slots::plan`] decides what is due. The time is an argument;
+//! threads and waiting are left to the daemon.
 
 use super::batches::SlotBatches;
 use super::consolidation::{self, ScheduledConsolidation};
-use super::due_slots::{self, Decision, DueRun, Obstacle, RunHistory, SkippedSlots, TaskTiming, Tick};
+use super::due_slots::{self, Decision, DueRun, RunHistory, SkipReason, SkippedSlots, TaskTiming, Tick};
 use super::ledger::{self, AgentState, RowOutcome, Run, Status, StatusReason, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
@@ -164,7 +164,7 @@ impl Scheduler {
     /// Takes the agents that are due and stores their next due times.
     fn take_due(&mut self, memory: &Memory, catalog: Arc<Catalog>, tick: &Tick) -> Catalog {
         let all = self.must_recompute_slots(&catalog, tick.now);
-        let quiet = self.changes.take_due(memory, &catalog, (all, tick.now));
+        let quiet = self.changes.take_due(memory, &catalog, all, tick.now);
         let come = |agent: &String| {
             let is_due = self.next.get(agent).is_some_and(|next| *next <= tick.now);
             (all || quiet.contains(agent) || is_due) && memory.config.daemon.runs_agents.includes(agent)
@@ -259,7 +259,7 @@ pub fn run_due(
     let by_changes = matches!(trigger, Trigger::Change { .. });
     let Some(timing) = due_slots::timing(catalog, agent) else {
         let (reason, message) = (Some(StatusReason::InvalidConfig), Some("its file was deleted".to_owned()));
-        return ledger::record_unrun(
+        return ledger::record_without_run(
             memory,
             agent,
             trigger,
@@ -267,13 +267,13 @@ pub fn run_due(
         );
     };
     let history = RunHistory::from(ledger::state(memory, agent)?);
-    if let Some(obstacle) = due_slots::obstacle(timing, &history, trigger, due.late, tick) {
-        let waits = matches!(obstacle.reason, StatusReason::Overlap | StatusReason::Cooldown);
+    if let Some(skip_reason) = due_slots::skip_reason(timing, &history, trigger, due.late, tick) {
+        let waits = matches!(skip_reason.reason, StatusReason::Overlap | StatusReason::Cooldown);
         if waits && by_changes {
             // The changes can be handled afterwards.
             return Ok(None);
         }
-        return ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None));
+        return ledger::record_without_run(memory, agent, trigger, outcome(skip_reason, None));
     }
     let options = RunOptions { zone: options.zone.or(Some(tick.zone)), ..options.clone() };
     let ran = match catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) {
@@ -295,16 +295,16 @@ pub fn run_due(
             // A run that was claimed has already ended its own row.
             let message = Some(error.line());
             let failed = RowOutcome { status: Status::Failed, reason: None, message };
-            ledger::record_unrun(memory, agent, trigger, failed)?;
+            ledger::record_without_run(memory, agent, trigger, failed)?;
             Err(error)
         }
     }
 }
 
-/// The row outcome of an obstacle.
-fn outcome(obstacle: Obstacle, message: Option<String>) -> RowOutcome {
-    let status = if obstacle.missed { Status::Missed } else { Status::Skipped };
-    RowOutcome { status, reason: Some(obstacle.reason), message }
+/// The row outcome of slots that are not run.
+fn outcome(skip_reason: SkipReason, message: Option<String>) -> RowOutcome {
+    let status = if skip_reason.missed { Status::Missed } else { Status::Skipped };
+    RowOutcome { status, reason: Some(skip_reason.reason), message }
 }
 
 /// The run history of an agent; `None` when the ledger cannot be read, which leaves its slots for the next
@@ -329,9 +329,9 @@ fn record_decision(memory: &Memory, decision: Decision) -> Option<DueRun> {
         Decision::Run(due) => Some(due),
         Decision::Skip(SkippedSlots { agent, slots, trigger, missed, reason }) => {
             let message = (slots.count > 1).then(|| slots.to_string());
-            let outcome = outcome(Obstacle { reason, missed }, message);
+            let outcome = outcome(SkipReason { reason, missed }, message);
             let status = outcome.status;
-            match ledger::record_unrun_slots(memory, &agent, slots.first, trigger, outcome) {
+            match ledger::record_slots_without_run(memory, &agent, slots.first, trigger, outcome) {
                 Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
                 Err(error) => tracing::error!(agent, "no row could be written for {slots}: {error}"),
             }

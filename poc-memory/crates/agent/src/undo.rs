@@ -28,10 +28,10 @@ const UNDO: &str = "agent undo";
 /// cannot be undone, `not_found` when the log no longer contains its transaction.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
     let replayed = run.has_replayed();
-    if !replayed && run.applied().next().is_none() {
+    if !replayed && run.applied_actions().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` changed nothing that can be undone", run.id)));
     }
-    if !replayed && run.applied().all(|action| action.undone()) {
+    if !replayed && run.applied_actions().all(|action| action.is_undone()) {
         return Err(Error::conflict(format!("the run `{}` is already undone", run.id)));
     }
     check(run, only)?;
@@ -39,7 +39,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
         let is_named = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
         is_named && action.state == ActionState::Applied
     };
-    let with_replays = |row: &Run| only.is_empty() || row.applied().all(|action| action.undone());
+    let with_replays = |row: &Run| only.is_empty() || row.applied_actions().all(|action| action.is_undone());
     undo_selected(memory, run, is_selected, with_replays)
 }
 
@@ -162,7 +162,7 @@ fn is_undone_by(action: &ActionRecord, seq: u64) -> bool {
 
 /// Whether a transaction has applied or undone an action: it may be an approved proposal that waits again.
 fn is_changed(action: &ActionRecord) -> bool {
-    action.applied() || action.state == ActionState::Proposed
+    action.is_applied() || action.state == ActionState::Proposed
 }
 
 /// Whether something was undone.
@@ -262,7 +262,7 @@ pub fn undo_since(
         let is_selected = agent.is_none_or(|agent| run.agent == agent)
             && run.finished.is_some()
             && ledger::is_visible(memory, &run);
-        if is_selected && (run.has_replayed() || run.applied().any(|action| !action.undone())) {
+        if is_selected && (run.has_replayed() || run.applied_actions().any(|action| !action.is_undone())) {
             undone.push((run.id, undo(memory, &run, &[])?));
         }
     }

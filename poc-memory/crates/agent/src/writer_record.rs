@@ -104,7 +104,7 @@ impl WriterRecord {
             for run in ledger::rows(memory, Some(&definition.name), RUNS)? {
                 for action in run.actions.iter().filter(|action| action.kind == Some(ActionKind::LinkAdd)) {
                     if matches!(action.state, ActionState::Applied | ActionState::Undone) {
-                        record.history.add(!action.undone());
+                        record.history.add(!action.is_undone());
                     }
                 }
             }

@@ -78,7 +78,7 @@ fn restore_tenant(
     }
     let mut accepted: FxHashSet<NodeId> = FxHashSet::default();
     let mut rest = embedded.as_slice();
-    // One transaction, so that one `undo` takes it back, unless there is too much for one.
+    // One transaction, so that one `undo` reverts it, unless there is too much for one.
     loop {
         let mut bytes = 0;
         let fits = |(node, _): &&(&Node, _)| {

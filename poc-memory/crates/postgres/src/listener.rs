@@ -4,7 +4,7 @@ use crate::error::failure;
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::Result;
-use poc_store::{HEARTBEAT, WriterId};
+use poc_store::{PEER_HEARTBEAT, WriterId};
 use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl Listener {
         name: &str,
     ) -> Result<u64, postgres::Error> {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
-        if is_due(self.announced, HEARTBEAT) {
+        if is_due(self.announced, PEER_HEARTBEAT) {
             announce(&mut self.client, self.store, after, writer, name)?;
             self.announced = Some(Instant::now());
         }

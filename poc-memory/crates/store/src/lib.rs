@@ -87,8 +87,8 @@ pub use repair::{
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
-    AppendOutcome, HEARTBEAT, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot, SnapshotStore,
-    WriterId,
+    AppendOutcome, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog, SharedRecord, SharedSnapshot,
+    SnapshotStore, WriterId,
 };
 pub use shared_log_status::SharedLogStatus;
 pub use shared_snapshot::CopyStart;

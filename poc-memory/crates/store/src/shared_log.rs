@@ -43,7 +43,7 @@ pub enum AppendOutcome {
 }
 
 /// The interval at which a writer announces that it is alive.
-pub const HEARTBEAT: Duration = Duration::from_secs(5);
+pub const PEER_HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// The time without an announcement after which a writer counts as dead.
 pub(super) const DEAD_AFTER: Duration = Duration::from_secs(15);

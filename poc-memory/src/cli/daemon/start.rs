@@ -94,7 +94,10 @@ pub(super) fn is_running(context: &CommandContext) -> bool {
 
 fn status(context: &CommandContext) -> Option<DaemonStatus> {
     let config = context.config().ok();
-    daemon_client::ask(&context.paths, config.as_ref()).ok().flatten().map(|(_, status)| status)
+    daemon_client::connect_with_status(&context.paths, config.as_ref())
+        .ok()
+        .flatten()
+        .map(|(_, status)| status)
 }
 
 /// Starts the daemon unless it runs, and waits until it answers.

@@ -11,7 +11,7 @@ const CHECK: &str = "daemon";
 
 /// The diagnostics, and the daemon if one answers.
 pub(super) fn check(context: &CommandContext, config: Option<&Config>) -> (Vec<CheckResult>, Option<Client>) {
-    match daemon_client::ask(&context.paths, config) {
+    match daemon_client::connect_with_status(&context.paths, config) {
         Ok(None) => {
             let none = CheckResult::new(CHECK, CheckState::Note, "not running: agents run only on demand")
                 .hint("start it with `poc-memory daemon start`, or with every session: `poc-memory daemon install`");

@@ -1,6 +1,6 @@
 //! `agent apply`
 
-use super::undo::{RefusedAction, sorted};
+use super::undo::{SkippedAction, sorted};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
@@ -29,7 +29,7 @@ pub(crate) struct AgentApplyOutput {
     /// Descriptions of the applied actions.
     applied: Vec<String>,
     /// Actions that could no longer be applied, and why.
-    refused: Vec<RefusedAction>,
+    refused: Vec<SkippedAction>,
 }
 
 impl Op for AgentApply {
@@ -51,7 +51,7 @@ impl Op for AgentApply {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "applied: {action}");
         }
-        for RefusedAction { action, reason } in &output.refused {
+        for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:    {action}: {reason}");
         }
         if !output.applied.is_empty() {

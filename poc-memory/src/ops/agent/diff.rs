@@ -3,7 +3,7 @@
 use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::diff::{self, KeyDiff, ListDiff};
-use poc_agent::ledger::{self, Run};
+use poc_agent::ledger::{self, Run, Status};
 use poc_agent::run::{RunTranscript, transcript};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -52,7 +52,8 @@ struct DiffSide {
     run: RunId,
     agent: String,
     started: Timestamp,
-    status: String,
+    /// How it ended.
+    status: Status,
     /// Fingerprint of the agent's version that ran.
     fingerprint: String,
     /// `apply`, `propose` or `observe`; absent if the run ended before it was known.
@@ -152,7 +153,7 @@ impl Op for AgentDiff {
         }
         line("mode", value_or_dash(&first.mode), value_or_dash(&second.mode));
         line("model", &first.model, &second.model);
-        line("status", &first.status, &second.status);
+        line("status", first.status.name(), second.status.name());
         line("tokens", &first.tokens(), &second.tokens());
         line("cost", &first.dollars(), &second.dollars());
         for EditedNote { key, first, second } in &output.edited {
@@ -222,7 +223,7 @@ impl DiffSide {
         DiffSide {
             run: run.id,
             started: run.started,
-            status: run.status.name().to_owned(),
+            status: run.status,
             mode: run.mode.map(|mode| mode.name().to_owned()),
             agent: run.agent,
             fingerprint: run.fingerprint,

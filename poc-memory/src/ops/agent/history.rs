@@ -3,7 +3,7 @@
 use crate::ops::text::{dollars, minute, table};
 use crate::ops::{Access, Ctx, Op, Route, argument, tenancy};
 use poc_agent::consolidation;
-use poc_agent::ledger::{self, ActionState, Run, Status};
+use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -58,7 +58,8 @@ pub(super) struct RunRow {
     tenant: Option<String>,
     /// What triggered it: `asked`, `schedule`, `batch` (a scheduled run left stale notes), `rerun` (an earlier run had
     /// failed) or `change`.
-    occasion: String,
+    #[serde(rename = "occasion")]
+    trigger: String,
     /// The time of the scheduled slot, or when the run was due; absent for a manual run.
     scheduled_at: Option<Timestamp>,
     /// The failed run that it repeats.
@@ -66,16 +67,18 @@ pub(super) struct RunRow {
     rerun_of: Option<RunId>,
     started: Timestamp,
     finished: Option<Timestamp>,
-    status: String,
-    reason: Option<String>,
+    /// How it ended.
+    status: Status,
+    reason: Option<StatusReason>,
     message: Option<String>,
     /// Values of the parameters of its pipeline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     set: BTreeMap<String, String>,
     /// Number of applied actions.
     applied: usize,
-    /// Number of rejected actions.
-    rejected: usize,
+    /// Number of refused actions.
+    #[serde(rename = "rejected")]
+    refused: usize,
     /// Number of actions that wait for approval.
     proposed: usize,
     /// Number of applied actions that were undone later.
@@ -135,9 +138,9 @@ impl Op for AgentHistory {
             head.push("COST".to_owned());
         }
         for run in &output.runs {
-            let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let reason = run.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
             let again = if run.rerun_of.is_some() { ", again" } else { "" };
-            let rejected = if run.rejected == 0 { String::new() } else { format!(" -{}", run.rejected) };
+            let refused = if run.refused == 0 { String::new() } else { format!(" -{}", run.refused) };
             let proposed = if run.proposed == 0 { String::new() } else { format!(" ?{}", run.proposed) };
             let undone = if run.undone == 0 { String::new() } else { format!(" undone {}", run.undone) };
             let tokens = match (run.tokens_in, run.tokens_out) {
@@ -149,8 +152,8 @@ impl Op for AgentHistory {
                 run.run.to_string(),
                 run.agent.clone(),
                 minute(Some(run.started)),
-                format!("{}{reason}{again}", run.status),
-                format!("+{}{rejected}{proposed}{undone}", run.applied),
+                format!("{}{reason}{again}", run.status.name()),
+                format!("+{}{refused}{proposed}{undone}", run.applied),
                 tokens,
             ];
             row.extend(costs.then_some(cost));
@@ -169,22 +172,22 @@ fn count(run: &Run, state: ActionState) -> usize {
 
 pub(super) fn row(memory: &Memory, run: Run) -> RunRow {
     let run = ledger::with_current_status(memory, run);
-    let applied = run.applied().count();
+    let applied = run.applied_actions().count();
     RunRow {
         run: run.id,
         tenant: tenancy::name(&run.tenant),
-        occasion: run.trigger.name().to_owned(),
+        trigger: run.trigger.name().to_owned(),
         scheduled_at: run.scheduled_at,
         rerun_of: run.rerun_of,
         started: run.started,
         finished: run.finished,
-        status: run.status.name().to_owned(),
-        reason: run.reason.map(|reason| reason.name().to_owned()),
+        status: run.status,
+        reason: run.reason,
         cost_at_most: run.is_cost_at_most(),
         applied,
-        rejected: count(&run, ActionState::Refused) + run.left_out as usize,
+        refused: count(&run, ActionState::Refused) + run.left_out as usize,
         proposed: count(&run, ActionState::Proposed),
-        undone: run.applied().filter(|action| action.undone()).count(),
+        undone: run.applied_actions().filter(|action| action.is_undone()).count(),
         agent: run.agent,
         message: run.message,
         set: run.set,
@@ -198,12 +201,13 @@ pub(super) fn row(memory: &Memory, run: Run) -> RunRow {
 impl RunRow {
     /// The run as one line, without the agent's name.
     pub(super) fn line(&self) -> String {
-        let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        let reason = self.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
         let again = if self.rerun_of.is_some() { ", again" } else { "" };
         let cost =
             self.cost.map_or_else(String::new, |cost| format!(", {}", dollars(cost, self.cost_at_most)));
         let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
         let tenant = self.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
-        format!("{} {}{tenant}{reason}{again}{cost}{message}", minute(Some(self.started)), self.status)
+        let started = minute(Some(self.started));
+        format!("{started} {}{tenant}{reason}{again}{cost}{message}", self.status.name())
     }
 }

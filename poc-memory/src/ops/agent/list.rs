@@ -4,9 +4,9 @@ use super::DayBudget;
 use crate::ops::text::{diagnostic_text, minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
-use poc_agent::ledger::{AgentState, PendingRerun, Spending};
+use poc_agent::ledger::{AgentState, PendingRerun, Spending, Status};
 use poc_agent::schedule::{day, local_zone};
-use poc_agent::{CatalogEntry, Definition, due_slots, ledger, scheduler, tenant_rotation};
+use poc_agent::{AgentStatus, CatalogEntry, Definition, due_slots, ledger, scheduler, tenant_rotation};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -44,10 +44,8 @@ pub(crate) struct AgentListOutput {
 pub(super) struct AgentRow {
     pub(super) name: String,
     pub(super) description: String,
-    /// `ok`, `last-good` (the file is broken, its last valid version is used), `invalid`, `disabled`,
-    /// `paused`, `blocked` (none of its models can be called: a key is missing, or the provider is suspended) or
-    /// `on-demand`.
-    pub(super) state: String,
+    /// State of the agent.
+    pub(super) state: AgentStatus,
     /// The schedule as written in the file; absent if the file was never valid.
     pub(super) schedule: Option<String>,
     /// When it is due next.
@@ -58,7 +56,7 @@ pub(super) struct AgentRow {
     /// When its last run ended. Skipped and missed slots do not count.
     pub(super) last: Option<Timestamp>,
     /// The status of that run.
-    pub(super) last_status: Option<String>,
+    pub(super) last_status: Option<Status>,
     /// Why and how long it is paused; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused: Option<String>,
@@ -95,7 +93,7 @@ struct ConsolidationRow {
     /// When its last scheduled run ended. Skipped and missed slots do not count.
     last: Option<Timestamp>,
     /// The status of that run.
-    last_status: Option<String>,
+    last_status: Option<Status>,
 }
 
 impl ConsolidationRow {
@@ -109,7 +107,7 @@ impl ConsolidationRow {
             next: scheduler::next_consolidation(memory, task, local_zone()),
             running: ledger::current_run(memory, consolidation::NAME, &state)?.map(|run| run.started),
             last: last.map(|last| last.ended),
-            last_status: last.map(|last| last.status.name().to_owned()),
+            last_status: last.map(|last| last.status),
         })
     }
 }
@@ -135,22 +133,19 @@ impl Op for AgentList {
     fn show(output: &AgentListOutput) -> String {
         let mut rows =
             vec![["AGENT", "STATE", "SCHEDULE", "NEXT", "LAST", "STALE"].map(String::from).to_vec()];
-        let last = |at, status: &Option<String>| {
-            format!(
-                "{}{}",
-                minute(at),
-                status.as_ref().map_or_else(String::new, |status| format!(" {status}"))
-            )
+        let last = |at, status: Option<Status>| {
+            let status = status.map_or_else(String::new, |status| format!(" {}", status.name()));
+            format!("{}{status}", minute(at))
         };
         for agent in &output.agents {
             let broken = if agent.errors.is_empty() { "" } else { " !" };
             let running = if agent.running.is_some() { ", running" } else { "" };
             rows.push(vec![
                 agent.name.clone(),
-                format!("{}{broken}{running}", agent.state),
+                format!("{}{broken}{running}", agent.state.name()),
                 agent.schedule.clone().unwrap_or_else(|| "-".into()),
                 minute(agent.next),
-                last(agent.last, &agent.last_status),
+                last(agent.last, agent.last_status),
                 agent.stale.map_or_else(|| "-".into(), |stale| stale.to_string()),
             ]);
         }
@@ -161,7 +156,7 @@ impl Op for AgentList {
                 format!("scheduled{running}"),
                 task.schedule.clone(),
                 minute(task.next),
-                last(task.last, &task.last_status),
+                last(task.last, task.last_status),
                 "-".to_owned(),
             ]);
         }
@@ -202,12 +197,12 @@ pub(super) fn row(ctx: &Ctx<'_>, name: &str, entry: &CatalogEntry) -> Result<Age
     Ok(AgentRow {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: entry.status(paused.as_ref(), blocked.is_some()).to_owned(),
+        state: entry.status(paused.as_ref(), blocked.is_some()),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         running: ledger::current_run(memory, name, &state)?.map(|run| run.started),
         last: last.map(|last| last.ended),
-        last_status: last.map(|last| last.status.name().to_owned()),
+        last_status: last.map(|last| last.status),
         rerun: paused.is_none().then(|| rerun(name, entry, &state)).flatten(),
         paused: paused.map(|paused| paused.line(name)),
         stale,

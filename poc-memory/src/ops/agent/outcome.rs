@@ -3,7 +3,7 @@
 use crate::ops::tenancy;
 use crate::ops::text::{minute, one_line, plural};
 use poc_agent::created_notes::created_notes;
-use poc_agent::ledger::{self, ActionRecord, ActionState, Run};
+use poc_agent::ledger::{self, ActionRecord, ActionState, Run, Status, StatusReason};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
@@ -24,12 +24,10 @@ pub(crate) struct AgentRunOutput {
     pub(super) tenant: Option<String>,
     /// Whether this was a dry run, which writes nothing.
     pub(super) dry_run: bool,
-    /// `ok`, `noop` (no actions), `proposed` (all actions wait for approval), `rejected` (a person rejected
-    /// all actions), `partial` (some actions were rejected), `failed`, `timed-out`, `interrupted`, `skipped`,
-    /// `missed` or `running`.
-    pub(super) status: String,
+    /// How it ended.
+    pub(super) status: Status,
     /// Why it was skipped or failed, as a stable code.
-    pub(super) reason: Option<String>,
+    pub(super) reason: Option<StatusReason>,
     /// The reason as text.
     pub(super) message: Option<String>,
     /// Values of the parameters of its pipeline.
@@ -44,14 +42,16 @@ pub(crate) struct AgentRunOutput {
     pub(super) applied: Vec<AppliedAction>,
     /// Actions that wait for approval, as `agent review` numbers them.
     pub(super) proposed: Vec<ProposedAction>,
-    pub(super) rejected: Vec<RejectedAction>,
-    /// Number of further rejected actions, which are not listed.
+    #[serde(rename = "rejected")]
+    pub(super) refused: Vec<RefusedAction>,
+    /// Number of further refused actions, which are not listed.
     pub(super) left_out: u32,
     /// Keys of the notes that count as visited.
     pub(super) visited: Vec<String>,
     /// What triggered it: `asked`, `schedule`, `batch` (a scheduled run left stale notes), `rerun` (an earlier run had
     /// failed) or `change`.
-    pub(super) occasion: String,
+    #[serde(rename = "occasion")]
+    pub(super) trigger: String,
     pub(super) scheduled_at: Option<Timestamp>,
     /// The failed run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,9 +107,8 @@ pub(super) struct ProposedAction {
     pub(super) action: String,
     /// The model's reason.
     pub(super) why: String,
-    /// `proposed` (it waits for a decision), `rejected` (by a person), or `stale` (its notes had changed when
-    /// it was to be applied).
-    pub(super) state: String,
+    /// Whether it waits for a decision.
+    pub(super) state: ProposalState,
     /// The person's reason, or what had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) detail: Option<String>,
@@ -118,16 +117,28 @@ pub(super) struct ProposedAction {
     pub(super) changes: Vec<FieldChange>,
 }
 
-/// An action that was not applied.
+/// State of an action that needs or needed approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ProposalState {
+    /// It waits for a decision.
+    Proposed,
+    /// A person rejected it.
+    Rejected,
+    /// Its notes had changed when it was to be applied.
+    Stale,
+}
+
+/// An action that was refused, so that it was not applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct RejectedAction {
+pub(super) struct RefusedAction {
     /// The action as text.
     pub(super) action: String,
     /// The model's reason.
     pub(super) why: String,
     /// The reason as a stable code. `already-present` and `observed` are not failures.
     pub(super) reason: String,
-    /// Details of the rejection.
+    /// Details of the refusal.
     pub(super) detail: String,
 }
 
@@ -146,8 +157,8 @@ impl AgentRunOutput {
             agent: run.agent.clone(),
             tenant: tenancy::name(&run.tenant),
             dry_run: false,
-            status: run.status.name().to_owned(),
-            reason: run.reason.map(|reason| reason.name().to_owned()),
+            status: run.status,
+            reason: run.reason,
             message: run.message.clone(),
             set: run.set.clone(),
             selected: run.selected.len(),
@@ -155,10 +166,10 @@ impl AgentRunOutput {
             notes: run.notes.clone(),
             applied: (1..).zip(&run.actions).filter_map(applied).collect(),
             proposed: (1..).zip(&run.actions).filter_map(proposed).collect(),
-            rejected: run.actions.iter().filter_map(rejected).collect(),
+            refused: run.actions.iter().filter_map(refused).collect(),
             left_out: run.left_out,
             visited: run.visited.iter().map(key).collect(),
-            occasion: run.trigger.name().to_owned(),
+            trigger: run.trigger.name().to_owned(),
             scheduled_at: run.scheduled_at,
             rerun_of: run.rerun_of,
             started: run.started,
@@ -189,10 +200,10 @@ impl AgentRunOutput {
 
     /// A summary of the run for a person.
     pub(super) fn summary(&self) -> String {
-        let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        let reason = self.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
         let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
         let tenant = self.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
-        let mut text = format!("{dry}{}{tenant}: {}{reason}", self.agent, self.status);
+        let mut text = format!("{dry}{}{tenant}: {}{reason}", self.agent, self.status.name());
         if self.selected > 0 {
             let read = plural(self.selected as u64, "note");
             let _ = write!(text, ", {read} read, {} visited", self.visited.len());
@@ -213,19 +224,22 @@ impl AgentRunOutput {
                 writeln!(text, "  + {}. {}{undone}: {}", action.number, action.action, one_line(&action.why));
         }
         for action in &self.proposed {
-            let state =
-                if action.state == "proposed" { String::new() } else { format!(" ({})", action.state) };
+            let state = match action.state {
+                ProposalState::Proposed => "",
+                ProposalState::Rejected => " (rejected)",
+                ProposalState::Stale => " (stale)",
+            };
             let _ =
                 writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, one_line(&action.why));
         }
-        if !self.dry_run && self.proposed.iter().any(|action| action.state == "proposed") {
+        if !self.dry_run && self.proposed.iter().any(|action| action.state == ProposalState::Proposed) {
             let _ = writeln!(text, "  decide: `poc-memory agent review {}`", self.run);
         }
-        for action in &self.rejected {
+        for action in &self.refused {
             let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
         }
         if self.left_out > 0 {
-            let _ = writeln!(text, "  - and {} more that were rejected", self.left_out);
+            let _ = writeln!(text, "  - and {} more that were refused", self.left_out);
         }
         if let Some(why) = &self.unrecorded {
             let _ = writeln!(text, "  not recorded: {why}");
@@ -248,28 +262,29 @@ pub(super) fn assigned(set: &BTreeMap<String, String>) -> String {
 }
 
 fn applied(number: usize, row: &ActionRecord, created: Option<&String>) -> Option<AppliedAction> {
-    let (action, why, undone) = (row.summary.clone(), row.why.clone(), row.undone());
+    let (action, why, undone) = (row.summary.clone(), row.why.clone(), row.is_undone());
     let changes = row.changes.clone();
-    row.applied().then_some(AppliedAction { number, action, created: created.cloned(), why, undone, changes })
+    let created = created.cloned();
+    row.is_applied().then_some(AppliedAction { number, action, created, why, undone, changes })
 }
 
 fn proposed((number, row): (usize, &ActionRecord)) -> Option<ProposedAction> {
     let state = match row.state {
-        ActionState::Proposed => "proposed",
-        ActionState::Rejected => "rejected",
-        ActionState::Outdated => "stale",
+        ActionState::Proposed => ProposalState::Proposed,
+        ActionState::Rejected => ProposalState::Rejected,
+        ActionState::Outdated => ProposalState::Stale,
         ActionState::Applied | ActionState::Refused | ActionState::Undone => return None,
     };
     let (action, why, detail) = (row.summary.clone(), row.why.clone(), row.detail.clone());
     let changes = row.changes.clone();
-    Some(ProposedAction { number, action, why, state: state.to_owned(), detail, changes })
+    Some(ProposedAction { number, action, why, state, detail, changes })
 }
 
-fn rejected(row: &ActionRecord) -> Option<RejectedAction> {
-    Some(RejectedAction {
+fn refused(row: &ActionRecord) -> Option<RefusedAction> {
+    Some(RefusedAction {
         action: row.summary.clone(),
         why: row.why.clone(),
-        reason: row.rejected.clone()?,
+        reason: row.refusal_code.clone()?,
         detail: row.detail.clone().unwrap_or_default(),
     })
 }

@@ -3,7 +3,7 @@
 use super::list::{self, AgentRow};
 use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route};
-use poc_agent::pause;
+use poc_agent::{AgentStatus, pause};
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,12 +45,12 @@ impl Op for AgentResume {
     fn show(output: &AgentResumeOutput) -> String {
         let AgentResumeOutput { agent, was } = output;
         let next = match (agent.next, agent.schedule.as_deref()) {
-            _ if agent.state == "blocked" => {
+            _ if agent.state == AgentStatus::Blocked => {
                 format!("but it is blocked: {}", agent.error.as_deref().unwrap_or_default())
             }
             (Some(next), _) => format!("runs next at {}", minute(Some(next))),
-            (None, Some(_)) if agent.state == "on-demand" => "runs when asked".to_owned(),
-            (None, _) => format!("it is {}", agent.state),
+            (None, Some(_)) if agent.state == AgentStatus::OnDemand => "runs when asked".to_owned(),
+            (None, _) => format!("it is {}", agent.state.name()),
         };
         let was = if was.is_some() { "resumed" } else { "was not paused" };
         format!("{}: {was}, {next}\n", agent.name)

@@ -131,19 +131,17 @@ impl Op for AgentRun {
     }
 
     fn exit(output: &AgentRunOutput) -> Exit {
-        let is = |status: Status| output.status == status.name();
-        let refused = |code: &str| RefusalReason::parse(code).is_some_and(RefusalReason::is_failure);
-        if output.reason.as_deref() == Some(StatusReason::OverBudget.name()) {
+        let is_failure = |code: &str| RefusalReason::parse(code).is_some_and(RefusalReason::is_failure);
+        if output.reason == Some(StatusReason::OverBudget) {
             Exit::Rejected
-        } else if is(Status::Skipped) || is(Status::Missed) {
+        } else if matches!(output.status, Status::Skipped | Status::Missed) {
             Exit::NothingToDo
         } else if output.unrecorded.is_some()
-            || is(Status::Failed)
-            || is(Status::TimedOut)
-            || is(Status::Interrupted)
+            || matches!(output.status, Status::Failed | Status::TimedOut | Status::Interrupted)
         {
             Exit::Failed
-        } else if output.applied.is_empty() && output.rejected.iter().any(|action| refused(&action.reason)) {
+        } else if output.applied.is_empty() && output.refused.iter().any(|action| is_failure(&action.reason))
+        {
             Exit::Rejected
         } else {
             Exit::Ok

@@ -78,7 +78,7 @@ impl Op for AgentSave {
     }
 
     fn show(output: &AgentSaveOutput) -> String {
-        let (name, state) = (&output.agent.name, &output.agent.state);
+        let (name, state) = (&output.agent.name, output.agent.state.name());
         match output.changed {
             true => format!("{name}: saved, {state}\n"),
             false => format!("{name}: nothing has changed\n"),

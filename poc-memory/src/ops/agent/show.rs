@@ -241,7 +241,7 @@ impl Op for AgentShow {
         let mut line = |name: &str, value: &str| {
             let _ = writeln!(text, "  {name:<10}{value}");
         };
-        line("state", &agent.state);
+        line("state", agent.state.name());
         if let Some(paused) = &agent.paused {
             line("paused", paused);
         }
@@ -250,7 +250,7 @@ impl Op for AgentShow {
         }
         line("schedule", agent.schedule.as_deref().unwrap_or("-"));
         line("next", &minute(agent.next));
-        let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));
+        let last = agent.last_status.map_or_else(String::new, |status| format!(" {}", status.name()));
         line("last", &format!("{}{last}", minute(agent.last)));
         line("stale", &agent.stale.map_or_else(|| "-".into(), |stale| stale.to_string()));
         let fallback = output.definition.iter().flat_map(|definition| &definition.fallback);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Undo a run of an agent, or some of its actions. Notes edited since are left alone and reported. The
-/// agent's visits are kept. The undo is a change of its own, which `undo` takes back.
+/// agent's visits are kept. The undo is a change of its own, which `undo` reverts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentUndo {
@@ -34,7 +34,7 @@ pub(crate) struct AgentUndoOutput {
     /// Descriptions of the undone actions.
     undone: Vec<String>,
     /// Actions that were not undone, and why.
-    refused: Vec<RefusedAction>,
+    refused: Vec<SkippedAction>,
     /// The number of the change that this undo made, if it undid anything; `undo` takes it to bring the actions back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
@@ -42,9 +42,9 @@ pub(crate) struct AgentUndoOutput {
     undo_within: HistoryRetention,
 }
 
-/// An action that was not undone or applied, with the reason.
+/// An action that was left as it is, with the reason.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(in crate::ops) struct RefusedAction {
+pub(in crate::ops) struct SkippedAction {
     pub(in crate::ops) action: String,
     pub(in crate::ops) reason: String,
 }
@@ -56,16 +56,16 @@ pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(R
     Ok((run, undone))
 }
 
-/// Splits the items into undone and refused ones.
-pub(in crate::ops) fn sorted(items: Vec<UndoItem>) -> (Vec<String>, Vec<RefusedAction>) {
-    let (mut undone, mut left) = (Vec::new(), Vec::new());
+/// Splits the items into those that were done and those that were skipped.
+pub(in crate::ops) fn sorted(items: Vec<UndoItem>) -> (Vec<String>, Vec<SkippedAction>) {
+    let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for UndoItem { summary, refused } in items {
         match refused {
-            None => undone.push(summary),
-            Some(reason) => left.push(RefusedAction { action: summary, reason }),
+            None => done.push(summary),
+            Some(reason) => skipped.push(SkippedAction { action: summary, reason }),
         }
     }
-    (undone, left)
+    (done, skipped)
 }
 
 impl Op for AgentUndo {
@@ -98,7 +98,7 @@ impl Op for AgentUndo {
         for action in &output.undone {
             let _ = writeln!(text, "  undone: {action}");
         }
-        for RefusedAction { action, reason } in &output.refused {
+        for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "  left:   {action}: {reason}");
         }
         text + &undo_line(output.seq.as_slice(), output.undo_within)

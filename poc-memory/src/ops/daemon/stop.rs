@@ -34,10 +34,15 @@ impl Op for DaemonStop {
         Ok(DaemonStopOutput { pid: status.pid, running: status.running })
     }
 
+    // Shown by the command line, once the daemon has exited.
     fn show(stopping: &DaemonStopOutput) -> String {
         match stopping.running.as_slice() {
-            [] => format!("the daemon (pid {}) stops\n", stopping.pid),
-            running => format!("the daemon (pid {}) stops after: {}\n", stopping.pid, running.join(", ")),
+            [] => format!("the daemon (pid {}) has stopped\n", stopping.pid),
+            running => format!(
+                "the daemon (pid {}) has stopped, after waiting for: {}\n",
+                stopping.pid,
+                running.join(", ")
+            ),
         }
     }
 }

@@ -35,7 +35,7 @@ fn run_linker(memory: &TestMemory, options: RunOptions) -> Run {
 fn after_a_run() -> TestMemory {
     let memory = with_notes();
     let ran = run_linker(&memory, options());
-    assert_eq!(ran.applied().count(), 1, "{ran:#?}");
+    assert_eq!(ran.applied_actions().count(), 1, "{ran:#?}");
     memory
 }
 
@@ -118,7 +118,7 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
 fn proposals_whose_notes_have_changed_are_counted_as_too_late() {
     let memory = with_notes();
     let ran = run_linker(&memory, RunOptions { propose: true, ..options() });
-    assert_eq!(ran.applied().count(), 0, "{ran:#?}");
+    assert_eq!(ran.applied_actions().count(), 0, "{ran:#?}");
     let waiting = || json(&memory, "night")["waiting"][0].clone();
     assert_eq!((&waiting()["count"], &waiting()["stale"]), (&json!(1), &json!(null)));
     json(&memory, "insert --key soup --body 'Leek soup needs an hour and a half.' --update");

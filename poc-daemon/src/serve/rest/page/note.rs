@@ -4,6 +4,7 @@ use super::super::{RestContext, caller};
 use super::{markdown, shell, sign_in};
 use crate::serve::call::{self, CallOrigin};
 use crate::sessions::{Session, SessionAccess};
+use crate::surface::Surface;
 use axum::Router;
 use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
@@ -66,7 +67,7 @@ async fn show(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option
 async fn read(rest: &Arc<RestContext>, session: &Session, node: &str, at: Option<&str>) -> Result<Value> {
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
     let may_write = session.scope != SessionAccess::ReadOnly;
-    let origin = CallOrigin { surface: "page", actor: Principal::Person, may_write };
+    let origin = CallOrigin { surface: Surface::Page, actor: Principal::Person, may_write };
     let waiting = CancelOnDrop(CancellationToken::default());
     let token = waiting.0.clone();
     let mut args = json!({ "node": node, "at": at });

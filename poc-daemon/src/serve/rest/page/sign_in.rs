@@ -75,8 +75,8 @@ async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Re
         headers.insert(AUTHORIZATION, value);
     }
     let scope = match rest.tokens.role(&headers) {
-        Ok(TokenRole::Read) => SessionAccess::ReadOnly,
-        Ok(TokenRole::Person) => SessionAccess::Full,
+        Ok(TokenRole::ReadOnly) => SessionAccess::ReadOnly,
+        Ok(TokenRole::Full) => SessionAccess::Full,
         Ok(TokenRole::Model) => {
             return Ok(ask(&head.headers, Some("This token is for models. The page is for persons.")));
         }

@@ -8,6 +8,8 @@ use crate::schedule::Schedule;
 use poc_config::Config;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// State of an agent file.
@@ -19,6 +21,41 @@ pub enum EntryState {
     LastGood,
     /// The file is invalid, and no valid version is known.
     Invalid,
+}
+
+/// State of an agent, of which that of its file is a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentStatus {
+    /// It runs by its schedule.
+    Ok,
+    /// The file is broken, and its last valid version is used.
+    LastGood,
+    /// The file is broken, and no valid version is known.
+    Invalid,
+    /// The file has `enabled = false`.
+    Disabled,
+    /// A person paused it, or it failed too often.
+    Paused,
+    /// None of its models can be called: a key is missing, or the provider is suspended.
+    Blocked,
+    /// It has no schedule.
+    OnDemand,
+}
+
+impl AgentStatus {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentStatus::Ok => "ok",
+            AgentStatus::LastGood => "last-good",
+            AgentStatus::Invalid => "invalid",
+            AgentStatus::Disabled => "disabled",
+            AgentStatus::Paused => "paused",
+            AgentStatus::Blocked => "blocked",
+            AgentStatus::OnDemand => "on-demand",
+        }
+    }
 }
 
 /// One agent file.
@@ -72,24 +109,26 @@ impl CatalogEntry {
         Some(all.join("; "))
     }
 
-    /// Status of the agent: `ok`, `on-demand`, `disabled`, `paused`, `blocked`, `last-good` or `invalid`.
-    pub fn status(&self, paused: Option<&PauseReason>, is_blocked: bool) -> &'static str {
+    /// Status of the agent.
+    pub fn status(&self, paused: Option<&PauseReason>, is_blocked: bool) -> AgentStatus {
         match self.file_status() {
-            "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
-            "ok" | "on-demand" | "last-good" if is_blocked => "blocked",
+            status @ (AgentStatus::Invalid | AgentStatus::Disabled) => status,
+            _ if paused.is_some() => AgentStatus::Paused,
+            _ if is_blocked => AgentStatus::Blocked,
             status => status,
         }
     }
 
-    fn file_status(&self) -> &'static str {
+    /// Status of the agent, unless it is paused or blocked.
+    fn file_status(&self) -> AgentStatus {
         match (self.state, &self.definition) {
-            (EntryState::Invalid, _) | (_, None) => "invalid",
-            (EntryState::LastGood, _) => "last-good",
-            (EntryState::Ok, Some(definition)) if !definition.enabled => "disabled",
+            (EntryState::Invalid, _) | (_, None) => AgentStatus::Invalid,
+            (EntryState::LastGood, _) => AgentStatus::LastGood,
+            (EntryState::Ok, Some(definition)) if !definition.enabled => AgentStatus::Disabled,
             (EntryState::Ok, Some(definition)) if definition.execution.schedule == Schedule::OnDemand => {
-                "on-demand"
+                AgentStatus::OnDemand
             }
-            (EntryState::Ok, Some(_)) => "ok",
+            (EntryState::Ok, Some(_)) => AgentStatus::Ok,
         }
     }
 }

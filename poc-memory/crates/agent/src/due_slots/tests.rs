@@ -65,7 +65,7 @@ impl World {
                 format!("run{again} {trigger}{}", if late { " late" } else { "" })
             }
             Decision::Skip(SkippedSlots { slots, missed, reason, trigger, .. }) => {
-                assert_eq!(trigger.due(), Some(slots.last));
+                assert_eq!(trigger.due_at(), Some(slots.last));
                 let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
                 format!("{}{again} {slots}: {}", if missed { "missed" } else { "skipped" }, reason.name())
             }
@@ -293,7 +293,7 @@ proptest! {
                 for decision in decisions {
                     match decision {
                         Decision::Run(DueRun { trigger, late, .. }) => {
-                            let slot = trigger.due().unwrap();
+                            let slot = trigger.due_at().unwrap();
                             prop_assert!(world.agent().start(slot) <= now);
                             prop_assert!(!late || catch_up);
                             ledger.take(slot, Status::Running, now)?;

@@ -59,7 +59,7 @@ impl ChangeProgress {
                     false => finished,
                 }
             }
-            // The changes stay pending until the obstacle is gone.
+            // The changes stay pending until the reason is gone.
             Status::Skipped if row.reason.is_some_and(StatusReason::passes) => {
                 ChangeProgress { running: false, ..self }
             }

@@ -78,27 +78,27 @@ pub struct RowOutcome {
 }
 
 /// Writes the row of an occurrence that was not run. `None` when it was already claimed.
-pub fn record_unrun(
+pub fn record_without_run(
     memory: &Memory,
     agent: &str,
     trigger: Trigger,
     outcome: RowOutcome,
 ) -> Result<Option<Run>> {
-    write_unrun_row(memory, agent, None, trigger, outcome)
+    write_row_without_run(memory, agent, None, trigger, outcome)
 }
 
-/// Like [`record_unrun`], for consecutive slots from `first` to the trigger's slot, which gets the row.
-pub fn record_unrun_slots(
+/// Like [`record_without_run`], for consecutive slots from `first` to the trigger's slot, which gets the row.
+pub fn record_slots_without_run(
     memory: &Memory,
     agent: &str,
     first: Timestamp,
     trigger: Trigger,
     outcome: RowOutcome,
 ) -> Result<Option<Run>> {
-    write_unrun_row(memory, agent, Some(first), trigger, outcome)
+    write_row_without_run(memory, agent, Some(first), trigger, outcome)
 }
 
-fn write_unrun_row(
+fn write_row_without_run(
     memory: &Memory,
     agent: &str,
     first: Option<Timestamp>,
@@ -106,7 +106,7 @@ fn write_unrun_row(
     outcome: RowOutcome,
 ) -> Result<Option<Run>> {
     let RowOutcome { status, reason, message } = outcome;
-    let mut row = Run::due(memory, agent, trigger);
+    let mut row = Run::for_trigger(memory, agent, trigger);
     row.message = message;
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
@@ -132,7 +132,8 @@ fn write_unrun_row(
     Ok(committed.value.then_some(row))
 }
 
-/// Whether the agent is running. A run on which nobody works any more is marked as interrupted.
+/// Marks a run of the agent on which nobody works any more as interrupted. Returns whether the agent still has a live
+/// run.
 fn interrupt_orphaned_run(
     memory: &Memory,
     dead: &DeadProcesses,

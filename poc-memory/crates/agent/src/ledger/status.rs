@@ -49,18 +49,18 @@ pub enum StatusReason {
     OutsideWindow,
     InvalidConfig,
     ProviderDown,
-    /// It was merged into another slot.
+    // It was merged into another slot.
     CaughtUp,
     Paused,
     OverBudget,
-    /// No reply of the model was valid.
+    // No reply of the model was valid.
     Unparseable,
-    /// The settings of this daemon do not include the agent.
+    // The settings of this daemon do not include the agent.
     Elsewhere,
 }
 
 impl StatusReason {
-    /// Whether the obstacle is temporary, so that pending changes are handled after it.
+    /// Whether the reason is temporary, so that pending changes are handled after it.
     pub fn passes(self) -> bool {
         match self {
             StatusReason::Overlap

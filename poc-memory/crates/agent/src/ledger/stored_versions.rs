@@ -55,7 +55,7 @@ struct RunV1 {
 struct ActionRecordV1 {
     summary: String,
     why: String,
-    rejected: Option<String>,
+    refusal_code: Option<String>,
     detail: Option<String>,
     writes: WriteRange,
     undone: bool,
@@ -98,7 +98,7 @@ impl From<RunV1> for Run {
 impl ActionRecordV1 {
     /// Converts to the current record; a run had one transaction.
     fn of(self, seq: Option<u64>) -> ActionRecord {
-        let state = match (&self.rejected, self.undone) {
+        let state = match (&self.refusal_code, self.undone) {
             (Some(_), _) => ActionState::Refused,
             (None, true) => ActionState::Undone,
             (None, false) => ActionState::Applied,
@@ -109,7 +109,7 @@ impl ActionRecordV1 {
             why: self.why,
             seq: seq.filter(|_| state != ActionState::Refused),
             state,
-            rejected: self.rejected,
+            refusal_code: self.refusal_code,
             detail: self.detail,
             writes: self.writes,
             changes: Vec::new(),

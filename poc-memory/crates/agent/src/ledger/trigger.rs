@@ -74,7 +74,7 @@ impl Trigger {
     }
 
     /// The slot, or the time at which it was due; `None` for manual runs.
-    pub fn due(self) -> Option<Timestamp> {
+    pub fn due_at(self) -> Option<Timestamp> {
         match self {
             Trigger::Manual => None,
             Trigger::Slot(at)
@@ -88,7 +88,7 @@ impl Trigger {
 impl fmt::Display for Trigger {
     /// The time at which it was due.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.due() {
+        match self.due_at() {
             Some(due) => due.fmt(f),
             None => f.write_str(self.kind().name()),
         }

@@ -47,7 +47,7 @@ impl ActionRecord {
             summary: short(&summary(action, selection)),
             why: action.reason().to_owned(),
             state: ActionState::Applied,
-            rejected: None,
+            refusal_code: None,
             detail: None,
             seq: None,
             writes: WriteRange::default(),
@@ -57,14 +57,14 @@ impl ActionRecord {
 
     /// Why it was refused.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        let reason = self.rejected.as_deref().and_then(RefusalReason::parse)?;
+        let reason = self.refusal_code.as_deref().and_then(RefusalReason::parse)?;
         Some(Refusal { reason, detail: self.detail.clone().unwrap_or_default() })
     }
 
     /// Marks the action as refused.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.state = ActionState::Refused;
-        self.rejected = Some(refusal.reason.code().to_owned());
+        self.refusal_code = Some(refusal.reason.code().to_owned());
         let about = |text: &str| cut(text, MAX_REFUSED_SAID);
         (self.summary, self.why) = (about(&self.summary), about(&self.why));
         self.detail = Some(about(&refusal.detail));

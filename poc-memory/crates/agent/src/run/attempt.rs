@@ -28,7 +28,7 @@ impl RunAttempt<'_> {
                 (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
             }
             Err(RunEnd::Failed(status, reason, message)) => {
-                (status, reason, Some(self.failure_message((status, reason), message)))
+                (status, reason, Some(self.failure_message(status, reason, message)))
             }
         };
         row.message = message;
@@ -40,7 +40,7 @@ impl RunAttempt<'_> {
     }
 
     /// The message of a failed run, with a notice when the agent is paused because of it.
-    fn failure_message(&self, (status, reason): (Status, Option<StatusReason>), message: String) -> String {
+    fn failure_message(&self, status: Status, reason: Option<StatusReason>, message: String) -> String {
         let message = reply::short(&message);
         let fails =
             matches!(status, Status::Failed | Status::TimedOut) && reason != Some(StatusReason::OverBudget);

@@ -2,7 +2,7 @@
 
 use super::RunAttempt;
 use super::end::RunEnd;
-use crate::budget::{BudgetAllowance, BudgetStatus};
+use crate::budget::{BudgetAllowance, BudgetError, BudgetStatus};
 use crate::ledger::{self, BudgetDays, Call, DaySpending, Run, Status, StatusReason};
 use crate::model::{CallCost, CallError, Reply, Request};
 use crate::reply;
@@ -50,7 +50,7 @@ impl RunAttempt<'_> {
     /// The attempts of a call that the budget allows, given the maximum cost of one attempt in US dollars. A
     /// positive cost is reserved.
     fn reserve_budget(&self, row: &Run, max: Option<f64>, attempts: u32) -> Result<BudgetAllowance, RunEnd> {
-        let decide = |spending: DaySpending| -> Result<(BudgetAllowance, f64), String> {
+        let decide = |spending: DaySpending| -> Result<(BudgetAllowance, f64), BudgetError> {
             let budget_status = self.budget_status_of(row, spending);
             let allowed = budget_status.allows(max, attempts)?;
             Ok((allowed, budget_status.run + allowed.max))
@@ -60,9 +60,9 @@ impl RunAttempt<'_> {
             true => ledger::reserve(memory, row, &days, decide)?,
             false => decide(ledger::day_spending(memory, row, &days)?).map(|(allowed, _)| allowed),
         };
-        decided.map_err(|why: String| match row.calls.is_empty() {
-            true => RunEnd::Skipped(StatusReason::OverBudget, Some(why)),
-            false => RunEnd::Failed(Status::Failed, Some(StatusReason::OverBudget), why),
+        decided.map_err(|error| match row.calls.is_empty() {
+            true => RunEnd::Skipped(StatusReason::OverBudget, Some(error.to_string())),
+            false => RunEnd::Failed(Status::Failed, Some(StatusReason::OverBudget), error.to_string()),
         })
     }
 

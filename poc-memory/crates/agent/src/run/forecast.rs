@@ -3,7 +3,7 @@
 use super::{RunAttempt, RunOptions, models};
 use crate::Definition;
 use crate::action;
-use crate::budget::{BudgetAllowance, BudgetStatus};
+use crate::budget::BudgetStatus;
 use crate::ledger::{Run, StatusReason};
 use crate::model::Model;
 use crate::permit::Permit;
@@ -47,7 +47,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let call_in_progress = RefCell::default();
     let attempt =
         RunAttempt { memory, definition, models: &opened, unattended, scope, options, call_in_progress };
-    let row = Run::claimed(memory, &definition.name, None);
+    let row = Run::new_running(memory, &definition.name, None);
     let budget_status = attempt.budget_status(&row)?;
     let BudgetStatus { runs, day, all_agents, .. } = budget_status;
     let mut forecast = Forecast { runs, day, all_agents, ..Forecast::default() };
@@ -68,10 +68,11 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
                     let request = attempt.request(&selection, &prompt, &schema);
                     let max = opened.first().and_then(|(_, model)| model.max_cost(&request));
                     forecast.max = max.filter(|max| *max > 0.0);
-                    if let Err(why) = budget_status.allows(max, 1).map(|BudgetAllowance { .. }| ()) {
+                    if let Err(error) = budget_status.allows(max, 1) {
                         let known =
                             forecast.obstacles.iter().any(|(reason, _)| *reason == StatusReason::OverBudget);
-                        forecast.obstacles.extend((!known).then_some((StatusReason::OverBudget, why)));
+                        let obstacle = (StatusReason::OverBudget, error.to_string());
+                        forecast.obstacles.extend((!known).then_some(obstacle));
                     }
                 }
                 Err(error) => forecast.obstacles.push((StatusReason::InvalidConfig, error.line())),

@@ -50,7 +50,7 @@ pub(super) struct ChangeScan<'a> {
     pub(super) busy: bool,
 }
 
-/// The obstacle that pending changes wait for, from the agent's last row.
+/// Why pending changes wait, from the agent's last row.
 #[derive(Clone, Copy)]
 struct DeferredChange {
     reason: StatusReason,
@@ -118,7 +118,8 @@ impl ChangeWatcher {
         &mut self,
         memory: &Memory,
         catalog: &Catalog,
-        (all, now): (bool, Timestamp),
+        all: bool,
+        now: Timestamp,
     ) -> BTreeSet<String> {
         if all {
             let by_changes = |schedule: &Schedule| *schedule == Schedule::OnChange;
@@ -166,11 +167,11 @@ impl ChangeWatcher {
         }
         let trigger = Trigger::Change { after, until, found: now };
         let timing = TaskTiming::of(agent, definition, since);
-        let obstacle = due_slots::obstacle(timing, history, trigger, false, tick);
+        let skip_reason = due_slots::skip_reason(timing, history, trigger, false, tick);
         let rested = history.state().last().map_or(now, |last| last.ended.plus(definition.schedule.cooldown));
         let settings = &memory.config.agents;
         let held = DeferredChange::of(memory, agent)?;
-        let wait = match obstacle.map(|obstacle| obstacle.reason) {
+        let wait = match skip_reason.map(|skip| skip.reason) {
             // The agent is running.
             Some(StatusReason::Overlap) => Some(now.plus(settings.change_quiet)),
             // The agent is polled again when that slot has ended.
@@ -200,8 +201,8 @@ impl ChangeWatcher {
             }
             return Ok(ChangeScanResult::Nothing);
         }
-        if let Some(obstacle) = obstacle {
-            ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None))?;
+        if let Some(skip_reason) = skip_reason {
+            ledger::record_without_run(memory, agent, trigger, outcome(skip_reason, None))?;
             return Ok(ChangeScanResult::Nothing);
         }
         Ok(ChangeScanResult::Due(DueRun { agent: agent.clone(), trigger, late: false }))

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// # Errors
 /// `conflict` when the slot was already claimed, and those of [`consolidate`]; then the row ends as failed.
 pub(super) fn run(memory: &Memory, trigger: Trigger) -> Result<Run> {
-    let row = ledger::claim_for(memory, Run::due(memory, NAME, trigger), trigger)?;
+    let row = ledger::claim_for(memory, Run::for_trigger(memory, NAME, trigger), trigger)?;
     if row.status != Status::Running {
         return Ok(row);
     }

@@ -136,7 +136,7 @@ fn a_slot_that_is_not_run_leaves_a_row() {
     assert_eq!(world.poll("2026-11-21T02:00:00Z"), Some(vec![]));
     // Now it has started.
     let slot = Some(at("2026-11-21T01:00:00Z"));
-    ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "often", slot)).unwrap();
+    ledger::claim(&world.memory, ledger::Run::new_running(&world.memory, "often", slot)).unwrap();
     assert_eq!(world.poll("2026-11-21T03:00:00Z"), Some(vec![]));
     let mut rows = world.rows();
     rows.reverse();
@@ -249,9 +249,9 @@ proptest! {
                     continue;
                 }
                 for slot in scheduler.poll(&memory, catalog.clone(), tick(&memory), &BTreeMap::new()) {
-                    let key = (slot.agent.clone(), slot.trigger.due().unwrap());
+                    let key = (slot.agent.clone(), slot.trigger.due_at().unwrap());
                     if matches!(step, Step::Killed) {
-                        let row = ledger::Run::claimed(&memory, &slot.agent, slot.trigger.due());
+                        let row = ledger::Run::new_running(&memory, &slot.agent, slot.trigger.due_at());
                         let claimed = ledger::claim(&memory, row);
                         prop_assert!(claimed.is_ok(), "{claimed:?}");
                         *killed.entry(key).or_default() += 1;

@@ -30,7 +30,7 @@ pub(super) struct RankedCandidate {
 pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<Vec<RankedCandidate>> {
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: Ix| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other);
-    let similar = similar(memory, view, (id, max), &|id| view.find(id).is_some_and(fits))?;
+    let similar = similar(memory, view, id, max, &|id| view.find(id).is_some_and(fits))?;
     let retriever = memory.retriever(view);
     let sharing = retriever.notes_sharing_names(id).into_iter().filter_map(|id| view.find(id));
     let room = max.saturating_sub(usize::from(!similar.is_empty()));
@@ -65,7 +65,8 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<V
 fn similar(
     memory: &Memory,
     view: &View,
-    (id, max): (NodeId, usize),
+    id: NodeId,
+    max: usize,
     fits: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<(Ix, f64)>> {
     let min = memory.config.cosines()?.candidate;

@@ -19,8 +19,17 @@ pub(super) struct Fixture {
     pub(super) lines: String,
     /// The keys of its notes.
     pub(super) keys: Vec<String>,
-    /// Visits: key of the note, agent, and how long ago.
-    pub(super) visits: Vec<(String, String, Span)>,
+    pub(super) visits: Vec<FixtureVisit>,
+}
+
+/// A visit of a note of a fixture.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FixtureVisit {
+    /// Key of the note.
+    pub(super) key: String,
+    pub(super) agent: String,
+    /// How long before the test.
+    pub(super) ago: Span,
 }
 
 impl Fixture {
@@ -99,7 +108,7 @@ impl Fixture {
             return Err(FileDiagnostic::new("`visits` is not an object").hint("write {\"linker\": \"2d\"}"));
         };
         for (agent, ago) in visits {
-            self.visits.push((key.to_owned(), agent, span(&ago, VISITS)?));
+            self.visits.push(FixtureVisit { key: key.to_owned(), agent, ago: span(&ago, VISITS)? });
         }
         Ok(())
     }

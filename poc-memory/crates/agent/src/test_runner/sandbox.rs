@@ -1,6 +1,6 @@
 //! Runs one test in a temporary memory with the fixture, and a model that returns the recorded reply.
 
-use super::fixture::Fixture;
+use super::fixture::{Fixture, FixtureVisit};
 use crate::definition::{ActionKind, Definition};
 use crate::ledger::{ActionRecord, ActionState, Run, Status};
 use crate::model::{CallFailure, Model, Reply, Request};
@@ -67,21 +67,21 @@ impl Sandbox {
             match row.state {
                 ActionState::Applied => outcome.applied.push(row.summary.clone()),
                 ActionState::Proposed => outcome.proposed.push(row.summary.clone()),
-                _ => outcome.rejected.push(refused(row)),
+                _ => outcome.rejected.push(refused_line(row)),
             }
         }
         let fails = matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted);
-        outcome.failed = fails.then(|| action_line(&run));
+        outcome.failed = fails.then(|| failure_message(&run));
         Ok(outcome)
     }
 }
 
-fn action_line(run: &Run) -> String {
+fn failure_message(run: &Run) -> String {
     run.message.clone().unwrap_or_else(|| run.status.name().to_owned())
 }
 
-fn refused(row: &ActionRecord) -> String {
-    format!("{}: {}", row.summary, row.rejected.as_deref().unwrap_or_default())
+fn refused_line(row: &ActionRecord) -> String {
+    format!("{}: {}", row.summary, row.refusal_code.as_deref().unwrap_or_default())
 }
 
 fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<()> {
@@ -95,7 +95,7 @@ fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<
         let message = format!("the fixture cannot be imported, {place}: it has no note `{link}` to link to");
         return Err(Error::config(message).hint("add the note or remove the link"));
     }
-    for (key, agent, ago) in &fixture.visits {
+    for FixtureVisit { key, agent, ago } in &fixture.visits {
         let (node, at) = (memory.find(key)?, now.minus(*ago));
         memory.store.transact(memory.cause("test", "visit"), |tx| {
             visit::record(tx, agent, node.id, VisitOutcome::Processed, at).map(drop)
@@ -122,13 +122,13 @@ impl Model for CannedModel<'_> {
         let mut seen = self.seen.lock();
         (seen.selected, seen.handles) = (keys(true), keys(false));
         seen.prompt = format!("{}\n{}", request.system, request.prompt);
-        let text = self.reply.map_or_else(|| nothing(request.actions), str::to_owned);
+        let text = self.reply.map_or_else(|| empty_reply(request.actions), str::to_owned);
         Ok(Reply { text, ..Reply::default() })
     }
 }
 
 /// A reply without actions.
-fn nothing(actions: &[ActionKind]) -> String {
+fn empty_reply(actions: &[ActionKind]) -> String {
     let lists = actions.iter().map(|kind| (kind.name().to_owned(), Value::Array(Vec::new())));
     let notes = ("notes".to_owned(), Value::String("Nothing to do.".into()));
     Value::Object(Map::from_iter([notes].into_iter().chain(lists))).to_string()

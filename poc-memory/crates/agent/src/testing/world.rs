@@ -248,7 +248,7 @@ pub fn handle(request: &Request<'_>, key: &str) -> String {
 /// Each action of a run with its outcome.
 pub fn outcomes(run: &Run) -> Vec<String> {
     let outcome = |row: &crate::ledger::ActionRecord| {
-        let outcome = row.rejected.clone().unwrap_or_else(|| "applied".into());
+        let outcome = row.refusal_code.clone().unwrap_or_else(|| "applied".into());
         format!("{}: {outcome}", row.summary)
     };
     run.actions.iter().map(outcome).collect()

@@ -56,7 +56,8 @@ fn parts_of_a_protected_note_are_not_inserted() {
     let row = world.run(&splitter("propose", 3), &split(1, "overview"));
     assert_eq!(world.graph(), before);
     assert_eq!(proposals(&world.memory, None).unwrap(), []);
-    let refused: Vec<Option<&str>> = row.actions.iter().map(|action| action.rejected.as_deref()).collect();
+    let refused: Vec<Option<&str>> =
+        row.actions.iter().map(|action| action.refusal_code.as_deref()).collect();
     assert_eq!(refused, [Some("protected"); 3]);
     insta::assert_snapshot!(row.actions[0].detail.as_ref().unwrap(), @r#"it belongs to "supersede `written-by-hand` by a new note "Overview"", which was refused: N1 is protected"#);
 }
@@ -72,7 +73,7 @@ fn a_group_beyond_a_limit_is_not_proposed() {
     let waiting = proposals(&world.memory, None).unwrap();
     assert_eq!(waiting.len(), 6);
     assert!(waiting.iter().all(|one| !one.summary.contains("note-2")), "{waiting:?}");
-    assert_eq!(row.actions[4].rejected.as_deref(), Some("over-limit"));
+    assert_eq!(row.actions[4].refusal_code.as_deref(), Some("over-limit"));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn a_failed_supersession_leaves_no_parts_behind() {
     assert!(row.actions.iter().all(|action| action.state == ActionState::Refused));
     world.edit("note", "The note says two other things.");
     let row = world.run(&splitter("apply", 3), &split(1, "free"));
-    assert_eq!(row.applied().count(), 3, "{:?}", outcomes(&row));
+    assert_eq!(row.applied_actions().count(), 3, "{:?}", outcomes(&row));
     assert!(world.memory.find("part-1-2").is_ok() && world.memory.find("free").is_ok());
 }
 
@@ -137,13 +138,13 @@ fn a_waiting_proposal_is_not_proposed_again() {
     };
     let second = again();
     assert_eq!(second.status, Status::Noop, "{:?}", outcomes(&second));
-    assert!(second.actions.iter().all(|action| action.rejected.as_deref() == Some("already-present")));
+    assert!(second.actions.iter().all(|action| action.refusal_code.as_deref() == Some("already-present")));
     assert_eq!(proposals(&world.memory, None).unwrap().len(), 3);
     // Neither is a rejected one.
     reject(&world.memory, first.id, &[], "").unwrap();
     let third = again();
     assert_eq!(third.status, Status::Noop);
-    assert!(third.actions.iter().any(|action| action.rejected.as_deref() == Some("rejected-before")));
+    assert!(third.actions.iter().any(|action| action.refusal_code.as_deref() == Some("rejected-before")));
 }
 
 /// No bundled agent inserts parts of a person's note, because it may not replace such notes.

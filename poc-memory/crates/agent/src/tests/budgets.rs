@@ -202,7 +202,7 @@ fn on_record(world: &World) -> (u32, f64) {
 fn a_call_is_booked_when_its_process_dies() {
     for dry in [false, true] {
         let mut world = world();
-        let row = Run { model: "m".into(), ..Run::claimed(&world.memory, "tester", None) };
+        let row = Run { model: "m".into(), ..Run::new_running(&world.memory, "tester", None) };
         let row = if dry { row } else { ledger::claim(&world.memory, row).unwrap() };
         let days = days_around(row.started);
         let reserved = ledger::reserve(&world.memory, &row, &days, |_| Ok::<_, String>(((), 2.0)));
@@ -239,7 +239,7 @@ fn a_call_is_booked_when_the_run_panics() {
 fn a_free_model_runs_when_the_daily_budget_is_used_up() {
     let mut world = world();
     world.config().budget.max_usd_per_day = 1.0;
-    let mut row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
+    let mut row = ledger::claim(&world.memory, Run::new_running(&world.memory, "other", None)).unwrap();
     let (model, tokens_in, tokens_out, cost) = ("m".into(), None, None, Some(1.0));
     row.add_call(ledger::Call { model, tokens_in, tokens_out, cost, estimated: false });
     row.finish(&world.memory, Status::Noop, None);
@@ -261,7 +261,7 @@ fn a_dry_run_books_its_cost() {
         let days = days_around(now);
         (
             ledger::state(&world.memory, "tester").unwrap().spending_between(days.own.start, days.own.end),
-            ledger::day_spending(&world.memory, &Run::claimed(&world.memory, "other", None), &days)
+            ledger::day_spending(&world.memory, &Run::new_running(&world.memory, "other", None), &days)
                 .unwrap()
                 .all_agents,
         )
@@ -288,20 +288,21 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
     let start = || std::process::Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
     for by_claim in [false, true] {
         let mut child = start();
-        let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
+        let row = ledger::claim(&world.memory, Run::new_running(&world.memory, "other", None)).unwrap();
         ledger::record_child_process(&world.memory, &row, &ChildProcess::of(child.id()).unwrap()).unwrap();
         // Nothing is booked while its process is alive.
         ledger::interrupt_orphaned(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());
         world.memory.boot = format!("the next, {by_claim}");
         if by_claim {
-            ledger::claim(&world.memory, Run::claimed(&world.memory, "tester", None)).unwrap();
+            ledger::claim(&world.memory, Run::new_running(&world.memory, "tester", None)).unwrap();
         } else {
             ledger::interrupt_orphaned(&world.memory).unwrap();
         }
         assert!(!child.wait().unwrap().success());
         let days = days_around(world.memory.now());
-        let spending = ledger::day_spending(&world.memory, &Run::claimed(&world.memory, "x", None), &days);
+        let spending =
+            ledger::day_spending(&world.memory, &Run::new_running(&world.memory, "x", None), &days);
         assert_eq!(spending.unwrap().all_agents, 0.0, "it had reserved nothing");
     }
 }

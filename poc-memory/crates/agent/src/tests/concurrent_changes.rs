@@ -85,7 +85,7 @@ fn actions_on_notes_changed_during_the_call_are_refused_and_the_rest_applied() {
         });
         let run = world.run(&definition, &model);
         let found: Vec<&str> =
-            run.actions.iter().map(|row| row.rejected.as_deref().unwrap_or("applied")).collect();
+            run.actions.iter().map(|row| row.refusal_code.as_deref().unwrap_or("applied")).collect();
         let (left, done) = ("changed-since-read", "applied");
         // A note that the same reply supersedes is not a replacement.
         let expected = [left, left, done, left, done, left, done, left, "invalid-value", done];
@@ -193,7 +193,7 @@ fn two_agents_that_overwrite_each_other_stop() {
     let runs = in_turn(&world, [(&first, &marks("(one)")), (&second, &marks("(two)"))], 40);
     // Both agents write each note, and the first one reads it once more.
     assert!(runs.len() <= 6, "{}", runs.len());
-    let written: usize = runs.iter().map(|run| run.applied().count()).sum();
+    let written: usize = runs.iter().map(|run| run.applied_actions().count()).sum();
     assert_eq!(written, 8);
 }
 

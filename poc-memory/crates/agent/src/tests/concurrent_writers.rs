@@ -90,7 +90,7 @@ fn writes_made_during_a_model_call_are_kept() {
             let options = RunOptions { force: true, ..RunOptions::default() };
             let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
             for row in &run.actions {
-                match row.rejected.as_deref() {
+                match row.refusal_code.as_deref() {
                     None => kept += 1,
                     Some("changed-since-read") => refused += 1,
                     Some(other) => panic!("{other}: {row:?}"),

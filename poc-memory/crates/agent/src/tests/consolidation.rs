@@ -91,7 +91,7 @@ fn an_interrupted_slot_runs_again_after_a_restart() {
     let memory = &fleet.world.memory;
     fleet.world.clock.set(Timestamp::parse("2026-11-22T04:00:00Z").unwrap());
     let trigger = ledger::Trigger::Slot(memory.now());
-    let claimed = ledger::Run::due(memory, consolidation::NAME, trigger);
+    let claimed = ledger::Run::for_trigger(memory, consolidation::NAME, trigger);
     ledger::claim_for(memory, claimed, trigger).unwrap();
     let mut fleet = fleet.restart();
     fleet.hours(1);

@@ -151,10 +151,10 @@ fn play(seed: u64, seen: &mut Seen) {
             assert!(!asked.prompt.contains(&node.key), "seed {seed}: `{}` was read", node.key);
         }
         for row in &run.actions {
-            let told = row.rejected.clone().unwrap_or_else(|| format!("{:?}", row.state));
+            let told = row.refusal_code.clone().unwrap_or_else(|| format!("{:?}", row.state));
             *seen.outcomes.entry(told).or_default() += 1;
         }
-        if run.status != Status::Failed && run.applied().next().is_some() && dice.one_in(3) {
+        if run.status != Status::Failed && run.applied_actions().next().is_some() && dice.one_in(3) {
             take_back(&world, &dice, &run, &graph, (seed, turn), seen);
         }
     }
@@ -164,7 +164,7 @@ fn play(seed: u64, seen: &mut Seen) {
 fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize), seen: &mut Seen) {
     let row = || ledger::find(&world.memory, &run.id.to_string()).unwrap();
     let left = |row: &Run| -> Vec<u16> {
-        let open = (1..).zip(&row.actions).filter(|(_, action)| action.applied() && !action.undone());
+        let open = (1..).zip(&row.actions).filter(|(_, action)| action.is_applied() && !action.is_undone());
         open.map(|(number, _)| number).collect()
     };
     let edited = dice.one_in(4).then(|| {
@@ -253,7 +253,7 @@ fn the_invariant_check_detects_planted_violations() {
         let read = Image::of(&world);
         let asked = Asked { prompt: String::new(), then: read.clone(), read };
         let id = |key: &str| world.memory.find(key).unwrap().id;
-        let run = Run::claimed(&world.memory, "tester", None);
+        let run = Run::new_running(&world.memory, "tester", None);
         let cause = world.memory.cause("agent:tester", "agent run");
         let (one, other) = (id("note-00-first"), id("note-08-first"));
         let write = |tx: &mut poc_store::Transaction<'_>| {

@@ -381,7 +381,7 @@ impl Rules<'_> {
 
         // Every refusal has a known reason.
         for row in &run.actions {
-            let reason = row.rejected.as_deref();
+            let reason = row.refusal_code.as_deref();
             let told = reason.is_some_and(|reason| REASONS.contains(&reason)) && row.detail.is_some();
             let refused = row.state == ActionState::Refused;
             refuse(
@@ -404,7 +404,8 @@ impl Rules<'_> {
         refuse(selected.is_subset(&results), "a note that the pipeline does not return was selected".into())?;
         let answered = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
         // A node whose actions were cut off by a limit may stay stale.
-        let is_cut = |action: &crate::ledger::ActionRecord| action.rejected.as_deref() == Some("over-limit");
+        let is_cut =
+            |action: &crate::ledger::ActionRecord| action.refusal_code.as_deref() == Some("over-limit");
         let cut_off = run.left_out > 0 || run.actions.iter().any(is_cut);
         for (id, node) in &then.nodes {
             let visited = seen(after, id) != seen(then, id);

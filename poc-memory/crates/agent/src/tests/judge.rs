@@ -51,7 +51,7 @@ fn a_run_that_makes_answers_worse_is_undone() {
         row.message.as_deref(),
         Some("undone: search answers 8 of 8 confirmed questions worse after it, and 0 better")
     );
-    assert!(row.actions.iter().all(ledger::ActionRecord::undone));
+    assert!(row.actions.iter().all(ledger::ActionRecord::is_undone));
     assert_eq!(world.graph(), before);
     // The notes that the run read count as visited, so that the next run does not read them again.
     assert!(!row.visited.is_empty());
@@ -64,7 +64,7 @@ fn a_run_that_makes_answers_worse_is_undone() {
 fn a_run_is_kept_if_chance_explains_the_difference() {
     let world = with_questions(8);
     let row = run(&world, decoys(3));
-    assert_eq!((row.status, row.applied().count()), (Status::Ok, 3), "{row:#?}");
+    assert_eq!((row.status, row.applied_actions().count()), (Status::Ok, 3), "{row:#?}");
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Story {
                     agent.name
                 );
                 for action in &ran.actions {
-                    let refused = action.rejected.as_deref().and_then(RefusalReason::parse);
+                    let refused = action.refusal_code.as_deref().and_then(RefusalReason::parse);
                     assert!(!refused.is_some_and(RefusalReason::is_failure), "{}: {action:#?}", agent.name);
                 }
                 for item in approve(&self.world.memory, ran.id, &[]).unwrap() {

@@ -105,7 +105,7 @@ impl Probed {
         loop {
             let options = RunOptions::default();
             let row = run_with(&self.world.memory, definition, model, Trigger::Manual, &options).unwrap();
-            applied += row.applied().count();
+            applied += row.applied_actions().count();
             if row.visited.is_empty() {
                 return applied;
             }

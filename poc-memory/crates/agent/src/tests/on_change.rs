@@ -100,7 +100,7 @@ fn changes_made_while_no_daemon_ran_are_handled() {
     let (found, until) = (fleet.world.memory.now(), fleet.world.memory.store.view().seq);
     let trigger = Trigger::Change { after, until, found };
     let claim = |fleet: &Fleet| {
-        let row = Run::due(&fleet.world.memory, "linker", trigger);
+        let row = Run::for_trigger(&fleet.world.memory, "linker", trigger);
         ledger::claim_for(&fleet.world.memory, row, trigger)
     };
     claim(&fleet).unwrap();
@@ -201,7 +201,7 @@ fn an_agents_own_writes_do_not_trigger_it() {
     fleet.world.note("a", "one");
     seconds(&mut fleet, 24 * 3600);
     let rows = fleet.rows();
-    assert_eq!(rows.iter().map(|row| row.applied().count()).collect::<Vec<_>>(), [1], "{rows:?}");
+    assert_eq!(rows.iter().map(|row| row.applied_actions().count()).collect::<Vec<_>>(), [1], "{rows:?}");
     // Notes of a manual run do not trigger it either.
     run(&fleet.world.memory, &fleet.definition("writer"), Trigger::Manual, &fleet.options).unwrap();
     seconds(&mut fleet, 3600);
@@ -274,8 +274,8 @@ fn changes_during_a_manual_run_are_handled_afterwards() {
     let (after, until) = (changes().done, memory.store.view().seq);
     let trigger = Trigger::Change { after, until, found: memory.now() };
     let before = changes();
-    ledger::claim(memory, Run::claimed(memory, "linker", None)).unwrap();
-    let claimed = ledger::claim_for(memory, Run::due(memory, "linker", trigger), trigger);
+    ledger::claim(memory, Run::new_running(memory, "linker", None)).unwrap();
+    let claimed = ledger::claim_for(memory, Run::for_trigger(memory, "linker", trigger), trigger);
     assert_eq!(claimed.unwrap_err().code, Code::Conflict);
     assert_eq!(changes(), before);
 }

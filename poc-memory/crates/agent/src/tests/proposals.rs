@@ -130,7 +130,7 @@ fn a_rejected_proposal_is_not_made_again_until_its_notes_change() {
     world.clock.advance(Span::HOUR);
     let again = forced(&world);
     assert_eq!(again.status, Status::Noop);
-    let reasons: Vec<_> = again.actions.iter().map(|action| action.rejected.as_deref()).collect();
+    let reasons: Vec<_> = again.actions.iter().map(|action| action.refusal_code.as_deref()).collect();
     assert_eq!(reasons, [Some("rejected-before"); 4]);
     world.edit("note-3", "Note 3 is about something else now.");
     let proposed: Vec<_> = forced(&world)

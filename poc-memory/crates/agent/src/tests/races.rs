@@ -43,7 +43,7 @@ fn only_one_of_many_claims_gets_a_slot_or_its_rerun() {
     let world = World::new();
     for round in 0..ROUNDS {
         let slot = world.memory.now();
-        let claim = |trigger| Run::due(&world.memory, "racer", trigger);
+        let claim = |trigger| Run::for_trigger(&world.memory, "racer", trigger);
         let slot = Trigger::Slot(slot);
         let row = winner(race(&world, || claim(slot), slot));
         let failed = end(&world, row, Status::Failed);
@@ -63,7 +63,7 @@ fn only_one_of_many_claims_gets_a_slot_or_its_rerun() {
 fn concurrent_requests_run_an_agent_once() {
     let world = World::new();
     for _ in 0..ROUNDS {
-        let row = winner(race(&world, || Run::claimed(&world.memory, "asked", None), Trigger::Manual));
+        let row = winner(race(&world, || Run::new_running(&world.memory, "asked", None), Trigger::Manual));
         assert_eq!(ledger::running(&world.memory).unwrap(), std::slice::from_ref(&row));
         end(&world, row, Status::Noop);
     }

@@ -166,7 +166,8 @@ fn a_rerun_is_claimed_once_and_counts_when_its_process_dies() {
     fleet.hours(1);
     let failed = fleet.rows()[0].id;
     let claim = |fleet: &Fleet, of| {
-        let row = Run::due(&fleet.world.memory, "linker", Trigger::Rerun { run: of, due: Timestamp(0) });
+        let row =
+            Run::for_trigger(&fleet.world.memory, "linker", Trigger::Rerun { run: of, due: Timestamp(0) });
         ledger::claim(&fleet.world.memory, row)
     };
     fleet.world.clock.advance(Span(15 * Span::MINUTE.0));

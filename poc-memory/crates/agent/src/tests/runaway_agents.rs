@@ -153,7 +153,7 @@ fn day(at: Timestamp, zone: Tz) -> String {
 }
 
 fn applied(run: &Run, verb: &str) -> usize {
-    run.applied().filter(|action| action.summary.starts_with(verb)).count()
+    run.applied_actions().filter(|action| action.summary.starts_with(verb)).count()
 }
 
 /// One scenario: two agents with the same limits and two models each, for several days. Returns how often each
@@ -200,13 +200,13 @@ fn scenario(seed: u64) -> [usize; 3] {
         let runs: &mut u32 = begun.entry(own).or_default();
         *runs += u32::from(row.status != Status::Skipped);
         assert!(caps.runs == 0 || *runs <= caps.runs, "{told}");
-        assert!(row.applied().count() <= caps.actions, "{told}");
+        assert!(row.applied_actions().count() <= caps.actions, "{told}");
         assert!(applied(&row, "link") <= caps.links, "{told}");
-        assert!(row.applied().count() - applied(&row, "link") <= caps.weights, "{told}");
+        assert!(row.applied_actions().count() - applied(&row, "link") <= caps.weights, "{told}");
 
         held[0] += usize::from(row.reason == Some(StatusReason::OverBudget));
         held[1] +=
-            row.actions.iter().filter(|action| action.rejected.as_deref() == Some("over-limit")).count();
+            row.actions.iter().filter(|action| action.refusal_code.as_deref() == Some("over-limit")).count();
         held[2] += usize::from(row.status == Status::Ok || row.status == Status::Partial);
         world.clock.advance(Span(dice.below(5 * Span::HOUR.0 as usize) as i64));
     }

@@ -138,7 +138,7 @@ fn every_refused_action_has_its_reason() {
         "supersede": [{"reason": "", "node": "N1", "by": "N2", "key": "", "title": "", "body": ""}]});
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     let reasons: Vec<&str> =
-        run.actions.iter().map(|row| row.rejected.as_deref().unwrap_or("applied")).collect();
+        run.actions.iter().map(|row| row.refusal_code.as_deref().unwrap_or("applied")).collect();
     assert_eq!(
         reasons,
         [
@@ -196,7 +196,7 @@ fn a_node_deleted_during_the_call_is_not_changed_or_visited() {
         world.memory.store.transact(cause, |tx| tx.delete_node(merge)).unwrap();
     });
     let run = world.run(&definition, &model);
-    assert_eq!(run.actions[0].rejected.as_deref(), Some("changed-since-read"));
+    assert_eq!(run.actions[0].refusal_code.as_deref(), Some("changed-since-read"));
     assert_eq!(run.visited, [id(&world, "btree-split")]);
 }
 
@@ -211,7 +211,7 @@ fn a_dry_run_and_an_observer_write_no_action() {
     };
     let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &reply(), Trigger::Manual, &dry).unwrap();
-    assert_eq!((run.status, run.applied().count()), (Status::Ok, 2));
+    assert_eq!((run.status, run.applied_actions().count()), (Status::Ok, 2));
     let changes = run.actions.iter().flat_map(|action| &action.changes);
     let changes: Vec<String> =
         changes.map(|change| format!("{}: {} -> {}", change.field, change.before, change.after)).collect();

@@ -22,7 +22,7 @@ impl Daemon {
     }
 
     fn claim(&self, slot: Timestamp) -> poc_graph::error::Result<Run> {
-        ledger::claim(&self.memory, Run::claimed(&self.memory, "tester", Some(slot)))
+        ledger::claim(&self.memory, Run::new_running(&self.memory, "tester", Some(slot)))
     }
 
     /// The status of each row as this daemon shows it, the latest first.
@@ -131,7 +131,8 @@ fn a_daemon_runs_the_agents_that_its_settings_name() {
     fleet.hours(3);
     let rows = fleet.rows();
     assert!(rows.len() >= 2 && rows.iter().all(|row| row.agent == "here"), "{rows:#?}");
-    let refused = ledger::claim(&fleet.world.memory, Run::claimed(&fleet.world.memory, "elsewhere", None));
+    let refused =
+        ledger::claim(&fleet.world.memory, Run::new_running(&fleet.world.memory, "elsewhere", None));
     let refused = refused.unwrap_err();
     assert_eq!(
         (refused.code, refused.message.as_str()),

@@ -128,7 +128,7 @@ fn actions_beyond_a_limit_are_done_in_the_next_batch() {
     };
     let all = ["N1", "N2", "N3", "N4", "N5", "N6"];
     let first = world.run(&definition, &ScriptedModel::replying(raise(&all)));
-    assert_eq!((first.applied().count(), first.visited.as_slice()), (4, &notes[..4]));
+    assert_eq!((first.applied_actions().count(), first.visited.as_slice()), (4, &notes[..4]));
     let second = world.run(&definition, &ScriptedModel::replying(raise(&all[..2])));
-    assert_eq!((second.applied().count(), second.visited.as_slice()), (2, &notes[4..]));
+    assert_eq!((second.applied_actions().count(), second.visited.as_slice()), (2, &notes[4..]));
 }

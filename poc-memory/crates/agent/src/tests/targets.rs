@@ -71,7 +71,7 @@ fn replace(request: &Request<'_>, old: &str, new: &str) -> Value {
 
 /// The outcome of each action.
 fn became(run: &Run) -> Vec<&str> {
-    run.actions.iter().map(|row| row.rejected.as_deref().unwrap_or("applied")).collect()
+    run.actions.iter().map(|row| row.refusal_code.as_deref().unwrap_or("applied")).collect()
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_permit_that_fails_to_build_applies_nothing() {
     let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &RunOptions::default());
     assert!(run.is_err_and(|error| error.line().contains("beside")));
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
-    assert_eq!((row.status, row.visited.len(), row.applied().count()), (Status::Failed, 0, 0));
+    assert_eq!((row.status, row.visited.len(), row.applied_actions().count()), (Status::Failed, 0, 0));
     let result = world.memory.find("result").unwrap().id;
     assert!(
         (world.weight(result) - 1.0).abs() < 1e-9 && world.memory.store.visits(result).unwrap().is_empty()

@@ -172,13 +172,13 @@ fn rejecting_a_proposal_of_one_tenant_does_not_affect_another() {
     let (of_ann, of_bob) = (propose(&ann), propose(&bob));
     assert_eq!([of_ann.status, of_bob.status], [Status::Proposed; 2]);
     review::reject(&world.memory, of_ann.id, &[], "no").unwrap();
-    assert_eq!(propose(&ann).actions[0].rejected.as_deref(), Some("rejected-before"));
+    assert_eq!(propose(&ann).actions[0].refusal_code.as_deref(), Some("rejected-before"));
     let waiting = proposals(&world.memory, None).unwrap();
     assert_eq!(
         waiting.iter().map(|one| (one.run, &one.tenant)).collect::<Vec<_>>(),
         [(of_bob.id, &tenant("bob"))]
     );
-    assert_eq!(propose(&bob).actions[0].rejected.as_deref(), Some("already-present"));
+    assert_eq!(propose(&bob).actions[0].refusal_code.as_deref(), Some("already-present"));
     // The decision about bob's proposal is made with the handle of the default tenant.
     let applied = review::approve(&world.memory, of_bob.id, &[]).unwrap();
     assert!(applied.iter().all(|item| item.refused.is_none()), "{applied:?}");
@@ -200,7 +200,7 @@ fn a_run_can_be_undone_although_another_tenant_wrote_during_the_call() {
             .during_call(|_| edit(other, "note-1", "Edited meanwhile by somebody else."));
         let before = weights(memory);
         let run = run_with(memory, &definition, &model, Trigger::Manual, &RunOptions::default()).unwrap();
-        assert_eq!(run.applied().count(), 1, "{run:?}");
+        assert_eq!(run.applied_actions().count(), 1, "{run:?}");
         assert_ne!(weights(memory), before);
         let items = undo::undo(&world.memory, &run, &[]).unwrap().items;
         assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");

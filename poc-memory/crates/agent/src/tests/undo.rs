@@ -39,7 +39,7 @@ fn undoing_a_run_restores_the_graph() {
     let (world, definition) = world(4);
     let before = world.graph();
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
-    assert_eq!(run.applied().count(), 5, "{:?}", run.actions);
+    assert_eq!(run.applied_actions().count(), 5, "{:?}", run.actions);
     assert_ne!(world.graph(), before);
     let items = undo(&world.memory, &run, &[]).unwrap().items;
     assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
@@ -47,7 +47,7 @@ fn undoing_a_run_restores_the_graph() {
 
     // The row is marked as undone, a second undo fails, and the visits stay.
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
-    assert!(row.applied().all(|action| action.undone()));
+    assert!(row.applied_actions().all(|action| action.is_undone()));
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
     for &id in &run.visited {
         let (visits, node) = (world.memory.store.visits(id).unwrap(), world.memory.store.node(id).unwrap());
@@ -76,7 +76,10 @@ fn the_undo_of_a_run_can_be_undone_any_number_of_times() {
             "{applied:?}"
         );
         assert_eq!((world.graph(), visits()), (after.clone(), visited.clone()));
-        assert_eq!((row().status, row().applied().any(|action| action.undone())), (run.status, false));
+        assert_eq!(
+            (row().status, row().applied_actions().any(|action| action.is_undone())),
+            (run.status, false)
+        );
         // A change that was undone already is refused.
         assert_eq!(undo_change(&world.memory, undone.seq.unwrap()).unwrap_err().code, Code::Conflict);
         undone = undo_change(&world.memory, applied.seq.unwrap()).unwrap();
@@ -87,7 +90,7 @@ fn the_undo_of_a_run_can_be_undone_any_number_of_times() {
     let first = undo(&world.memory, &row(), &[1, 3]).unwrap();
     undo(&world.memory, &row(), &[]).unwrap();
     undo_change(&world.memory, first.seq.unwrap()).unwrap();
-    let states: Vec<bool> = row().actions.iter().map(|action| action.undone()).collect();
+    let states: Vec<bool> = row().actions.iter().map(|action| action.is_undone()).collect();
     assert_eq!(states, [false, true, false, true, true]);
     assert!(world.memory.find("new").is_ok());
 }
@@ -116,7 +119,7 @@ fn a_link_to_a_deleted_note_is_not_applied_again_until_the_note_is_restored() {
     let options = RunOptions { force: true, ..RunOptions::default() };
     let model = ScriptedModel::replying(link);
     let second = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
-    assert_eq!(second.applied().count(), 1, "{:?}", second.actions);
+    assert_eq!(second.applied_actions().count(), 1, "{:?}", second.actions);
     let whole = world.graph();
     let unlinked = undo(&world.memory, &second, &[]).unwrap();
     let gone = undo(&world.memory, &first, &[]).unwrap();
@@ -147,8 +150,11 @@ fn undo_skips_and_reports_notes_changed_since() {
     supersede `note-3` by a new note "note 3": the note `renamed` changed since
     "#);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
-    let left: Vec<String> =
-        row.applied().filter(|action| !action.undone()).map(|action| action.summary.clone()).collect();
+    let left: Vec<String> = row
+        .applied_actions()
+        .filter(|action| !action.is_undone())
+        .map(|action| action.summary.clone())
+        .collect();
     assert_eq!(left.len(), 1);
 }
 
@@ -257,8 +263,8 @@ fn replays_are_undone_without_proposals_that_were_approved_later() {
     let items = undo_change(&world.memory, run.seq.unwrap()).unwrap().items;
     assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
-    assert!(!row.has_replayed() && row.applied().all(|action| !action.undone()), "{row:?}");
-    assert_eq!(row.applied().count(), 1);
+    assert!(!row.has_replayed() && row.applied_actions().all(|action| !action.is_undone()), "{row:?}");
+    assert_eq!(row.applied_actions().count(), 1);
     assert_eq!(undo_change(&world.memory, run.seq.unwrap()).unwrap_err().code, Code::Conflict);
 }
 
@@ -295,7 +301,7 @@ proptest! {
         let (world, definition) = world(6);
         let before = world.graph();
         let run = world.run(&definition, &ScriptedModel::replying(reply));
-        if run.applied().next().is_some() {
+        if run.applied_actions().next().is_some() {
             let UndoReport { seq, items } = undo(&world.memory, &run, &[]).unwrap();
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
             prop_assert_eq!(&world.graph(), &before);

@@ -217,7 +217,7 @@ fn act(mut fleet: Fleet, dice: &SeededRng, notes: &mut usize) -> Fleet {
             let tick = Tick::now(memory, Tz::UTC);
             if fleet.scheduler.needs_poll(memory, &fleet.catalog) {
                 for slot in fleet.scheduler.poll(memory, fleet.catalog.clone(), tick, &BTreeMap::new()) {
-                    let row = Run::due(memory, &slot.agent, slot.trigger);
+                    let row = Run::for_trigger(memory, &slot.agent, slot.trigger);
                     ledger::claim_for(memory, row, slot.trigger).unwrap();
                 }
             }

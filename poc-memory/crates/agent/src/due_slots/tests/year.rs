@@ -170,7 +170,7 @@ impl Year {
             self.runs += 1;
             match decision {
                 Decision::Run(DueRun { trigger, late, .. }) => {
-                    let slot = trigger.due().unwrap();
+                    let slot = trigger.due_at().unwrap();
                     assert!(self.running.is_none() && (!late || self.world.rules.catch_up));
                     let mut row = row(self.runs, slot, Status::Running, self.now);
                     row.started = self.now;

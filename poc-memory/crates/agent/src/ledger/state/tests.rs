@@ -77,7 +77,7 @@ fn a_run_whose_actions_were_all_refused_counts_as_a_failure() {
         summary: String::new(),
         why: String::new(),
         state,
-        rejected: None,
+        refusal_code: None,
         detail: None,
         seq: None,
         writes: WriteRange::default(),

@@ -98,7 +98,7 @@ fn long_model_texts_are_truncated_in_rows() {
         "link-add": [{"reason": long, "from": "N1", "to": "N2", "strength": 0.5},
             {"reason": "", "from": long, "to": "N2", "strength": 0.5}], "weight": []})),
     );
-    assert_eq!(run.applied().count(), 1);
+    assert_eq!(run.applied_actions().count(), 1);
     assert!(format!("{run:?}").len() < 20_000);
     let edges = world.memory.store.edges(id(&world, "btree-split")).unwrap();
     assert!(edges.iter().all(|edge| edge.reason.len() < 10_000));

@@ -44,7 +44,7 @@ fn a_slot_runs_once_and_a_late_reply_is_discarded() {
 fn a_run_of_a_dead_process_is_marked_interrupted() {
     let world = World::new();
     let definition = two(&world);
-    let row = ledger::Run::claimed(&world.memory, "tester", None);
+    let row = ledger::Run::new_running(&world.memory, "tester", None);
     ledger::claim(&world.memory, row).unwrap();
     // Another boot id: the old process has ended.
     world.clock.advance(Span::MINUTE);
@@ -124,12 +124,13 @@ fn a_run_that_panics_fails_and_does_not_block_its_agent() {
 fn a_running_row_is_never_pruned() {
     let mut world = World::new();
     world.config().agents.keep_rows = 2;
-    let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
+    let running =
+        ledger::claim(&world.memory, ledger::Run::new_running(&world.memory, "tester", None)).unwrap();
     for hour in 1..6 {
         let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
         let reason = Some(StatusReason::Overlap);
         let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
-        ledger::record_unrun(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
+        ledger::record_without_run(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
     }
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));
