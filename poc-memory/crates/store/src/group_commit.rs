@@ -14,7 +14,7 @@ use super::commit_outcome::Rejection;
 use super::disk;
 use super::disk_reserve::Reserve;
 use super::engine::lazy::LazyEngine;
-use super::engine::{Engine, Mark, changes};
+use super::engine::{Engine, Watermark, changes};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{Appender, ChangedLog};
@@ -332,10 +332,10 @@ impl Committer {
     fn apply(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
         let mut unwritten = None;
         for PendingTransaction { txn, checksum, .. } in &batch {
-            let mark = Mark { seq: txn.seq, checksum: *checksum };
+            let watermark = Watermark { seq: txn.seq, checksum: *checksum };
             let changes = changes(txn).map_err(|error| error.message)?;
             // An error means that earlier changes could not be written. The new ones are in memory and in the log.
-            if let Err(error) = self.engine.apply(changes.into(), mark) {
+            if let Err(error) = self.engine.apply(changes.into(), watermark) {
                 unwritten = Some(error);
             }
         }

@@ -7,7 +7,7 @@
 use super::{CommitQueue, Committer, ReadOnlyReason, roll_back};
 use crate::commit_outcome::Rejection;
 use crate::delta::deltas;
-use crate::engine::{Engine, Mark, changes};
+use crate::engine::{Engine, Watermark, changes};
 use crate::pending_transaction::PendingTransaction;
 use crate::records::TenantRecords;
 use crate::shared_log_copy::{self, CopiedRecord, SharedLogCopy};
@@ -145,7 +145,8 @@ impl Committer {
             for CopiedRecord { txn, checksum, .. } in records {
                 seq = txn.seq;
                 let changes = changes(txn).map_err(|error| error.message)?;
-                if let Err(error) = self.engine.apply(changes.into(), Mark { seq, checksum: *checksum }) {
+                if let Err(error) = self.engine.apply(changes.into(), Watermark { seq, checksum: *checksum })
+                {
                     unwritten = Some(error);
                 }
                 let own = TenantRecords { engine: self.engine.as_ref(), tenant: txn.tenant };

@@ -370,14 +370,14 @@ fn records_ahead_of_the_log_are_read() {
     drop(store);
     let path = only_segment(&folder);
     let bytes = fs::read(&path).unwrap();
-    for (kept, view, mark) in
+    for (kept, view, highest_seq) in
         [(1, true, true), (1, false, true), (1, false, false), (bytes.len(), true, true)]
     {
         fs::write(&path, &bytes[..bytes.len() - kept]).unwrap();
         if !view {
             fs::remove_file(folder.path().join("view")).ok();
         }
-        if !mark {
+        if !highest_seq {
             fs::remove_file(folder.path().join("records/last")).unwrap();
         }
         let store = open_in(&folder, StoreOptions::default()).unwrap();

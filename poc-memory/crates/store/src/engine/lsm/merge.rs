@@ -59,7 +59,7 @@ impl LsmState {
         if self.is_closing.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let table = Arc::new(writer.finish(newest.table.mark())?);
+        let table = Arc::new(writer.finish(newest.table.watermark())?);
         let obsolete: Vec<PathBuf> = merged.iter().map(|run| run.table.path().to_owned()).collect();
         self.change(|current| {
             // Newer tables may have been added meanwhile.
