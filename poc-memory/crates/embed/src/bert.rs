@@ -260,8 +260,8 @@ impl Bert {
         let count = vocabulary.values().max().map_or(0, |&last| last as usize + 1);
         let mut tokens = vec![String::new(); count];
         for (token, id) in vocabulary {
-            if let Some(place) = tokens.get_mut(id as usize) {
-                *place = token;
+            if let Some(slot) = tokens.get_mut(id as usize) {
+                *slot = token;
             }
         }
         Ok(VocabularyInfo {

@@ -119,14 +119,14 @@ impl EmbeddingTable {
         let fields = (|| Some((length(12)?, length(16)?, length(20)?, length(24)?)))();
         let (head, rows, dimensions, words) = fields.ok_or("it has been cut off")?;
         // The end offset of each field.
-        let places = (|| {
+        let offsets = (|| {
             let head = PREFIX_LENGTH.checked_add(head)?;
             let words = head.checked_add(words)?;
             let scales = words.checked_add(rows.checked_mul(4)?)?;
             let values = scales.checked_add(rows.checked_mul(dimensions)?)?;
             Some((head, words, scales, values))
         })();
-        let (head_end, words_end, scales_end, values_end) = places
+        let (head_end, words_end, scales_end, values_end) = offsets
             .filter(|(.., end)| end.checked_add(CHECKSUM) == Some(bytes.len()))
             .ok_or("its length differs from the length in its header")?;
         if dimensions == 0 {

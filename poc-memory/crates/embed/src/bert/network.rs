@@ -109,10 +109,10 @@ impl BertNetwork {
         let count: usize = texts.iter().map(|text| text.ids.len()).sum();
         let mut rows = Vec::with_capacity(count * self.width);
         for text in texts {
-            for (place, &id) in text.ids.iter().enumerate() {
-                let kind = usize::from(place >= text.second);
+            for (index, &id) in text.ids.iter().enumerate() {
+                let kind = usize::from(index >= text.second);
                 let word = self.row(&self.words, id as usize)?;
-                let position = self.row(&self.positions, place)?;
+                let position = self.row(&self.positions, index)?;
                 let parts = word.iter().zip(position).zip(self.row(&self.segments, kind)?);
                 rows.extend(parts.map(|((word, position), kind)| word + position + kind));
             }

@@ -90,7 +90,7 @@ impl MentionPostings {
         names.iter().for_each(|name| self.titles.add(name, slot));
         let note = Some(IndexedNote { id, words });
         match self.notes.get_mut(slot as usize) {
-            Some(place) => *place = note,
+            Some(entry) => *entry = note,
             None => self.notes.push(note),
         }
         self.by_id.insert(id, slot);

@@ -34,7 +34,7 @@ struct Entry {
 #[derive(Serialize, Deserialize)]
 struct SavedRows {
     // The id of each slot, and whether its node is live.
-    places: Vec<Option<([u8; 16], bool)>>,
+    slots: Vec<Option<([u8; 16], bool)>>,
     // The slot of the node and the passage, by row.
     passages: Vec<(u32, u16)>,
     #[serde(with = "serde_bytes")]
@@ -66,9 +66,9 @@ impl Image {
 }
 
 fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
-    let places = rows.slots().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
+    let slots = rows.slots().iter().map(|slot| slot.map(|owner| (*owner.id.as_bytes(), owner.live)));
     encode(&SavedRows {
-        places: places.collect(),
+        slots: slots.collect(),
         passages: rows.passages(),
         codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
     })
@@ -77,9 +77,9 @@ fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
 /// Decodes rows of vectors; `None` if the bytes are invalid or the vectors have another number of dimensions.
 fn decode_rows(bytes: &[u8], dimensions: usize) -> Option<Rows> {
     let saved: SavedRows = postcard::from_bytes(bytes).ok()?;
-    let places = saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
+    let slots = saved.slots.into_iter().map(|slot| slot.map(|(id, live)| (NodeId::from_bytes(id), live)));
     let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
-    Rows::restore(dimensions, places.collect(), saved.passages, codes)
+    Rows::restore(dimensions, slots.collect(), saved.passages, codes)
 }
 
 /// The saved form of decoded rows of vectors with four dimensions.

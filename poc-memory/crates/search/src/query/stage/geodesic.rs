@@ -2,7 +2,7 @@
 //! (`poc_rank::geodesic`).
 
 use super::definition::{Hints, StageDef, Work};
-use super::seeds::{best, placed};
+use super::seeds::{best, embedded};
 use super::spectral::K;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -49,8 +49,8 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     work: Work::Algorithm(|call, ctx, items, _| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
-        let placed = placed(ctx, &embedding, items);
-        let ends: Vec<Ix> = best(ctx, &placed, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();
+        let embedded = embedded(ctx, &embedding, items);
+        let ends: Vec<Ix> = best(ctx, &embedded, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();
         let is_live = visible_at(view, ctx.sources.visibility());
         let walks = walks(view, &embedding, &ends, call.count("max_path")?, is_live);
         ctx.remark(format!("{} of {} walks arrive", walks.arrived, walks.tried));

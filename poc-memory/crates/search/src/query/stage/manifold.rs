@@ -1,7 +1,7 @@
 //! `manifold,k=20`: the nodes further along the line through the input (`poc_rank::manifold`).
 
 use super::definition::{Hints, StageDef, Work};
-use super::seeds::{others, placed};
+use super::seeds::{embedded, others};
 use super::spectral::K;
 use crate::query::example::Example;
 use crate::query::set::ScoredNode;
@@ -34,7 +34,7 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let seeds: Vec<(Ix, f64)> =
-            placed(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();
+            embedded(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();
         let Some(line) = PrincipalAxis::through(&embedding, &seeds) else { return Ok(Vec::new()) };
         let on_it = seeds.iter().filter(|(ix, _)| embedding.component(*ix) == Some(line.component)).count();
         if on_it < seeds.len() {
