@@ -95,6 +95,7 @@ pub use shared_snapshot::CopyStart;
 pub use shared_state::WORTH_A_CHECKPOINT;
 pub use table::Table;
 pub use transaction::Transaction;
+pub use vector_counts::EmbedderCount;
 pub use verify::{DamagedPart, StorePart, VerifyCallbacks};
 pub use write_path::Commit;
 

@@ -38,7 +38,8 @@ impl<'a> Transaction<'a> {
     /// Creates a transaction that will get the sequence number `seq`.
     pub(super) fn new(
         engine: &'a dyn Engine,
-        (tenant, seq): (Tenant, u64),
+        tenant: Tenant,
+        seq: u64,
         overlay: &'a Overlay,
         view: &'a View,
     ) -> Self {
