@@ -49,20 +49,28 @@ struct SavedGraph {
 }
 
 /// The encoded index for a checkpoint. It is encoded under the lock and written without it.
-pub(super) struct Image {
+pub(super) struct EncodedIndex {
     applied: u64,
     rows: Vec<u8>,
     graph: Option<Vec<u8>>,
 }
 
-impl Image {
-    pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<Image> {
+impl EncodedIndex {
+    pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<EncodedIndex> {
         let graph = match hnsw.encode()? {
             Some((members, graph)) => Some(encode(&SavedGraph { members, graph })?),
             None => None,
         };
-        Ok(Image { applied, rows: encode_rows(rows)?, graph })
+        Ok(EncodedIndex { applied, rows: encode_rows(rows)?, graph })
     }
+}
+
+/// An index that was read from its files.
+pub(super) struct SavedVectors {
+    pub(super) rows: Rows,
+    pub(super) hnsw: Hnsw,
+    /// The last transaction that it contains.
+    pub(super) applied: u64,
 }
 
 fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
@@ -110,20 +118,20 @@ impl Files {
         Files { directory: directory.to_owned(), fingerprint: self.fingerprint }
     }
 
-    pub(super) fn write(&self, image: &Image) -> Result<()> {
-        let rows = self.write_part("rows", image.applied, &image.rows)?;
-        let graph = match &image.graph {
-            Some(bytes) => Some(self.write_part("graph", image.applied, bytes)?),
+    pub(super) fn write(&self, encoded: &EncodedIndex) -> Result<()> {
+        let rows = self.write_part("rows", encoded.applied, &encoded.rows)?;
+        let graph = match &encoded.graph {
+            Some(bytes) => Some(self.write_part("graph", encoded.applied, bytes)?),
             None => None,
         };
         let manifest = encode(&Manifest { rows, graph })?;
-        atomic_file::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
-        self.delete_obsolete_files(image.applied);
+        atomic_file::write(&self.manifest(), self.fingerprint, encoded.applied, &[&manifest])?;
+        self.delete_obsolete_files(encoded.applied);
         Ok(())
     }
 
-    /// Reads rows, graph and sequence number; `None` if anything is missing, damaged or has other settings.
-    pub(super) fn read(&self, options: Options) -> Option<(Rows, Hnsw, u64)> {
+    /// Reads the index; `None` if anything is missing, damaged or has other settings.
+    pub(super) fn read(&self, options: Options) -> Option<SavedVectors> {
         let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
         let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
         let rows = decode_rows(&self.read_part(&manifest.rows)?, options.dimensions)?;
@@ -138,7 +146,7 @@ impl Files {
             None => None,
         };
         let hnsw = Hnsw::restore(options, &rows, graph)?;
-        Some((rows, hnsw, applied))
+        Some(SavedVectors { rows, hnsw, applied })
     }
 
     /// The files that are damaged. Files listed in a manifest of other settings are not checked.
