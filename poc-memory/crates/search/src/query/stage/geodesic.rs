@@ -44,7 +44,8 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| {
         let (max, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!(
-            "walks between every two notes of the set over at most {max} edges; the {k} notes on most walks"
+            "walks between every pair of notes in the set, over at most {max} edges; the {k} notes on the most \
+             walks"
         )
     },
     work: Work::Algorithm(|call, ctx, items, _| {

@@ -38,7 +38,10 @@ pub(super) const STAGE: StageDef = StageDef {
         let Some(line) = PrincipalAxis::through(&embedding, &seeds) else { return Ok(Vec::new()) };
         let on_it = seeds.iter().filter(|(ix, _)| embedding.component(*ix) == Some(line.component)).count();
         if on_it < seeds.len() {
-            ctx.remark(format!("{on_it} of {} are in the component that weighs most", seeds.len()));
+            ctx.remark(format!(
+                "{on_it} of {} are in the component with the greatest sum of scores",
+                seeds.len()
+            ));
         }
         if !line.has_direction() {
             ctx.remark("the set has only one position, which gives no direction: the nearest notes are best");

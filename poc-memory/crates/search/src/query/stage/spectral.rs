@@ -41,7 +41,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:wal | spectral", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();
-        format!("the {k} notes nearest to the set by many and strong edges")
+        format!("the {k} notes nearest to the set in the spectral embedding")
     },
     work: Work::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
