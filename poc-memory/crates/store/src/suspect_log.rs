@@ -43,7 +43,7 @@ impl SuspectLog<'_> {
             || self.prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)))
     }
 
-    /// The parts beside the log that are intact and newer than the prefix.
+    /// The parts other than the log that are intact and newer than the prefix.
     pub(crate) fn newer_parts(&self) -> Result<NewerParts> {
         let mut newer = NewerParts::default();
         let mut add = |name, seq| {

@@ -96,7 +96,7 @@ fn length(value: &Option<Vec<u8>>) -> usize {
 }
 
 impl Buffers {
-    /// Writes the frozen buffer to the engine. The buffer stays readable meanwhile, and is kept if the write fails.
+    /// Writes the frozen buffer to the engine. The buffer stays readable during this, and is kept if the write fails.
     fn write(&self) -> Result<()> {
         let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
         watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.watermark))?;
@@ -143,7 +143,7 @@ impl Drop for BufferedEngine {
 impl Engine for BufferedEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         {
-            // The buffers are read before the engine: what leaves them meanwhile is then found in the engine.
+            // The buffers are read before the engine: what leaves them in between is then found in the engine.
             let both = self.buffers.both.read();
             let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.get(key));
             if let Some(value) = both.active.changes.get(key).or_else(frozen) {

@@ -401,7 +401,7 @@ impl Engine for LsmEngine {
     }
 
     fn rewrite(&self) -> Result<()> {
-        // The lock keeps other threads from writing meanwhile.
+        // The lock keeps other threads from writing during this.
         let _writing = self.last.lock();
         let current = self.state.current();
         if current.recent.is_some() {
@@ -422,7 +422,7 @@ impl Engine for LsmEngine {
         for run in &self.state.current().tables {
             let checked = SortedTable::open(run.table.path()).map(drop);
             let is_current = |other: &Run| other.generations == run.generations;
-            // A table that was merged meanwhile has been deleted, which is not an error.
+            // A table that was merged in the meantime has been deleted, which is not an error.
             if checked.is_err() && self.state.current().tables.iter().any(is_current) {
                 self.state.check_damage(checked)?;
             }

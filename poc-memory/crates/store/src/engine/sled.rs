@@ -164,7 +164,7 @@ impl SledEngine {
                 return Ok(None);
             };
             let upper = self.lower_bound_after(block_key(&lower))?;
-            // If the block was split meanwhile, the key may now belong to a new block.
+            // If the block was split in the meantime, the key may now belong to a new block.
             if upper.as_deref().is_none_or(|upper| key < upper) {
                 return Ok(Some(CachedBlock { lower, upper, block }));
             }

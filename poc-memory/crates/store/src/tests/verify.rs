@@ -1,5 +1,5 @@
 //! A verification finds any damage in any file, and reports nothing for an intact store, whatever its history is and
-//! whatever is written meanwhile.
+//! whatever is written during it.
 
 use super::changes::{apply_for, op};
 use super::*;

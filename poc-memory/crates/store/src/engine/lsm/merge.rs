@@ -62,7 +62,7 @@ impl LsmState {
         let table = Arc::new(writer.finish(newest.table.watermark())?);
         let obsolete: Vec<PathBuf> = merged.iter().map(|run| run.table.path().to_owned()).collect();
         self.change(|current| {
-            // Newer tables may have been added meanwhile.
+            // Newer tables may have been added in the meantime.
             let at = current.tables.iter().position(|run| run.generations == newest.generations);
             let Some(at) = at else { return };
             current.tables.splice(at..at + count, [Run { generations, table }]);
