@@ -5,7 +5,7 @@
 //! The score of a node is its projection on the axis minus its distance from the axis, so the best nodes are far along
 //! the axis and close to it.
 
-use super::top_k::{Ranked, Top};
+use super::top_k::{Ranked, TopK};
 use faer::{Mat, Side};
 use poc_graph::{Ix, SpectralEmbedding, View};
 use std::collections::BTreeMap;
@@ -82,17 +82,17 @@ impl PrincipalAxis {
         k: usize,
         mut accepts: impl FnMut(Ix) -> bool,
     ) -> Vec<(Ix, f64)> {
-        let mut top = Top::new(k);
+        let mut top = TopK::new(k);
         for &ix in embedding.members(self.component) {
             let score = self.score(embedding.coordinates(ix));
             if let Some(id) = view.id(ix) {
-                let ranked = Ranked { score, id, with: ix };
-                if top.takes(&ranked) && accepts(ix) {
+                let ranked = Ranked { score, id, payload: ix };
+                if top.may_accept(&ranked) && accepts(ix) {
                     top.offer(ranked);
                 }
             }
         }
-        top.into_sorted().into_iter().map(|ranked| (ranked.with, ranked.score)).collect()
+        top.into_sorted().into_iter().map(|ranked| (ranked.payload, ranked.score)).collect()
     }
 }
 

@@ -5,7 +5,7 @@
 //! node has an edge of strength s to the seed, the distance is also divided by s, so that a weak edge does not make a
 //! node near. The distance of a node is the smallest of its distances from the seeds.
 
-use super::top_k::{Ranked, Top};
+use super::top_k::{Ranked, TopK};
 use poc_graph::{Ix, SpectralEmbedding, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub fn nearest(
             }
         }
     }
-    let mut top: Top<Ranked<Ix>> = Top::new(k);
+    let mut top: TopK<Ranked<Ix>> = TopK::new(k);
     for (component, seeds) in components {
         for &ix in embedding.members(component) {
             // Most nodes are rejected after a few coordinates, because they are already too far away.
@@ -49,14 +49,14 @@ pub fn nearest(
                 }
             }
             if let Some(id) = view.id(ix).filter(|_| found) {
-                let ranked = Ranked { score: -distance, id, with: ix };
-                if top.takes(&ranked) && accepts(ix) {
+                let ranked = Ranked { score: -distance, id, payload: ix };
+                if top.may_accept(&ranked) && accepts(ix) {
                     top.offer(ranked);
                 }
             }
         }
     }
-    top.into_sorted().into_iter().map(|ranked| (ranked.with, -ranked.score)).collect()
+    top.into_sorted().into_iter().map(|ranked| (ranked.payload, -ranked.score)).collect()
 }
 
 struct Seed<'a> {

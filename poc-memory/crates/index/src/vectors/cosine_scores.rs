@@ -91,8 +91,9 @@ impl<'a> CosineScores<'a> {
         for (number, row) in rows.of(owner) {
             let dot = quantized::dot(&query.values, rows.code(number));
             let score = quantized::cosine(dot, query.inverse, row.inverse);
-            if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.with) {
-                best = Some(Ranked { score, id: owner.id, with: row.passage });
+            if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload)
+            {
+                best = Some(Ranked { score, id: owner.id, payload: row.passage });
             }
         }
         best

@@ -4,7 +4,7 @@ use super::cosine_scores::CosineScores;
 use super::quantized;
 use super::rows::{NodeEntry, VectorRow};
 use poc_graph::NodeId;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 
 impl CosineScores<'_> {
     /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions in
@@ -29,7 +29,7 @@ impl CosineScores<'_> {
                 entries.push((position, row.inverse));
             }
         }
-        let mut nearest: Vec<Top<Ranked<usize>>> = to.iter().map(|_| Top::new(k)).collect();
+        let mut nearest: Vec<TopK<Ranked<usize>>> = to.iter().map(|_| TopK::new(k)).collect();
         let (mut dots, mut cosines) = (Vec::new(), Vec::new());
         for (position, &id) in from.iter().enumerate() {
             let Some((number, row)) = rows.owner(id).and_then(|owner| self.nearest_text_row(owner)) else {
@@ -46,12 +46,12 @@ impl CosineScores<'_> {
             }
             for ((&other, &cosine), top) in to.iter().zip(&cosines).zip(&mut nearest) {
                 if cosine > min && other != id {
-                    top.offer(Ranked { score: cosine, id, with: position });
+                    top.offer(Ranked { score: cosine, id, payload: position });
                 }
             }
         }
-        let sorted = nearest.into_iter().map(Top::into_sorted);
-        sorted.map(|found| found.into_iter().map(|near| (near.with, near.score)).collect()).collect()
+        let sorted = nearest.into_iter().map(TopK::into_sorted);
+        sorted.map(|found| found.into_iter().map(|near| (near.payload, near.score)).collect()).collect()
     }
 
     fn nearest_text_row(&self, owner: &NodeEntry) -> Option<(u32, VectorRow)> {
