@@ -1,7 +1,7 @@
 //! `geodesic,max_path=6,k=20`: the nodes on the most direct walks between the nodes of the input
 //! (`poc_rank::geodesic`).
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use super::seeds::{best, embedded};
 use super::spectral::K;
 use crate::query::example::Example;
@@ -48,7 +48,7 @@ pub(super) const STAGE: StageDef = StageDef {
              walks"
         )
     },
-    work: Work::Algorithm(|call, ctx, items, _| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
         let embedded = embedded(ctx, &embedding, items);
         let ends: Vec<Ix> = best(ctx, &embedded, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();

@@ -1,6 +1,6 @@
 //! `manifold,k=20`: the nodes further along the line through the input (`poc_rank::manifold`).
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use super::seeds::{embedded, others};
 use super::spectral::K;
 use crate::query::example::Example;
@@ -31,7 +31,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} notes furthest along the principal axis of the set, towards its first")
     },
-    work: Work::Algorithm(|call, ctx, items, _| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let seeds: Vec<(Ix, f64)> =
             embedded(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();

@@ -1,6 +1,6 @@
 //! `match:TERMS`: nodes that contain the terms, in three tiers.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -40,7 +40,7 @@ pub(super) const STAGE: StageDef = StageDef {
            first, ties by id.",
     example: Example { pipeline: "match:\"wal tree\"", output: &["wal", "b-tree", "lsm-tree"] },
     describe: |call| format!("notes that match {}", call.text("TERMS").unwrap_or_default()),
-    work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
+    implementation: StageImplementation::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
     hints: Hints::NONE,
 };
 

@@ -1,6 +1,6 @@
 //! `project:NAME`: nodes of a project.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use poc_graph::is_project;
@@ -25,7 +25,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Ok(name) => format!("of the project `{name}`"),
         Err(_) => String::new(),
     },
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
         // This is how keywords are normalised.
         let wanted: String = call.text("NAME")?.trim().to_lowercase().nfc().collect();

@@ -1,6 +1,6 @@
 //! `spectral,k=20`: the nodes nearest to the input in the spectral embedding (`poc_rank::spectral`).
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use super::seeds::{best, embedded, others};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -43,7 +43,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} notes nearest to the set in the spectral embedding")
     },
-    work: Work::Algorithm(|call, ctx, items, _| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let embedded = embedded(ctx, &embedding, items);
         let seeds = best(ctx, &embedded, MAX_SEEDS);
