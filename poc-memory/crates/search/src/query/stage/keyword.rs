@@ -2,6 +2,7 @@
 
 use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
+use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use unicode_normalization::UnicodeNormalization;
 
@@ -23,10 +24,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let view = ctx.sources.view;
         // This is how `insert` normalises keywords.
         let word: String = call.text("WORD")?.trim().to_lowercase().nfc().collect();
-        Ok(match view.keyword_number(&word) {
-            Some(number) => Box::new(move |ix| view.keywords(ix).contains(&number)),
-            None => Box::new(|_| false),
-        })
+        Ok(Box::new(KeywordFilter::new(view, view.keyword_number(&word).into_iter().collect())))
     }),
     hints: Hints::NONE,
 };

@@ -2,6 +2,7 @@
 
 use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
+use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use poc_graph::is_project;
 use unicode_normalization::UnicodeNormalization;
@@ -30,8 +31,7 @@ pub(super) const STAGE: StageDef = StageDef {
         // This is how keywords are normalised.
         let wanted: String = call.text("NAME")?.trim().to_lowercase().nfc().collect();
         let selected = view.projects().filter(|(_, name)| is_project(name, &wanted));
-        let selected: Vec<u32> = selected.map(|(number, _)| number).collect();
-        Ok(Box::new(move |ix| view.keywords(ix).iter().any(|number| selected.contains(number))))
+        Ok(Box::new(KeywordFilter::new(view, selected.map(|(number, _)| number).collect())))
     }),
     hints: Hints::NONE,
 };
