@@ -48,7 +48,7 @@ const INCIDENTAL: [Table; 5] =
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// The only file in the records folder of a store without any transaction.
-const HIGHEST_SEQ: &str = "last";
+const HIGHEST_SEQ_FILE: &str = "last";
 
 /// Whether a directory contains an empty store and nothing else.
 ///
@@ -88,7 +88,7 @@ fn is_empty(directory: &Path) -> Result<bool> {
     }
     let newest = suspect_log::claimed_seq(directory, HEARTBEAT_TIMEOUT)?;
     if names(&directory.join("log"))?.is_empty() {
-        let without_records = names(&directory.join("records"))?.iter().all(|name| name == HIGHEST_SEQ);
+        let without_records = names(&directory.join("records"))?.iter().all(|name| name == HIGHEST_SEQ_FILE);
         return Ok(newest == 0 && without_records && !directory.join("view").exists());
     }
     let (log, end) = log::inspect(&directory.join("log"), true)?;

@@ -43,8 +43,9 @@ mod tests {
         check(json!({"type": ["integer", "null"], "default": null}), json!({"type": "integer"}));
         check(json!({"type": ["integer", "string", "null"]}), json!({"type": ["integer", "string"]}));
         check(json!({"anyOf": [{"$ref": "#/x"}, {"type": "null"}]}), json!({"$ref": "#/x"}));
+        let inner = json!({"description": "inner", "enum": [1]});
         check(
-            json!({"description": "outer", "anyOf": [{"type": "null"}, {"enum": [1], "description": "inner"}]}),
+            json!({"description": "outer", "anyOf": [{"type": "null"}, inner]}),
             json!({"description": "outer", "enum": [1]}),
         );
         check(json!({"type": "string", "default": "a"}), json!({"type": "string", "default": "a"}));

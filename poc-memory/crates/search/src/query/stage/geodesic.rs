@@ -44,8 +44,8 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| {
         let (max, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!(
-            "walks between every pair of notes in the set, over at most {max} edges; the {k} notes on the most \
-             walks"
+            "walks between every pair of notes in the set, over at most {max} edges; the {k} notes on the \
+             most walks"
         )
     },
     implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
