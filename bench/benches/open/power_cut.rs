@@ -1,7 +1,7 @@
 //! The times to the first answers after a power cut under load.
 //!
-//! A process changes notes, writes a checkpoint in the middle, and ends without closing the store. Then the marks that
-//! say in which boot of the machine the records were opened are changed, as if the machine had stopped.
+//! A process changes notes, writes a checkpoint in the middle, and ends without closing the store. Then the markers
+//! that say in which boot of the machine the records were opened are changed, as if the machine had stopped.
 
 use super::opening;
 use super::store;
@@ -60,8 +60,8 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     for _ in 0..ROUNDS {
         let ended = Command::new(std::env::current_exe().unwrap()).arg(CHILD).arg(folder).status().unwrap();
         assert!(!ended.success(), "it aborts");
-        for mark in store::files(folder).iter().filter(|path| path.ends_with("open-since-boot")) {
-            std::fs::write(mark, "another boot").unwrap();
+        for marker in store::files(folder).iter().filter(|path| path.ends_with("open-since-boot")) {
+            std::fs::write(marker, "another boot").unwrap();
         }
         openings.push(opening::opened(folder));
     }

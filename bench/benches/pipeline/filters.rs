@@ -1,6 +1,6 @@
 //! Each filter of the query language alone, with a typical argument.
 //!
-//! If few nodes pass, SQLite answers from an index. The query language has no indexes for filters and scans all nodes.
+//! If few nodes pass, SQLite answers from an index. The query language scans all nodes.
 
 use super::{Bench, Contenders};
 use poc_bench::graph::NOW;

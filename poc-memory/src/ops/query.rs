@@ -208,10 +208,10 @@ fn signals(signals: &GateSignals) -> String {
             let judged = likelihood(judged);
             format!("words {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
         }
-        GateSignals::Titles(TitleSignals { vec, lex, jaccard, ce, fused }) => {
+        GateSignals::Titles(TitleSignals { cosine, trigrams, words, likelihood: judged, fused }) => {
             let fused = fused.map(|fused| format!(", fused {fused:.3}")).unwrap_or_default();
-            let ce = likelihood(ce);
-            format!("meaning {vec:.3}, spelling {lex:.3}, words {jaccard:.3}{ce}{fused}")
+            let judged = likelihood(judged);
+            format!("meaning {cosine:.3}, spelling {trigrams:.3}, words {words:.3}{judged}{fused}")
         }
     }
 }

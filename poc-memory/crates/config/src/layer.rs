@@ -19,10 +19,10 @@ pub(super) struct SettingDiagnostic {
 
 impl SettingDiagnostic {
     /// Converts to an error with the position of the key in the file.
-    pub(super) fn place(self, name: &str, text: &str) -> Error {
+    pub(super) fn locate(self, name: &str, text: &str) -> Error {
         // An error within a list is reported at the list.
         let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
-        let at = placed(name, text, &path);
+        let at = location_of(name, text, &path);
         self.error().at(ErrorLocation { field: Some(self.path), ..at })
     }
 
@@ -84,7 +84,7 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, SettingDi
 
 /// The position of a key in the text of a file; only the name of the file if the key does not occur
 /// in it.
-pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
+pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
     match TomlDocument::parse(name, text) {
         Ok(document) => document.key_location(path.iter().copied()),
         Err(_) => ErrorLocation { file: Some(name.into()), ..ErrorLocation::default() },

@@ -2,7 +2,7 @@
 
 use super::bounds;
 use super::defaults::DEFAULTS;
-use super::layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
+use super::layer::{deserialize, location_of, merge, parse, put, read, scalar, variable_path, variables};
 use super::sections::Config;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
@@ -29,15 +29,15 @@ impl Config {
     ) -> Result<Config> {
         let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
         // Where each pipeline is defined. Each layer adds its own positions.
-        let mut places: BTreeMap<String, ErrorLocation> = BTreeMap::new();
+        let mut locations: BTreeMap<String, ErrorLocation> = BTreeMap::new();
         let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
             let layer: Table = parse(name, text)?;
             merge(&mut merged, layer);
-            let config = deserialize(merged.clone()).map_err(|problem| problem.place(name, text))?;
-            let place = |saved: &String| (saved.clone(), placed(name, text, &["pipelines", saved]));
-            places.extend(config.pipelines.keys().map(place));
-            search = Some(placed(name, text, &["search", "pipeline"]))
+            let config = deserialize(merged.clone()).map_err(|problem| problem.locate(name, text))?;
+            let located = |saved: &String| (saved.clone(), location_of(name, text, &["pipelines", saved]));
+            locations.extend(config.pipelines.keys().map(located));
+            search = Some(location_of(name, text, &["search", "pipeline"]))
                 .filter(|at| at.line.is_some())
                 .unwrap_or_default();
         }
@@ -48,16 +48,16 @@ impl Config {
                 let [section, name] = path.as_slice() else { continue };
                 let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
                 match (section.as_str(), name.as_str()) {
-                    ("pipelines", name) => drop(places.insert(name.to_owned(), at)),
+                    ("pipelines", name) => drop(locations.insert(name.to_owned(), at)),
                     ("search", "pipeline") => search = at,
                     _ => {}
                 }
             }
         }
         let mut config =
-            deserialize(merged).map_err(|problem| problem.place("defaults/config.toml", DEFAULTS))?;
+            deserialize(merged).map_err(|problem| problem.locate("defaults/config.toml", DEFAULTS))?;
         for (name, saved) in &mut config.pipelines {
-            saved.at = places.remove(name).unwrap_or_default();
+            saved.at = locations.remove(name).unwrap_or_default();
         }
         config.search.pipeline.at = search;
         config.check().map_err(|error| match file {
@@ -105,7 +105,7 @@ impl Config {
 fn in_file(error: Error, name: &str, text: &str) -> Error {
     let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
     let path: Vec<&str> = field.split('.').collect();
-    let at = placed(name, text, &path);
+    let at = location_of(name, text, &path);
     if at.line.is_some() { error.at(ErrorLocation { field: Some(field), ..at }) } else { error }
 }
 

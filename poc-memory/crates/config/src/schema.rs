@@ -5,7 +5,7 @@ use super::defaults::DEFAULTS;
 use super::layer::parse;
 use super::sections::Config;
 use poc_graph::error::{Error, Result};
-use poc_graph::json::join_description_lines;
+use poc_graph::json::{join_description_lines, remove_null_type};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value};
@@ -80,30 +80,11 @@ fn bound(schema: &mut Map<String, Value>, key: &str) {
     }
 }
 
-/// Removes `null` from types and defaults, because TOML has no null.
+/// Removes `null` from the types and defaults of a schema and of all schemas in it, because TOML has no null.
 fn remove_null(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            if fields.get("default").is_some_and(Value::is_null) {
-                fields.remove("default");
-            }
-            if let Some(Value::Array(types)) = fields.get_mut("type") {
-                types.retain(|name| name != "null");
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    fields.insert("type".into(), only);
-                }
-            }
-            if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
-                choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
-                if let [Value::Object(only)] = choices.as_slice() {
-                    let only = only.clone();
-                    fields.remove("anyOf");
-                    for (word, value) in only {
-                        fields.entry(word).or_insert(value);
-                    }
-                }
-            }
+            remove_null_type(fields);
             fields.values_mut().for_each(remove_null);
         }
         Value::Array(items) => items.iter_mut().for_each(remove_null),

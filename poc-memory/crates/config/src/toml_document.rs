@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn keys_have_their_line_and_column() {
         let document = document();
-        let place = |path: &[&str]| document.key_location(path.iter().copied()).to_string();
-        assert_eq!(place(&["text", "k1"]), "file.toml:3:1");
-        assert_eq!(place(&["models", "x", "id"]), "file.toml:5:1");
-        assert_eq!(place(&["a", "below"]), "file.toml:1:1");
-        assert_eq!(place(&["text", "b"]), "file.toml");
+        let location = |path: &[&str]| document.key_location(path.iter().copied()).to_string();
+        assert_eq!(location(&["text", "k1"]), "file.toml:3:1");
+        assert_eq!(location(&["models", "x", "id"]), "file.toml:5:1");
+        assert_eq!(location(&["a", "below"]), "file.toml:1:1");
+        assert_eq!(location(&["text", "b"]), "file.toml");
     }
 
     #[test]

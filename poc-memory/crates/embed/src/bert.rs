@@ -157,13 +157,13 @@ impl Bert {
         };
         let max_tokens = max_tokens.min(config.max_position_embeddings).max(3);
         let tokenizer = tokenizer(folder, max_tokens)?;
-        let mark = |name: &str| {
+        let special_token = |name: &str| {
             let id = tokenizer.token_to_id(name).filter(|&id| (id as usize) < config.vocab_size);
             id.ok_or_else(|| {
                 format!("the special token `{name}` is missing from the vocabulary or unknown to the model")
             })
         };
-        let ends = [mark("[CLS]")?, mark("[SEP]")?];
+        let ends = [special_token("[CLS]")?, special_token("[SEP]")?];
         Ok((
             Bert { network, tokenizer, pooling, ends, max_tokens, dimensions: config.hidden_size, revision },
             head,
@@ -260,8 +260,8 @@ impl Bert {
         let count = vocabulary.values().max().map_or(0, |&last| last as usize + 1);
         let mut tokens = vec![String::new(); count];
         for (token, id) in vocabulary {
-            if let Some(place) = tokens.get_mut(id as usize) {
-                *place = token;
+            if let Some(slot) = tokens.get_mut(id as usize) {
+                *slot = token;
             }
         }
         Ok(VocabularyInfo {

@@ -60,7 +60,7 @@ impl CorePool {
                 let results = work(&texts);
                 let mut collected = collected.lock();
                 match (results, collected.as_mut()) {
-                    (Ok(results), Ok(all)) => all.extend(batch.iter().map(|(place, _)| *place).zip(results)),
+                    (Ok(results), Ok(all)) => all.extend(batch.iter().map(|(index, _)| *index).zip(results)),
                     (Err(error), Ok(_)) => *collected = Err(error),
                     (_, Err(_)) => break,
                 }
@@ -72,7 +72,7 @@ impl CorePool {
             }
         });
         let mut collected: Vec<(usize, M)> = collected.into_inner()?;
-        collected.sort_by_key(|(place, _)| *place);
+        collected.sort_by_key(|(index, _)| *index);
         Ok(collected.into_iter().map(|(_, results)| results).collect())
     }
 }
@@ -106,7 +106,7 @@ mod tests {
             let work = |batch: &[&(usize, usize)]| {
                 let sum: usize = batch.iter().map(|(_, length)| length).sum();
                 assert!(batch.len() == 1 || sum <= BATCH);
-                Ok(batch.iter().map(|(place, _)| *place).collect())
+                Ok(batch.iter().map(|(index, _)| *index).collect())
             };
             let results = CorePool::new().unwrap().map_batches(&texts, |(_, length)| *length, work).unwrap();
             prop_assert_eq!(results, (0..lengths.len()).collect::<Vec<_>>());

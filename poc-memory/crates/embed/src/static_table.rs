@@ -5,7 +5,7 @@
 //! scaled to length 1. [`super::distill`] creates the rows with a model.
 
 use super::Embedder;
-use super::table::{EmbeddingTable, TableError};
+use super::table::{EmbeddingTable, TableError, TableFormatError};
 use super::wordpiece::WordPiece;
 use poc_graph::error::Result;
 use poc_rank::cosine::normalize;
@@ -30,7 +30,7 @@ pub struct StaticEmbedder {
 impl StaticEmbedder {
     /// Creates an embedder with the built-in table.
     pub fn bundled() -> Result<StaticEmbedder> {
-        static TABLE: OnceLock<Result<Arc<EmbeddingTable>, String>> = OnceLock::new();
+        static TABLE: OnceLock<Result<Arc<EmbeddingTable>, TableFormatError>> = OnceLock::new();
         let table = TABLE.get_or_init(|| EmbeddingTable::read(Cow::Borrowed(BUNDLED)).map(Arc::new));
         match table {
             Ok(table) => Ok(StaticEmbedder::with(table.clone())),

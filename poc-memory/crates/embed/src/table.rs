@@ -34,11 +34,37 @@ pub(super) enum TableError {
     #[error("the table `{}` cannot be read: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
     #[error("`{}` cannot be used as a table of word vectors: {problem}", path.display())]
-    NotATable { path: PathBuf, problem: String },
+    NotATable { path: PathBuf, problem: TableFormatError },
     #[error("the bundled table cannot be used: {0}")]
-    Bundled(String),
+    Bundled(TableFormatError),
     #[error("the table cannot be written: {0}")]
     Encode(String),
+}
+
+/// Why bytes are not a table.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum TableFormatError {
+    #[error("it is not a table")]
+    NoMagic,
+    #[error("its format is version {found}, this release reads version {supported}")]
+    OtherVersion { found: u32, supported: u32 },
+    #[error("it has been cut off")]
+    CutOff,
+    #[error("its length differs from the length in its header")]
+    OtherLength,
+    #[error("its vectors have no dimensions")]
+    NoDimensions,
+    /// The text comes from the JSON parser.
+    #[error("its head cannot be read: {0}")]
+    Head(String),
+    #[error("its vocabulary is not UTF-8")]
+    NotUtf8,
+    #[error("its vocabulary has {tokens} tokens for {rows} rows")]
+    OtherRows { tokens: usize, rows: usize },
+    #[error("a row has a scale that is not a finite number")]
+    NotFinite,
+    #[error("it is damaged: its checksum is wrong")]
+    WrongChecksum,
 }
 
 impl From<TableError> for Error {
@@ -94,16 +120,15 @@ impl EmbeddingTable {
             std::fs::read(path).map_err(|source| TableError::Read { path: path.to_owned(), source })?;
         let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM));
         let whole = blake3::hash(content).as_bytes().as_slice() == checksum;
-        let table = EmbeddingTable::read(Cow::Owned(bytes)).and_then(|table| {
-            if whole { Ok(table) } else { Err("it is damaged: its checksum is wrong".into()) }
-        });
+        let table = EmbeddingTable::read(Cow::Owned(bytes))
+            .and_then(|table| if whole { Ok(table) } else { Err(TableFormatError::WrongChecksum) });
         Ok(table.map_err(|problem| TableError::NotATable { path: path.to_owned(), problem })?)
     }
 
-    /// Reads a table from bytes without verifying the checksum. The error describes the problem.
-    pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<EmbeddingTable, String> {
+    /// Reads a table from bytes without verifying the checksum.
+    pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<EmbeddingTable, TableFormatError> {
         if !bytes.starts_with(MAGIC) {
-            return Err("it is not a table".into());
+            return Err(TableFormatError::NoMagic);
         }
         let number = |at: usize| -> Option<u32> {
             bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes)
@@ -111,35 +136,33 @@ impl EmbeddingTable {
         let length = |at: usize| number(at).and_then(|number| usize::try_from(number).ok());
         match number(8) {
             Some(VERSION) => {}
-            Some(other) => {
-                return Err(format!("its format is version {other}, this release reads version {VERSION}"));
-            }
-            None => return Err("it has been cut off".into()),
+            Some(found) => return Err(TableFormatError::OtherVersion { found, supported: VERSION }),
+            None => return Err(TableFormatError::CutOff),
         }
         let fields = (|| Some((length(12)?, length(16)?, length(20)?, length(24)?)))();
-        let (head, rows, dimensions, words) = fields.ok_or("it has been cut off")?;
+        let (head, rows, dimensions, words) = fields.ok_or(TableFormatError::CutOff)?;
         // The end offset of each field.
-        let places = (|| {
+        let offsets = (|| {
             let head = PREFIX_LENGTH.checked_add(head)?;
             let words = head.checked_add(words)?;
             let scales = words.checked_add(rows.checked_mul(4)?)?;
             let values = scales.checked_add(rows.checked_mul(dimensions)?)?;
             Some((head, words, scales, values))
         })();
-        let (head_end, words_end, scales_end, values_end) = places
+        let (head_end, words_end, scales_end, values_end) = offsets
             .filter(|(.., end)| end.checked_add(CHECKSUM) == Some(bytes.len()))
-            .ok_or("its length differs from the length in its header")?;
+            .ok_or(TableFormatError::OtherLength)?;
         if dimensions == 0 {
-            return Err("its vectors have no dimensions".into());
+            return Err(TableFormatError::NoDimensions);
         }
         let head: TableHeader =
             serde_json::from_slice(bytes.get(PREFIX_LENGTH..head_end).unwrap_or_default())
-                .map_err(|error| format!("its head cannot be read: {error}"))?;
+                .map_err(|error| TableFormatError::Head(error.to_string()))?;
         let words = std::str::from_utf8(bytes.get(head_end..words_end).unwrap_or_default())
-            .map_err(|_| "its vocabulary is not UTF-8")?;
+            .map_err(|_| TableFormatError::NotUtf8)?;
         let vocabulary = WordPieceVocabulary::new(words.lines(), &head.continues);
         if vocabulary.len() != rows {
-            return Err(format!("its vocabulary has {} tokens for {rows} rows", vocabulary.len()));
+            return Err(TableFormatError::OtherRows { tokens: vocabulary.len(), rows });
         }
         let scales: Vec<f32> = bytes
             .get(words_end..scales_end)
@@ -148,7 +171,7 @@ impl EmbeddingTable {
             .filter_map(|four| four.try_into().ok().map(f32::from_le_bytes))
             .collect();
         if !scales.iter().all(|scale| scale.is_finite()) {
-            return Err("a row has a scale that is not a finite number".into());
+            return Err(TableFormatError::NotFinite);
         }
         let checksum = bytes.get(values_end..).unwrap_or_default();
         let revision = checksum.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -247,7 +270,8 @@ mod tests {
 
     #[test]
     fn format_errors_are_reported() {
-        let report = |bytes: &[u8]| EmbeddingTable::read(Cow::Owned(bytes.to_vec())).err().unwrap();
+        let report =
+            |bytes: &[u8]| EmbeddingTable::read(Cow::Owned(bytes.to_vec())).err().unwrap().to_string();
         let mut newer = sample();
         newer[8] = 2;
         let mut wide = sample();

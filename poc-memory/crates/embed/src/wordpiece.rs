@@ -25,7 +25,7 @@ pub(super) struct WordPieceVocabulary {
     begin: HashTable<u32>,
     middle: HashTable<u32>,
     // The length of the prefix in bytes.
-    mark: usize,
+    prefix_length: usize,
     longest: usize,
 }
 
@@ -37,7 +37,7 @@ impl WordPieceVocabulary {
             ends: Vec::new(),
             begin: HashTable::new(),
             middle: HashTable::new(),
-            mark: continues.len(),
+            prefix_length: continues.len(),
             longest: 0,
         };
         for token in tokens {
@@ -46,15 +46,16 @@ impl WordPieceVocabulary {
         }
         for id in 0..made.ends.len() as u32 {
             let token = made.token(id);
-            let inner = token.strip_prefix(continues).filter(|inner| !inner.is_empty() && made.mark > 0);
+            let inner =
+                token.strip_prefix(continues).filter(|inner| !inner.is_empty() && made.prefix_length > 0);
             let piece = inner.unwrap_or(token);
-            let (place, length, is_inner) = (hash(piece), piece.len(), inner.is_some());
+            let (hashed, length, is_inner) = (hash(piece), piece.len(), inner.is_some());
             made.longest = made.longest.max(length);
-            let skip = if is_inner { made.mark } else { 0 };
+            let skip = if is_inner { made.prefix_length } else { 0 };
             let WordPieceVocabulary { text, ends, begin, middle, .. } = &mut made;
             let rehash = |&id: &u32| hash(piece_of(text, ends, id, skip));
             let table = if is_inner { middle } else { begin };
-            table.insert_unique(place, id, rehash);
+            table.insert_unique(hashed, id, rehash);
         }
         made
     }
@@ -70,7 +71,7 @@ impl WordPieceVocabulary {
     }
 
     fn find(&self, piece: &str, is_inner: bool) -> Option<u32> {
-        let (table, skip) = if is_inner { (&self.middle, self.mark) } else { (&self.begin, 0) };
+        let (table, skip) = if is_inner { (&self.middle, self.prefix_length) } else { (&self.begin, 0) };
         table.find(hash(piece), |&id| piece_of(&self.text, &self.ends, id, skip) == piece).copied()
     }
 

@@ -1,9 +1,11 @@
 //! Conversion between JSON values and Rust types.
 
 mod description;
+mod null;
 mod unique_fields;
 
 pub use description::join_description_lines;
+pub use null::remove_null_type;
 pub use unique_fields::{UniqueFields, repeated_field};
 
 use crate::error::{Error, Result};

@@ -52,10 +52,10 @@ impl<P: ?Sized> Pages<P> {
 
     /// Replaces the page at `index`.
     pub(super) fn replace(&mut self, index: usize, page: Arc<P>) {
-        if let Some(place) =
+        if let Some(slot) =
             self.branches.get_mut(index / FAN).and_then(|branch| Arc::make_mut(branch).get_mut(index % FAN))
         {
-            *place = page;
+            *slot = page;
         }
     }
 

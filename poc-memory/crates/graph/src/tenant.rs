@@ -51,7 +51,7 @@ impl Tuple {
             let (key, value) = (key.as_ref().trim(), value.as_ref().trim());
             check(key, value)?;
             match tuple.entry(key.to_owned()) {
-                Entry::Vacant(place) => drop(place.insert(value.to_owned())),
+                Entry::Vacant(entry) => drop(entry.insert(value.to_owned())),
                 Entry::Occupied(_) => {
                     return Err(Error::invalid(format!("the tenant's key `{key}` is given twice"))
                         .hint("give each key once")

@@ -19,17 +19,17 @@ use super::usage::Usage;
 use deadline::Deadline;
 use family::Network;
 use generate::GenerationJob;
-use gguf::{FileStamp, Gguf};
+use gguf::{FileStamp, Gguf, GgufError};
 use parking_lot::Mutex;
 use poc_agent::model::{
     CallCost, CallError, CallFailure, Model, Priority, PrioritySemaphore, Reply, Request,
 };
 use poc_config::{CallsConfig, ProviderConfig};
 use poc_embed::catch_panics;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::path::PathBuf;
 use std::sync::Arc;
-use vocabulary::TokenVocabulary;
+use vocabulary::{TokenVocabulary, VocabularyError};
 
 /// The provider `candle`.
 pub(super) struct Candle {
@@ -53,6 +53,17 @@ struct LoadedModel {
     threads: ThreadPool,
 }
 
+/// Why a model cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    #[error(transparent)]
+    Vocabulary(#[from] VocabularyError),
+    #[error("no threads can be started for `{model}`: {source}")]
+    Threads { model: String, source: ThreadPoolBuildError },
+}
+
 impl Candle {
     /// The model, once the header of its file has been checked.
     ///
@@ -66,8 +77,9 @@ impl Candle {
     ) -> Result<Candle, String> {
         let file = path_of(&model.id, environment)?;
         let tokenizer = provider.tokenizer.as_deref().map(|path| path_of(path, environment)).transpose()?;
-        let kind = gguf::tokenizer(&file)?;
-        vocabulary::locate(&file, kind.as_deref(), tokenizer.as_deref())?;
+        let kind = gguf::tokenizer(&file).map_err(|error| error.to_string())?;
+        vocabulary::locate(&file, kind.as_deref(), tokenizer.as_deref())
+            .map_err(|error| error.to_string())?;
         Ok(Candle {
             file,
             tokenizer,
@@ -80,7 +92,7 @@ impl Candle {
         })
     }
 
-    fn load(&self, deadline: &Deadline<'_>) -> Result<LoadedModel, String> {
+    fn load(&self, deadline: &Deadline<'_>) -> Result<LoadedModel, LoadError> {
         let gguf = Gguf::open(&self.file, deadline)?;
         let stamp = gguf.stamp;
         let context = gguf.context().min(self.model.context.unwrap_or(usize::MAX));
@@ -90,7 +102,7 @@ impl Candle {
             .num_threads(self.threads)
             .thread_name(|number| format!("candle-{number}"))
             .build()
-            .map_err(|error| format!("no threads can be started for `{}`: {error}", self.model.id))?;
+            .map_err(|source| LoadError::Threads { model: self.model.id.clone(), source })?;
         tracing::info!(file = %self.file.display(), context, "a local model was read");
         Ok(LoadedModel { stamp, context, network, vocabulary, threads })
     }
@@ -101,12 +113,12 @@ impl Candle {
         loaded: Option<LoadedModel>,
         deadline: &Deadline<'_>,
     ) -> Result<LoadedModel, CallError> {
-        let current = gguf::stamp(&self.file).map_err(CallError::Setup)?;
+        let current = gguf::stamp(&self.file).map_err(|error| CallError::Setup(error.to_string()))?;
         match loaded.filter(|loaded| loaded.stamp == current) {
             Some(loaded) => Ok(loaded),
-            None => {
-                self.load(deadline).map_err(|error| deadline.check().err().unwrap_or(CallError::Setup(error)))
-            }
+            None => self.load(deadline).map_err(|error| {
+                deadline.check().err().unwrap_or_else(|| CallError::Setup(error.to_string()))
+            }),
         }
     }
 
@@ -140,7 +152,7 @@ impl Candle {
         let closing_tokens = grammar::closing_tokens(&schema);
         let prompt = match vocabulary.prompt(request) {
             Ok(prompt) => prompt,
-            Err(error) => return Ok(Err(CallError::Setup(error))),
+            Err(error) => return Ok(Err(CallError::Setup(error.to_string()))),
         };
         let reply_tokens = context.saturating_sub(prompt.len()).min(self.max_tokens);
         if reply_tokens < 2 * closing_tokens {

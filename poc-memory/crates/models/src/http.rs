@@ -181,7 +181,7 @@ impl Http {
         retry(|| self.attempt(message, request, progress), before_retry)
     }
 
-    /// Waits for `delay`. Fails at once when the call's time would be over before that.
+    /// Waits for `delay`. Fails at once if the delay ends at the call's deadline or later.
     fn pause(
         &self,
         delay: Duration,
@@ -194,7 +194,7 @@ impl Http {
         }
         if delay >= progress.remaining() {
             let wait = Span(delay.as_millis() as i64);
-            let late = format!("{why}; the next attempt is due in {wait}, after the call's time is over");
+            let late = format!("{why}; the next attempt is due in {wait}, after the call's deadline");
             return Err(CallError::Down(late).into());
         }
         tracing::info!(provider = %self.provider, delay_ms = delay.as_millis() as u64, "{why}");
@@ -256,7 +256,7 @@ impl Http {
                     // status.
                     Err(_) => Err(AttemptError::Transient(TransientFailure {
                         message: format!(
-                            "`{}` answered at `{}` with {}; if this stays, check its `base-url`",
+                            "`{}` answered at `{}` with {}; if this persists, check its `base-url`",
                             self.provider,
                             message.display_url(),
                             if body.is_empty() { "an empty body" } else { "something that is not JSON" }

@@ -3,9 +3,10 @@
 use super::conversation::{max_reply_tokens, prompt_bytes};
 use poc_agent::model::{CallCost, CallFailure, Reply, Request};
 
-/// The highest price of writing to a prompt cache, as a factor on the input price, when the settings name none:
-/// Anthropic's, which may also be behind other kinds of server
-/// (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
+/// The highest known price of writing to a prompt cache, as a factor of the input price, for models without a cache
+/// price in the settings. It is Anthropic's
+/// (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>); a server of another kind may forward to
+/// Anthropic.
 const MAX_CACHE_WRITE_FACTOR: f64 = 1.25;
 
 /// Upper bound of the tokens that a provider adds to a prompt for roles and the description of the output

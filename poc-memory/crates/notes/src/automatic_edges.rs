@@ -9,7 +9,7 @@ use poc_rank::cosine::MeasuredVector;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::{WordProfile, WordSketch};
 use poc_rank::mmr::mmr;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 use poc_store::Transaction;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -204,7 +204,7 @@ impl Candidates<'_> {
         for keyword in words {
             let shares =
                 |near: &&NearNote<'_>| near.batch.is_some_and(|note| note.keywords.contains(keyword));
-            let mut top: Top<Ranked<()>> = Top::new(k);
+            let mut top: TopK<Ranked<()>> = TopK::new(k);
             batch.iter().filter(shares).for_each(|near| top.offer(ranked(near.id, near.cosine)));
             if let Some(number) = self.view.keyword_number(keyword) {
                 self.offer_indexed(number, pool, &mut top);
@@ -225,7 +225,7 @@ impl Candidates<'_> {
     }
 
     /// Offers the indexed notes with a keyword. If many notes have it, offers only those that are likely to be nearest.
-    fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut Top<Ranked<()>>) {
+    fn offer_indexed(&self, keyword: u32, pool: &[NearNote<'_>], top: &mut TopK<Ranked<()>>) {
         let has_keyword = |ix| self.view.is_live(ix) && self.view.keywords(ix).contains(&keyword);
         let shares = |id| self.is_indexed(id) && self.view.find(id).is_some_and(has_keyword);
         let many = self.view.keyword_uses(keyword) as usize > KEYWORD_NOTES;
@@ -311,7 +311,7 @@ impl Candidates<'_> {
 }
 
 fn ranked(id: NodeId, score: f64) -> Ranked<()> {
-    Ranked { score, id, with: () }
+    Ranked { score, id, payload: () }
 }
 
 /// The `k` nearest notes, best first; equal cosines are ordered by id.

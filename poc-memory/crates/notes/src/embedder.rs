@@ -6,7 +6,7 @@
 //! its settings. The vectors carry its name as well, so a missing file is rebuilt from them.
 use poc_embed::{Embedder, UnavailableEmbedder};
 use poc_graph::error::{Error, Result};
-use poc_store::{Store, atomic_file};
+use poc_store::{EmbedderCount, Store, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -107,11 +107,10 @@ pub(super) fn record_choice(
             // With vectors of several embedders some may be missing: a migration was interrupted, or notes
             // were added after one.
             let incomplete = found.len() > 1;
-            let max = found.first().map(|(_, count, _)| *count);
-            let has_name_and_most =
-                |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == max;
+            let max = found.first().map(|first| first.vectors);
+            let has_name_and_most = |found: &&EmbedderCount| found.name == name && Some(found.vectors) == max;
             match found.iter().find(has_name_and_most).or(found.first()) {
-                Some((found, _, dimensions)) if found != name => {
+                Some(EmbedderCount { name: found, dimensions, .. }) if found != name => {
                     let settings = settings_from_name(found, *dimensions, &choice.settings);
                     let (name, dimensions) = (found.clone(), *dimensions);
                     write(directory, &EmbedderRecord { name, dimensions, settings, incomplete })

@@ -43,8 +43,8 @@ fn mean(values: &[f64]) -> f64 {
 /// The mean of a bootstrap sample: `values.len()` values drawn with replacement.
 fn mean_of_sample(values: &[f64], rng: &dyn Rng) -> f64 {
     let count = values.len();
-    let place = || ((u128::from(rng.next_u64()) * count as u128) >> 64) as usize;
-    let sum: f64 = (0..count).filter_map(|_| values.get(place())).sum();
+    let index = || ((u128::from(rng.next_u64()) * count as u128) >> 64) as usize;
+    let sum: f64 = (0..count).filter_map(|_| values.get(index())).sum();
     sum / count.max(1) as f64
 }
 
@@ -52,7 +52,7 @@ fn interval(mean: f64, sample: impl Fn() -> f64) -> ConfidenceInterval {
     let mut means: Vec<f64> = (0..SAMPLES).map(|_| sample()).collect();
     means.sort_by(f64::total_cmp);
     let cut = SAMPLES / 40;
-    let at = |place: usize| means.get(place).copied().unwrap_or(mean);
+    let at = |index: usize| means.get(index).copied().unwrap_or(mean);
     ConfidenceInterval { mean, low: at(cut), high: at(SAMPLES - 1 - cut) }
 }
 

@@ -31,11 +31,11 @@ pub fn walk(
             path.push(to);
             return Some(path);
         }
-        let place = embedding.coordinates(here);
+        let coordinates = embedding.coordinates(here);
         let ahead = view.merged_edges(here).map(|edge| edge.ix);
         let ahead = ahead.filter(|next| !path.contains(next) && accepts(*next));
         let cosines: Vec<(f64, Ix)> =
-            ahead.map(|next| (cosine_from(place, embedding.coordinates(next), target), next)).collect();
+            ahead.map(|next| (cosine_from(coordinates, embedding.coordinates(next), target), next)).collect();
         let greatest = cosines.iter().map(|(cosine, _)| *cosine).fold(f64::NEG_INFINITY, f64::max);
         let as_good = cosines.into_iter().filter(|(cosine, _)| *cosine >= greatest - EQUAL);
         here = as_good.map(|(_, next)| next).min_by_key(|&next| view.id(next))?;
@@ -161,8 +161,9 @@ mod tests {
             let copies: Vec<_> = copies.map(|&(a, b, strength)| (other(a), other(b), strength)).collect();
             let view = view(11, &[links, copies].concat());
             if let Some(path) = way(&view, from, to, 10) {
-                let place = |node: Ix| path.iter().position(|&on| on == node);
-                prop_assert!(place(10).is_none_or(|copy| place(twin as Ix).is_some_and(|first| first < copy)));
+                let position = |node: Ix| path.iter().position(|&on| on == node);
+                let first = position(twin as Ix);
+                prop_assert!(position(10).is_none_or(|copy| first.is_some_and(|first| first < copy)));
             }
         }
 

@@ -23,8 +23,8 @@ impl Histogram {
         if cosine.is_nan() {
             return;
         }
-        let place = (cosine.clamp(-1.0, 1.0) + 1.0) / 2.0 * f64::from(BINS);
-        let bin = (place as u8).min(BINS - 1);
+        let scaled = (cosine.clamp(-1.0, 1.0) + 1.0) / 2.0 * f64::from(BINS);
+        let bin = (scaled as u8).min(BINS - 1);
         *self.bins.entry(bin).or_default() += 1;
     }
 

@@ -94,7 +94,8 @@ pub struct WordSketch {
 }
 
 impl WordSketch {
-    /// Whether [`WordProfile::is_lookalike_of`] may hold for the texts. `false` is certain.
+    /// Whether [`WordProfile::is_lookalike_of`] may hold for the texts. `false` means that it certainly does not;
+    /// `true` may be wrong.
     ///
     /// If the Jaccard similarity of two sets is at least 0.9, at most one in nineteen of their elements, counted in
     /// both, is in only one of them. Each such element changes at most one bit.

@@ -5,7 +5,7 @@
 //! The score of a node is its projection on the axis minus its distance from the axis, so the best nodes are far along
 //! the axis and close to it.
 
-use super::top_k::{Ranked, Top};
+use super::top_k::{Ranked, TopK};
 use faer::{Mat, Side};
 use poc_graph::{Ix, SpectralEmbedding, View};
 use std::collections::BTreeMap;
@@ -37,23 +37,23 @@ impl PrincipalAxis {
         // Component 0 is the largest.
         let heaviest = |a: &(u32, f64), b: &(u32, f64)| a.1.total_cmp(&b.1).then_with(|| b.0.cmp(&a.0));
         let (component, total) = weights.into_iter().max_by(heaviest)?;
-        let mut places: Vec<(Vec<f64>, f64)> = nodes
+        let mut points: Vec<(Vec<f64>, f64)> = nodes
             .iter()
             .filter(|(ix, _)| embedding.component(*ix) == Some(component))
             .map(|&(ix, weight)| {
                 (embedding.coordinates(ix).iter().map(|&value| f64::from(value)).collect(), weight / total)
             })
             .collect();
-        let dimensions = places.first()?.0.len();
+        let dimensions = points.first()?.0.len();
         let mut center = vec![0.0; dimensions];
-        for (place, weight) in &places {
-            center.iter_mut().zip(place).for_each(|(center, value)| *center += weight * value);
+        for (point, weight) in &points {
+            center.iter_mut().zip(point).for_each(|(center, value)| *center += weight * value);
         }
-        for (place, _) in &mut places {
-            place.iter_mut().zip(&center).for_each(|(value, center)| *value -= center);
+        for (point, _) in &mut points {
+            point.iter_mut().zip(&center).for_each(|(value, center)| *value -= center);
         }
         let size = center.iter().map(|value| value * value).sum::<f64>();
-        let axis = principal(&places, dimensions, size).unwrap_or_default();
+        let axis = principal(&points, dimensions, size).unwrap_or_default();
         Some(PrincipalAxis { component, center, axis })
     }
 
@@ -64,8 +64,8 @@ impl PrincipalAxis {
     }
 
     /// The projection of a point on the axis minus its distance from the axis.
-    pub fn score(&self, place: &[f32]) -> f64 {
-        let from_center = || place.iter().zip(&self.center).map(|(&value, center)| f64::from(value) - center);
+    pub fn score(&self, point: &[f32]) -> f64 {
+        let from_center = || point.iter().zip(&self.center).map(|(&value, center)| f64::from(value) - center);
         let along: f64 = from_center().zip(&self.axis).map(|(value, axis)| value * axis).sum();
         let axis = self.axis.iter().copied().chain(std::iter::repeat(0.0));
         let square: f64 = from_center().zip(axis).map(|(value, axis)| (value - along * axis).powi(2)).sum();
@@ -82,17 +82,17 @@ impl PrincipalAxis {
         k: usize,
         mut accepts: impl FnMut(Ix) -> bool,
     ) -> Vec<(Ix, f64)> {
-        let mut top = Top::new(k);
+        let mut top = TopK::new(k);
         for &ix in embedding.members(self.component) {
             let score = self.score(embedding.coordinates(ix));
             if let Some(id) = view.id(ix) {
-                let ranked = Ranked { score, id, with: ix };
-                if top.takes(&ranked) && accepts(ix) {
+                let ranked = Ranked { score, id, payload: ix };
+                if top.may_accept(&ranked) && accepts(ix) {
                     top.offer(ranked);
                 }
             }
         }
-        top.into_sorted().into_iter().map(|ranked| (ranked.with, ranked.score)).collect()
+        top.into_sorted().into_iter().map(|ranked| (ranked.payload, ranked.score)).collect()
     }
 }
 
@@ -100,10 +100,10 @@ impl PrincipalAxis {
 /// variance, and for the sign, the one towards the first point that is not at right angles to all of them is chosen.
 /// `None` if all points are equal. `size`, the squared distance of their centre from the origin, is the scale for that
 /// comparison.
-fn principal(places: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option<Vec<f64>> {
-    let value = |place: &[f64], at: usize| place.get(at).copied().unwrap_or(0.0);
+fn principal(points: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option<Vec<f64>> {
+    let value = |point: &[f64], at: usize| point.get(at).copied().unwrap_or(0.0);
     let covariance = Mat::from_fn(dimensions, dimensions, |row, column| {
-        places.iter().map(|(place, weight)| weight * value(place, row) * value(place, column)).sum::<f64>()
+        points.iter().map(|(point, weight)| weight * value(point, row) * value(point, column)).sum::<f64>()
     });
     let found = covariance.self_adjoint_eigen(Side::Lower).ok()?;
     let variances: Vec<f64> = found.S().column_vector().iter().copied().collect();
@@ -118,10 +118,10 @@ fn principal(places: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option
         .filter(|(_, variance)| *variance >= greatest * (1.0 - SAME))
         .map(|(direction, _)| direction.iter().copied().collect())
         .collect();
-    places.iter().find_map(|(place, _)| {
+    points.iter().find_map(|(point, _)| {
         let mut axis = vec![0.0; dimensions];
         for direction in &directions {
-            let along: f64 = place.iter().zip(direction).map(|(a, b)| a * b).sum();
+            let along: f64 = point.iter().zip(direction).map(|(a, b)| a * b).sum();
             axis.iter_mut().zip(direction).for_each(|(axis, value)| *axis += along * value);
         }
         let length = axis.iter().map(|value| value * value).sum::<f64>().sqrt();
@@ -230,22 +230,23 @@ mod tests {
             prop_assume!(a != b);
             let view = view(10, &links);
             let embedding = SpectralEmbedding::compute(&view, 16);
-            let place = |ix| embedding.coordinates(ix);
+            let point = |ix| embedding.coordinates(ix);
             let (there, back) = (
                 PrincipalAxis::through(&embedding, &[(a, 1.0), (b, w)]).unwrap(),
                 PrincipalAxis::through(&embedding, &[(b, w), (a, 1.0)]).unwrap(),
             );
             for ix in 0..10 {
-                let from_center: Vec<f64> = place(ix).iter().zip(place(a)).zip(place(b))
+                let from_center: Vec<f64> = point(ix).iter().zip(point(a)).zip(point(b))
                     .map(|((&x, &a), &b)| f64::from(x) - (f64::from(a) + w * f64::from(b)) / (1.0 + w)).collect();
-                let axis: Vec<f64> = place(a).iter().zip(place(b)).map(|(&a, &b)| f64::from(a) - f64::from(b)).collect();
+                let axis: Vec<f64> =
+                    point(a).iter().zip(point(b)).map(|(&a, &b)| f64::from(a) - f64::from(b)).collect();
                 let length = axis.iter().map(|x| x * x).sum::<f64>().sqrt();
                 let along = from_center.iter().zip(&axis).map(|(x, y)| x * y / length).sum::<f64>();
                 let square = from_center.iter().map(|x| x * x).sum::<f64>();
                 let beside = (square - along * along).max(0.0).sqrt();
-                prop_assert!((there.score(place(ix)) - (along - beside)).abs() < 1e-3);
-                prop_assert!((back.score(place(ix)) - (-along - beside)).abs() < 1e-3);
-                prop_assert!(there.score(place(ix)) <= square.sqrt() + 1e-9);
+                prop_assert!((there.score(point(ix)) - (along - beside)).abs() < 1e-3);
+                prop_assert!((back.score(point(ix)) - (-along - beside)).abs() < 1e-3);
+                prop_assert!(there.score(point(ix)) <= square.sqrt() + 1e-9);
             }
         }
     }

@@ -24,10 +24,10 @@ pub fn mmr(
             lambda * candidate.relevance - (1.0 - lambda) * candidate.nearest.unwrap_or(0.0)
         };
         let mut best: Option<(usize, f64)> = None;
-        for (place, candidate) in open.iter().enumerate() {
+        for (index, candidate) in open.iter().enumerate() {
             let score = score(candidate);
             if best.is_none_or(|(_, max)| score > max) {
-                best = Some((place, score));
+                best = Some((index, score));
             }
         }
         let chosen = open.remove(best?.0).at;

@@ -12,7 +12,7 @@ pub fn ndcg(gains: &[f64], ideal: &[f64], depth: usize) -> f64 {
 }
 
 fn dcg(gains: &[f64], depth: usize) -> f64 {
-    (2u32..).zip(gains.iter().take(depth)).map(|(place, gain)| gain / f64::from(place).log2()).sum()
+    (2u32..).zip(gains.iter().take(depth)).map(|(next_rank, gain)| gain / f64::from(next_rank).log2()).sum()
 }
 
 #[cfg(test)]

@@ -23,12 +23,12 @@ mod tests {
     proptest! {
         /// With one relevant document, the result is above 0 exactly if that document is found.
         #[test]
-        fn it_is_above_zero_when_something_is_found(place in 0usize..20, depth in 1usize..25) {
+        fn it_is_above_zero_when_something_is_found(index in 0usize..20, depth in 1usize..25) {
             let mut gains = vec![0.0; 20];
-            gains[place] = 1.0;
+            gains[index] = 1.0;
             let rank = reciprocal_rank(&gains, depth);
             prop_assert_eq!(rank > 0.0, recall_at(&gains, 1, depth) > 0.0);
-            prop_assert!(rank == 0.0 || (rank - 1.0 / (place as f64 + 1.0)).abs() < 1e-12);
+            prop_assert!(rank == 0.0 || (rank - 1.0 / (index as f64 + 1.0)).abs() < 1e-12);
         }
     }
 }

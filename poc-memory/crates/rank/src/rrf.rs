@@ -60,14 +60,14 @@ mod tests {
         /// Moving an item to the top of one list never lowers its fused rank.
         #[test]
         fn a_better_rank_never_hurts(lists in lists(), item in 0u8..12) {
-            let place = |lists: &[Vec<u8>]| {
+            let rank_of = |lists: &[Vec<u8>]| {
                 let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());
                 fused.iter().position(|(other, _)| *other == item).unwrap_or(usize::MAX)
             };
             let mut better = lists.clone();
             better[1].retain(|other| *other != item);
             better[1].insert(0, item);
-            prop_assert!(place(&better) <= place(&lists));
+            prop_assert!(rank_of(&better) <= rank_of(&lists));
         }
     }
 }

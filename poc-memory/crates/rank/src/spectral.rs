@@ -5,7 +5,7 @@
 //! node has an edge of strength s to the seed, the distance is also divided by s, so that a weak edge does not make a
 //! node near. The distance of a node is the smallest of its distances from the seeds.
 
-use super::top_k::{Ranked, Top};
+use super::top_k::{Ranked, TopK};
 use poc_graph::{Ix, SpectralEmbedding, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -25,23 +25,23 @@ pub fn nearest(
     let mut linked: FxHashMap<Ix, Vec<(Ix, f64)>> = FxHashMap::default();
     for &(ix, weight) in seeds.iter().filter(|(_, weight)| *weight > 0.0) {
         if let Some(component) = embedding.component(ix) {
-            let seed = Seed { ix, weight: weight / heaviest, place: embedding.coordinates(ix) };
+            let seed = Seed { ix, weight: weight / heaviest, coordinates: embedding.coordinates(ix) };
             components.entry(component).or_default().push(seed);
             for edge in view.merged_edges(ix) {
                 linked.entry(edge.ix).or_default().push((ix, edge.strength));
             }
         }
     }
-    let mut top: Top<Ranked<Ix>> = Top::new(k);
+    let mut top: TopK<Ranked<Ix>> = TopK::new(k);
     for (component, seeds) in components {
         for &ix in embedding.members(component) {
             // Most nodes are rejected after a few coordinates, because they are already too far away.
             let mut distance = top.floor().map_or(f64::INFINITY, |worst| -worst.score);
             let mut found = false;
-            let place = embedding.coordinates(ix);
+            let coordinates = embedding.coordinates(ix);
             let edges = linked.get(&ix).map_or(&[][..], Vec::as_slice);
             for seed in &seeds {
-                let Some(scaled) = seed.distance(place, distance) else { continue };
+                let Some(scaled) = seed.distance(coordinates, distance) else { continue };
                 let edge = edges.iter().find(|(other, _)| *other == seed.ix);
                 let scaled = edge.map_or(scaled, |(_, strength)| scaled / strength);
                 if scaled <= distance {
@@ -49,33 +49,33 @@ pub fn nearest(
                 }
             }
             if let Some(id) = view.id(ix).filter(|_| found) {
-                let ranked = Ranked { score: -distance, id, with: ix };
-                if top.takes(&ranked) && accepts(ix) {
+                let ranked = Ranked { score: -distance, id, payload: ix };
+                if top.may_accept(&ranked) && accepts(ix) {
                     top.offer(ranked);
                 }
             }
         }
     }
-    top.into_sorted().into_iter().map(|ranked| (ranked.with, -ranked.score)).collect()
+    top.into_sorted().into_iter().map(|ranked| (ranked.payload, -ranked.score)).collect()
 }
 
 struct Seed<'a> {
     ix: Ix,
     // The weight of the seed, above 0 and at most 1.
     weight: f64,
-    place: &'a [f32],
+    coordinates: &'a [f32],
 }
 
 impl Seed<'_> {
     /// The scaled distance of a point from the seed; `None` if it exceeds `max` or the point is empty.
-    fn distance(&self, place: &[f32], max: f64) -> Option<f64> {
-        if place.is_empty() {
+    fn distance(&self, coordinates: &[f32], max: f64) -> Option<f64> {
+        if coordinates.is_empty() {
             return None;
         }
         // The limit is slightly larger because the result is rounded.
         let limit = (max * self.weight).powi(2) * (1.0 + 1e-5);
         let mut square = 0.0;
-        for (mine, theirs) in self.place.chunks(4).zip(place.chunks(4)) {
+        for (mine, theirs) in self.coordinates.chunks(4).zip(coordinates.chunks(4)) {
             let pairs = mine.iter().zip(theirs);
             square += pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>();
             if square > limit {

@@ -11,7 +11,7 @@ pub struct Ranked<T> {
     /// The node.
     pub id: NodeId,
     /// The payload.
-    pub with: T,
+    pub payload: T,
 }
 
 impl<T> Ord for Ranked<T> {
@@ -36,7 +36,7 @@ impl<T> Eq for Ranked<T> {}
 
 /// Keeps the greatest `limit` of the values offered. Values are collected until there are twice as many, and are then
 /// cut down by selection. This takes constant time per value, while the time of a heap grows with the limit.
-pub struct Top<T> {
+pub struct TopK<T> {
     limit: usize,
     kept: Vec<T>,
     // At least `limit` of the values offered so far are not below this.
@@ -46,22 +46,22 @@ pub struct Top<T> {
 /// The minimum number of values collected beyond the limit.
 const ROOM: usize = 16;
 
-impl<T: Ord + Copy> Top<T> {
+impl<T: Ord + Copy> TopK<T> {
     /// Creates a selection of the greatest `limit` values; with 0 it keeps none.
     pub fn new(limit: usize) -> Self {
-        Top { limit, kept: Vec::new(), floor: None }
+        TopK { limit, kept: Vec::new(), floor: None }
     }
 
-    /// Whether a value may be among the greatest `limit`; `false` is certain.
+    /// Whether a value may be among the greatest `limit`; `false` means that it certainly is not; `true` may be wrong.
     #[inline]
-    pub fn takes(&self, value: &T) -> bool {
+    pub fn may_accept(&self, value: &T) -> bool {
         self.limit > 0 && self.floor.is_none_or(|floor| *value > floor)
     }
 
     /// Offers a value.
     #[inline]
     pub fn offer(&mut self, value: T) {
-        if self.takes(&value) {
+        if self.may_accept(&value) {
             self.kept.push(value);
             if self.kept.len() >= self.limit.saturating_add(self.limit.max(ROOM)) {
                 self.narrow();
@@ -69,7 +69,7 @@ impl<T: Ord + Copy> Top<T> {
         }
     }
 
-    /// The bound that a value must exceed; `None` while every value is accepted. After [`Top::narrow`] it is the
+    /// The bound that a value must exceed; `None` while every value is accepted. After [`TopK::narrow`] it is the
     /// smallest of the greatest `limit` values; before, it may be lower.
     #[inline]
     pub fn floor(&self) -> Option<&T> {
@@ -100,13 +100,13 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_the_head_of_the_sorted_list(values in any::<Vec<u8>>(), limit in 0usize..20) {
-            let mut top = Top::new(limit);
+            let mut top = TopK::new(limit);
             for (count, &value) in values.iter().enumerate() {
                 let greater = values[..count].iter().filter(|other| **other >= value).count();
-                prop_assert!(top.takes(&value) || greater >= limit);
+                prop_assert!(top.may_accept(&value) || greater >= limit);
                 top.offer(value);
             }
-            let mut narrow = Top::new(limit);
+            let mut narrow = TopK::new(limit);
             values.iter().for_each(|&value| narrow.offer(value));
             narrow.narrow();
             let mut sorted = values;

@@ -1,7 +1,7 @@
 //! Brings everything that is derived from the log up to the log's last transaction when a store opens.
 
 use super::delta::deltas;
-use super::engine::{Engine, EngineError, Mark, changes};
+use super::engine::{Engine, EngineError, Watermark, changes};
 use super::follower::Follower;
 use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
@@ -23,21 +23,21 @@ const BATCH: usize = 2000;
 /// # Errors
 /// Fails if the engine is ahead of the log or belongs to another log.
 pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<()> {
-    let mark = engine.mark()?;
+    let watermark = engine.watermark()?;
     // The log must contain all changes that a crash left half applied, or they cannot be completed.
-    for mark in [mark].into_iter().chain(engine.unfinished()?) {
-        if mark == Mark::default() {
+    for watermark in [watermark].into_iter().chain(engine.unfinished()?) {
+        if watermark == Watermark::default() {
             continue;
         }
-        match log.read(mark.seq)? {
-            Some((_, checksum)) if checksum == mark.checksum => {}
+        match log.read(watermark.seq)? {
+            Some((_, checksum)) if checksum == watermark.checksum => {}
             Some(_) => return Err(EngineError::OtherLog.into()),
             None => return Err(EngineError::AheadOfLog.into()),
         }
     }
-    log.replay(mark.seq + 1, log.last(), &mut |txn, checksum| {
+    log.replay(watermark.seq + 1, log.last(), &mut |txn, checksum| {
         beat();
-        engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+        engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
     })
 }
 

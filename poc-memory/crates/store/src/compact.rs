@@ -11,7 +11,7 @@ use super::Store;
 use super::compaction_error::CompactionError;
 use super::compactor::Compactor;
 use super::disk::remove_folder;
-use super::engine::{Engine, Mark};
+use super::engine::{Engine, Watermark};
 use super::log::PARTIAL_SEGMENT;
 use super::logged_transaction::LogBase;
 use super::shared_state::StoreState;
@@ -141,7 +141,7 @@ impl CompactionJob<'_> {
             if let Some(checksum) = self.replace_log(&state, base)? {
                 // The log must be replaced first: until then, it has the transactions of these entries, and the next
                 // compaction uses this engine if this one is interrupted.
-                state.prune(Mark { seq, checksum })?;
+                state.prune(Watermark { seq, checksum })?;
                 dropped = seq - old_base;
             }
         }
@@ -180,7 +180,7 @@ impl CompactionJob<'_> {
         Ok(Some(checksum))
     }
 
-    /// Replaces the records with the prepared ones. Reads wait meanwhile.
+    /// Replaces the records with the prepared ones. Reads wait during this.
     fn replace_records(&self, folder: &Path) -> Result<()> {
         let directory = &self.shared.directory;
         let (records, old) = (directory.join("records"), directory.join(OLD_RECORDS));

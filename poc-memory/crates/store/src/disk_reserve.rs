@@ -1,8 +1,8 @@
 //! Disk space reserved for the case of a full disk.
 //!
-//! A file beside the log reserves space. It is deleted when the disk is full, so that a checkpoint and a clean shutdown
-//! are still possible. Writes resume once the file can be created again and the same amount of space is still free.
-//! Otherwise the store would toggle between both states whenever a few bytes become free.
+//! A file next to the log reserves space. It is deleted when the disk is full, so that a checkpoint and a clean
+//! shutdown are still possible. Writes resume once the file can be created again and the same amount of space is still
+//! free. Otherwise the store would toggle between both states whenever a few bytes become free.
 
 use super::disk::Disk;
 use std::io;

@@ -48,7 +48,7 @@ const INCIDENTAL: [Table; 5] =
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// The only file in the records folder of a store without any transaction.
-const LAST_MARK: &str = "last";
+const HIGHEST_SEQ_FILE: &str = "last";
 
 /// Whether a directory contains an empty store and nothing else.
 ///
@@ -88,7 +88,7 @@ fn is_empty(directory: &Path) -> Result<bool> {
     }
     let newest = suspect_log::claimed_seq(directory, HEARTBEAT_TIMEOUT)?;
     if names(&directory.join("log"))?.is_empty() {
-        let without_records = names(&directory.join("records"))?.iter().all(|name| name == LAST_MARK);
+        let without_records = names(&directory.join("records"))?.iter().all(|name| name == HIGHEST_SEQ_FILE);
         return Ok(newest == 0 && without_records && !directory.join("view").exists());
     }
     let (log, end) = log::inspect(&directory.join("log"), true)?;
@@ -146,7 +146,7 @@ mod tests {
         store.checkpoint().unwrap();
         drop(store);
         assert!(!is_empty_store(&directory).unwrap() && !delete_empty_store(&directory).unwrap());
-        // The log is lost and the mark is damaged, but the records exist.
+        // the log is lost and `records/last` is damaged, but the records exist.
         fs::remove_dir_all(directory.join("log")).unwrap();
         fs::remove_file(directory.join("view")).unwrap();
         fs::write(directory.join("records/last"), "damaged").unwrap();

@@ -7,7 +7,7 @@ mod block_cache;
 mod bloom_filter;
 pub(super) mod buffered;
 mod damage_marker;
-pub(super) mod last_mark;
+pub(super) mod highest_seq;
 pub(super) mod lazy;
 pub(super) mod lsm;
 pub(super) mod memory;
@@ -53,8 +53,8 @@ pub(super) enum EngineError {
     Unreadable(std::io::Error),
     #[error("the records are damaged: {0}")]
     Damaged(String),
-    #[error("the record engine's mark is damaged")]
-    DamagedMark,
+    #[error("the record engine's watermark is damaged")]
+    DamagedWatermark,
     #[error("the records were written by an earlier release")]
     EarlierLayout,
     #[error("the machine stopped while the records were being written")]
@@ -81,7 +81,7 @@ impl From<EngineError> for Error {
         let code = match error {
             _ if error.is_of_disk() => Code::ReadOnly,
             EngineError::Damaged(_)
-            | EngineError::DamagedMark
+            | EngineError::DamagedWatermark
             | EngineError::FoundDamaged
             | EngineError::Unreadable(_)
             | EngineError::Failed(::sled::Error::Corruption { .. }) => Code::Damaged,
@@ -138,7 +138,7 @@ fn sorted(changes: &[Put]) -> Cow<'_, [Put]> {
 /// The last transaction that an engine contains, as its sequence number and the checksum of its log record. The
 /// checksum reveals an engine that belongs to another log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct Watermark {
     /// Sequence number; 0 for an empty engine.
     pub(super) seq: u64,
     /// CRC32C of the log record; 0 for an empty engine.
@@ -156,16 +156,17 @@ pub(super) trait Engine: Send + Sync {
     /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
-    /// Applies changes and then the mark. If several changes have the same key, the last one wins. A crash in between
-    /// leaves the old mark, an arbitrary part of the changes, and the new mark as [`Engine::unfinished`].
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()>;
+    /// Applies changes and then the watermark. If several changes have the same key, the last one wins. A crash in
+    /// between leaves the old watermark, an arbitrary part of the changes, and the new watermark as
+    /// [`Engine::unfinished`].
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()>;
 
     /// The last transaction whose changes are all applied.
-    fn mark(&self) -> Result<Mark>;
+    fn watermark(&self) -> Result<Watermark>;
 
-    /// The mark of changes that a crash left half applied. Applying everything from [`Engine::mark`] up to it again
-    /// completes them.
-    fn unfinished(&self) -> Result<Option<Mark>> {
+    /// The watermark of changes that a crash left half applied. Applying everything from [`Engine::watermark`] up to it
+    /// again completes them.
+    fn unfinished(&self) -> Result<Option<Watermark>> {
         Ok(None)
     }
 

@@ -14,7 +14,7 @@ use super::commit_outcome::Rejection;
 use super::disk;
 use super::disk_reserve::Reserve;
 use super::engine::lazy::LazyEngine;
-use super::engine::{Engine, Mark, changes};
+use super::engine::{Engine, Watermark, changes};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{Appender, ChangedLog};
@@ -278,7 +278,7 @@ impl Committer {
     /// Commits transactions until the store is closed.
     pub(super) fn run(mut self) {
         let (commits, writer) = (self.commits.clone(), self.writer.clone());
-        let work = AssertUnwindSafe(|| -> Result<(), String> {
+        let work = AssertUnwindSafe(|| -> Result<()> {
             self.index_workers.wait_loaded();
             if let Some(why) = self.engine.substituted() {
                 self.refuse(ReadOnlyReason::Disk(why), Vec::new());
@@ -298,13 +298,13 @@ impl Committer {
         });
         let failure = match catch_unwind(work) {
             Ok(Ok(())) => return,
-            Ok(Err(why)) => why,
+            Ok(Err(error)) => error.message,
             Err(panic) => format!("panic: {}", watchdog::panic_message(&*panic)),
         };
         refuse(&commits, &writer, ReadOnlyReason::Failure(failure), Vec::new());
     }
 
-    fn commit(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
+    fn commit(&mut self, batch: Vec<PendingTransaction>) -> Result<()> {
         match self.append(&batch) {
             Ok(()) => self.apply(batch),
             Err(reason) => {
@@ -329,13 +329,13 @@ impl Committer {
     }
 
     /// Applies transactions that are in the log to everything derived from it, and makes them visible.
-    fn apply(&mut self, batch: Vec<PendingTransaction>) -> Result<(), String> {
+    fn apply(&mut self, batch: Vec<PendingTransaction>) -> Result<()> {
         let mut unwritten = None;
         for PendingTransaction { txn, checksum, .. } in &batch {
-            let mark = Mark { seq: txn.seq, checksum: *checksum };
-            let changes = changes(txn).map_err(|error| error.message)?;
+            let watermark = Watermark { seq: txn.seq, checksum: *checksum };
+            let changes = changes(txn)?;
             // An error means that earlier changes could not be written. The new ones are in memory and in the log.
-            if let Err(error) = self.engine.apply(changes.into(), mark) {
+            if let Err(error) = self.engine.apply(changes.into(), watermark) {
                 unwritten = Some(error);
             }
         }
@@ -357,7 +357,7 @@ impl Committer {
 
     /// Restores the files to a consistent state after the disk has failed. If that succeeds, the store accepts writes
     /// again.
-    fn resume(&mut self, attempt: u64) -> Result<(), String> {
+    fn resume(&mut self, attempt: u64) -> Result<()> {
         let reason = self.commits.read_only();
         if !reason.as_ref().is_some_and(ReadOnlyReason::may_end) {
             self.commits.end_attempt(attempt, reason);
@@ -386,7 +386,7 @@ impl Committer {
 
     /// Checks the files of the log. If they were changed, the store accepts no further transactions until they are
     /// restored.
-    fn check_files(&mut self, check: u64) -> Result<(), String> {
+    fn check_files(&mut self, check: u64) -> Result<()> {
         match self.commits.read_only() {
             None => {
                 let checked = self.appender.lock().check_files();

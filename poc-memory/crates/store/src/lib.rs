@@ -93,8 +93,9 @@ pub use shared_log::{
 pub use shared_log_status::SharedLogStatus;
 pub use shared_snapshot::CopyStart;
 pub use shared_state::WORTH_A_CHECKPOINT;
-pub use table::Table;
+pub use table::{Table, UnknownTable};
 pub use transaction::Transaction;
+pub use vector_counts::EmbedderCount;
 pub use verify::{DamagedPart, StorePart, VerifyCallbacks};
 pub use write_path::Commit;
 

@@ -30,7 +30,7 @@ impl From<LockError> for Error {
         let message = error.to_string();
         match error {
             LockError::Take { source, .. } => match source.kind() {
-                // Readers take the lock too, so that no other process writes meanwhile.
+                // Readers take the lock too, so that no other process writes while they read.
                 ErrorKind::PermissionDenied => Error::unavailable(message).hint(
                     "a store must be writable even for reading: copy it to a folder that you may write to, \
                      or ask its owner for access",

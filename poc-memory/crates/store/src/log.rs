@@ -131,7 +131,7 @@ pub(super) struct Log {
     is_durable: AtomicBool,
     /// Segments that a compacted one has replaced and that are not yet deleted.
     obsolete: Mutex<Vec<u64>>,
-    /// Readers of segments hold a clone, which prevents the deletion of segments meanwhile.
+    /// Readers of segments hold a clone, which prevents the deletion of segments while they read.
     hold: Arc<()>,
 }
 

@@ -52,7 +52,7 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
     loop {
         // The number is read first, because the folder may be in use.
         let acknowledged = log_head::read(directory).unwrap_or(0);
-        // The next round copies what was written meanwhile.
+        // The next round copies what was written during this one.
         let (log, prefix_end) = log::inspect(&directory.join("log"), false)?;
         if prefix_end.is_some_and(|end| end.precedes_intact_records().unwrap_or(true)) {
             return Err(LogCopyError::Damaged.into());

@@ -1,4 +1,4 @@
-//! The number of the last acknowledged transaction, in a file beside the log.
+//! The number of the last acknowledged transaction, in a file next to the log.
 //!
 //! The log alone cannot show that its last records are missing. This file is overwritten in place after every sync of
 //! the log. It is not synced itself, because that would cost as much as the sync of the log: it is exact after the

@@ -69,10 +69,10 @@ impl BeforeImages {
         self.add_time(&txn, tenant);
         let migrated = is_migration(&txn);
         for write in visible_writes(txn, tenant) {
-            let place = (write.table, write.key);
+            let record_key = (write.table, write.key);
             match migrated {
-                true => drop(self.migrated.insert(place)),
-                false => drop(self.images.insert(place, write.before)),
+                true => drop(self.migrated.insert(record_key)),
+                false => drop(self.images.insert(record_key, write.before)),
             }
         }
     }
@@ -161,8 +161,8 @@ impl PastSnapshot {
             let own = later.migrated.range(from..).take_while(|(_, key)| key.starts_with(then.id.as_bytes()));
             removed.extend(own.cloned());
         }
-        for place in removed {
-            later.images.entry(place).or_insert(None);
+        for record_key in removed {
+            later.images.entry(record_key).or_insert(None);
         }
         Ok(())
     }

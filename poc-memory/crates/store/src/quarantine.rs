@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The quarantine folder beside the log.
+/// The quarantine folder next to the log.
 pub(super) struct QuarantineFolder {
     folder: PathBuf,
     disk: Arc<dyn Disk>,

@@ -1,6 +1,6 @@
 //! Repairs a damaged store in a way that a person chooses, and undoes repairs.
 //!
-//! A repair writes a new log beside the old one and then exchanges them. The replaced files are moved to a folder in
+//! A repair writes a new log next to the old one and then exchanges them. The replaced files are moved to a folder in
 //! the quarantine. The moves are saved to a journal first, so that the next open completes an interrupted repair.
 
 mod journal;
@@ -67,7 +67,7 @@ pub struct RepairOption {
     pub missing_notes: Vec<u64>,
 }
 
-/// A part of a damaged store beside the log that can be read at least partly.
+/// A part of a damaged store, other than the log, that can be read at least partly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadablePart {
     /// Its path in the folder of the store: `records` or `view`.
@@ -177,7 +177,7 @@ impl Repair {
         &self.damage
     }
 
-    /// The parts beside the log that can be read.
+    /// The parts other than the log that can be read.
     pub fn parts(&self) -> Vec<ReadablePart> {
         let readable =
             |part: &PartNotes| ReadablePart { name: part.name, last_seq: part.last_seq, notes: part.count() };

@@ -5,7 +5,7 @@ use crate::engine::lazy::CurrentEngine;
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, EngineError, Mark, changes};
+use crate::engine::{Engine, EngineError, Watermark, changes};
 use crate::log::Log;
 use crate::watchdog::run_watched;
 use poc_graph::error::Result;
@@ -42,7 +42,7 @@ impl SalvagedRecords {
     pub(crate) fn in_memory(log: &Log, last: u64) -> Result<SalvagedRecords> {
         let engine = InMemoryEngine::default();
         log.replay(1, last, &mut |txn, checksum| {
-            engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+            engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
         })?;
         Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, copy: None })
     }
@@ -62,33 +62,33 @@ impl SalvagedRecords {
         let (engine, base) = run_watched(heartbeat_timeout, move |heartbeat| {
             let beat = || heartbeat.beat();
             let engine = LsmEngine::open_copy(&folder)?;
-            let mark = engine.mark()?;
-            check(&engine, mark, &log)?;
+            let watermark = engine.watermark()?;
+            check(&engine, watermark, &log)?;
             // Damage is only noticed when it is read.
             engine.scan(&[], &mut |_, _| {
                 beat();
                 Ok(())
             })?;
             let engine = BufferedEngine::new(Arc::new(engine), BUFFER_BYTES)?;
-            log.replay(mark.seq + 1, last, &mut |txn, checksum| {
+            log.replay(watermark.seq + 1, last, &mut |txn, checksum| {
                 beat();
-                engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+                engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
             })?;
-            Ok((engine, mark.seq))
+            Ok((engine, watermark.seq))
         })?;
         Ok(SalvagedRecords { engine: Arc::new(engine), copy: Some(copy), base })
     }
 }
 
 /// Fails if the records belong to another log, or if an interrupted change of them cannot be completed.
-fn check(engine: &LsmEngine, mark: Mark, log: &Log) -> Result<()> {
+fn check(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Result<()> {
     let unfinished = engine.unfinished()?;
-    for mark in [mark].into_iter().chain(unfinished) {
-        if log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum != mark.checksum) {
+    for watermark in [watermark].into_iter().chain(unfinished) {
+        if log.read(watermark.seq)?.is_some_and(|(_, checksum)| checksum != watermark.checksum) {
             return Err(EngineError::OtherLog.into());
         }
     }
-    let lacks = |unfinished: Mark| !log.holds_all(mark.seq + 1, unfinished.seq);
+    let lacks = |unfinished: Watermark| !log.holds_all(watermark.seq + 1, unfinished.seq);
     if unfinished.is_some_and(lacks) {
         return Err(EngineError::Interrupted.into());
     }

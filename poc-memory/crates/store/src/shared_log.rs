@@ -85,7 +85,7 @@ pub trait SnapshotStore: Send + Sync {
     /// The newest complete snapshot.
     fn newest(&self) -> Result<Option<SharedSnapshot>>;
 
-    /// A part of a snapshot, counted from 0; `None` if the snapshot was deleted meanwhile.
+    /// A part of a snapshot, counted from 0; `None` if the snapshot was deleted in the meantime.
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>>;
 
     /// Claims for `duration` the exclusive right to write a snapshot, and deletes incomplete snapshots. Returns `false`

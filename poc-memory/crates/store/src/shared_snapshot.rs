@@ -61,8 +61,8 @@ const PART: usize = 1 << 20;
 const CLAIM: Duration = Duration::from_secs(600);
 /// How often the claim is extended while the segment is prepared. After that, every part extends it.
 const CLAIM_RENEWAL: Duration = Duration::from_secs(60);
-/// The number of snapshots that a new copy tries to read. A snapshot may be deleted meanwhile if two newer ones were
-/// made.
+/// The number of snapshots that a new copy tries to read. A snapshot may be deleted in the meantime if two newer
+/// ones were made.
 const ATTEMPTS: usize = 3;
 
 impl Store {

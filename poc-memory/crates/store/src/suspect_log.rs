@@ -54,7 +54,7 @@ impl SuspectLog<'_> {
         !self.is_copy && !self.directory.join("log").exists() && has_quarantine(self.directory)
     }
 
-    /// The parts beside the log that are intact and newer than the prefix.
+    /// The parts other than the log that are intact and newer than the prefix.
     pub(crate) fn newer_parts(&self) -> Result<NewerParts> {
         let mut newer = NewerParts::default();
         let mut add = |name, seq| {

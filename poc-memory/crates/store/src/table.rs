@@ -136,14 +136,16 @@ impl From<Table> for u8 {
     }
 }
 
-impl TryFrom<u8> for Table {
-    type Error = String;
+/// A number that no table has.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no table {0}")]
+pub struct UnknownTable(u8);
 
-    fn try_from(number: u8) -> Result<Table, String> {
-        Table::ALL
-            .into_iter()
-            .find(|table| *table as u8 == number)
-            .ok_or_else(|| format!("there is no table {number}"))
+impl TryFrom<u8> for Table {
+    type Error = UnknownTable;
+
+    fn try_from(number: u8) -> Result<Table, UnknownTable> {
+        Table::ALL.into_iter().find(|table| *table as u8 == number).ok_or(UnknownTable(number))
     }
 }
 

@@ -102,8 +102,8 @@ impl PausableFollower {
         self.state.lock().1.len()
     }
 
-    fn pass(&self, place: PausePoint) {
-        self.moved.wait_while(&mut self.stop.lock(), |stop| *stop == Some(place));
+    fn pass(&self, point: PausePoint) {
+        self.moved.wait_while(&mut self.stop.lock(), |stop| *stop == Some(point));
     }
 }
 

@@ -25,8 +25,8 @@ pub struct Transaction<'a> {
     view: &'a View,
     seq: u64,
     writes: Vec<Write>,
-    // Positions in `writes`, by the engine's key.
-    places: BTreeMap<Vec<u8>, usize>,
+    // Indexes in `writes`, by the engine's key.
+    write_indexes: BTreeMap<Vec<u8>, usize>,
     // The same for nodes only, by id, because edges look their nodes up.
     own_nodes: FxHashMap<NodeId, usize>,
     // The nodes that did not exist before this transaction.
@@ -38,11 +38,12 @@ impl<'a> Transaction<'a> {
     /// Creates a transaction that will get the sequence number `seq`.
     pub(super) fn new(
         engine: &'a dyn Engine,
-        (tenant, seq): (Tenant, u64),
+        tenant: Tenant,
+        seq: u64,
         overlay: &'a Overlay,
         view: &'a View,
     ) -> Self {
-        let (writes, places) = (Vec::new(), BTreeMap::new());
+        let (writes, write_indexes) = (Vec::new(), BTreeMap::new());
         let (own_nodes, new_nodes) = (FxHashMap::default(), FxHashSet::default());
         Transaction {
             engine,
@@ -51,7 +52,7 @@ impl<'a> Transaction<'a> {
             view,
             seq,
             writes,
-            places,
+            write_indexes,
             own_nodes,
             new_nodes,
             undoes: Vec::new(),
@@ -126,13 +127,13 @@ impl<'a> Transaction<'a> {
             return Err(TransactionError::DerivedTable.into());
         }
         let full = table.engine_key(self.tenant, key);
-        if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {
+        if let Some(write) = self.write_indexes.get(&full).and_then(|&at| self.writes.get_mut(at)) {
             write.after = value;
             return Ok(());
         }
         let before = self.before(table, key, &full)?;
         if before != value {
-            self.places.insert(full, self.writes.len());
+            self.write_indexes.insert(full, self.writes.len());
             if let Some(id) = Some(table).filter(|table| *table == Table::Nodes).and(keys::read_id(key).ok())
             {
                 self.own_nodes.insert(id, self.writes.len());
@@ -158,10 +159,10 @@ impl<'a> Transaction<'a> {
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<std::result::Result<T, E>>,
     ) -> Result<std::result::Result<T, E>> {
-        let before = (self.writes.clone(), self.places.clone(), self.own_nodes.clone());
+        let before = (self.writes.clone(), self.write_indexes.clone(), self.own_nodes.clone());
         let outcome = act(self)?;
         if outcome.is_err() {
-            (self.writes, self.places, self.own_nodes) = before;
+            (self.writes, self.write_indexes, self.own_nodes) = before;
         }
         Ok(outcome)
     }
@@ -203,7 +204,7 @@ const ID: usize = 16;
 impl Records for Transaction<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let full = table.engine_key(self.tenant, key);
-        if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
+        if let Some(write) = self.write_indexes.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
         }
         self.before(table, key, &full)
@@ -222,7 +223,7 @@ impl Records for Transaction<'_> {
             })?;
         }
         let own =
-            self.places.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full)).map(
+            self.write_indexes.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full)).map(
                 |(key, &at)| (key.as_slice(), self.writes.get(at).and_then(|write| write.after.as_deref())),
             );
         for (key, value) in self.overlay.range(&full).filter(|_| !is_absent).chain(own) {

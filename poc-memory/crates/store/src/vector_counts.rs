@@ -19,6 +19,17 @@ impl From<NotUtf8> for Error {
     }
 }
 
+/// The vectors of an embedder in a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbedderCount {
+    /// The name of the embedder.
+    pub name: String,
+    /// The number of its vectors, of all tenants.
+    pub vectors: usize,
+    /// The number of dimensions of its vectors.
+    pub dimensions: usize,
+}
+
 impl Store {
     /// The nodes of this tenant that have a vector from an embedder.
     pub fn nodes_with_vectors(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
@@ -33,9 +44,8 @@ impl Store {
         Ok(found)
     }
 
-    /// The embedders of all tenants' vectors, with the number of vectors and their dimensions, most frequent first.
-    /// Scans every vector.
-    pub fn embedders(&self) -> Result<Vec<(String, usize, usize)>> {
+    /// The embedders of all tenants' vectors, those with most vectors first. Scans every vector.
+    pub fn embedders(&self) -> Result<Vec<EmbedderCount>> {
         let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
         for (tuple, _) in self.tenants()? {
             let own = TenantRecords { engine: self.shared.engine.as_ref(), tenant: tuple.id() };
@@ -50,7 +60,10 @@ impl Store {
         }
         let mut found: Vec<(Vec<u8>, (usize, usize))> = counts.into_iter().collect();
         found.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-        let text = |name| String::from_utf8(name).map_err(|_| NotUtf8);
-        found.into_iter().map(|(name, (count, dimensions))| Ok((text(name)?, count, dimensions))).collect()
+        let count = |(name, (vectors, dimensions)): (Vec<u8>, (usize, usize))| -> Result<EmbedderCount> {
+            let name = String::from_utf8(name).map_err(|_| NotUtf8)?;
+            Ok(EmbedderCount { name, vectors, dimensions })
+        };
+        found.into_iter().map(count).collect()
     }
 }

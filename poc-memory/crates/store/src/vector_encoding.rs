@@ -10,7 +10,7 @@ const VERSION: u8 = 1;
 /// Why a vector cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 enum VectorError {
-    #[error("the embedder made a vector that is not finite")]
+    #[error("the embedder returned a vector with a NaN or infinite value")]
     NotFinite,
     #[error("a stored vector is damaged")]
     Damaged,

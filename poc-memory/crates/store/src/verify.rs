@@ -1,8 +1,8 @@
 //! Compares the parts of an open store with each other: segments of the log, records, views and followers.
 //!
 //! The log is the source of truth: everything else must follow from its transactions. The store may be read and written
-//! meanwhile. Differences are checked again while no transaction runs, because they may only be due to changes in
-//! between.
+//! during the verification. Differences are checked again while no transaction runs, because they may only be due to
+//! changes in between.
 
 mod followers;
 mod records;

@@ -40,8 +40,9 @@ impl Store {
     /// The closure sees every transaction built before it. If it fails, nothing is written. Closures run one at a time,
     /// so slow work should be done before the call.
     ///
-    /// If another writer of the shared log was faster, the closure is called again on the newer state. It must
-    /// therefore not change anything outside the transaction, which its type ensures; it can only return what it finds.
+    /// If another writer of the shared log was faster, the closure is called again on the newer state. The closure must
+    /// therefore have no side effects. It is `Fn`, so it can be called again, but the compiler cannot detect interior
+    /// mutability or I/O.
     ///
     /// # Errors
     /// Any error that the closure returns. `read_only` if the disk fails the write or the store is damaged; nothing is
@@ -75,7 +76,7 @@ impl Store {
         let mut writer = lock.try_borrow_mut().map_err(|_| TransactionError::Nested)?;
         writer.overlay.advance(commits.published_seq());
         let view = writer.views.get(&self.tenant).cloned().unwrap_or_else(|| Arc::new(View::new()));
-        build(&mut Transaction::new(engine.as_ref(), (self.tenant, writer.seq + 1), &writer.overlay, &view))
+        build(&mut Transaction::new(engine.as_ref(), self.tenant, writer.seq + 1, &writer.overlay, &view))
     }
 
     /// Builds a transaction, repeatedly if another writer is faster, and waits until it is durable. Returns its
@@ -109,7 +110,7 @@ impl Store {
         let known = writer.views.get(&self.tenant).cloned();
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
         let last = writer.seq;
-        let mut tx = Transaction::new(engine.as_ref(), (self.tenant, last + 1), &writer.overlay, &view);
+        let mut tx = Transaction::new(engine.as_ref(), self.tenant, last + 1, &writer.overlay, &view);
         build(&mut tx)?;
         if !tx.changes() {
             return Ok(BuiltTransaction { seq: last, outcome: writer.last.clone() });

@@ -1,10 +1,11 @@
 //! Describes one route as an operation of the document.
 
 use super::ERRORS;
-use super::schemas::{Schemas, without_null};
+use super::schemas::Schemas;
 use crate::serve::rest::precondition;
 use crate::serve::rest::service_resources::{JSON, ServiceResource};
 use poc_config::TenantSchema;
+use poc_graph::json::remove_null_type;
 use poc_memory::ops::{self, Access, Method, OpDef, Route, tenancy};
 use serde_json::{Map, Value, json};
 
@@ -81,8 +82,12 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
         let taken = |name: &str| in_path(name) || route.method != Method::Post;
         let names: Vec<String> = properties.keys().filter(|name| taken(name)).cloned().collect();
         for name in names {
-            let Some(mut schema) = properties.shift_remove(&name).map(without_null) else { continue };
-            let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let Some(mut schema) = properties.shift_remove(&name) else { continue };
+            let about = schema.as_object_mut().and_then(|schema| {
+                // Text cannot express `null`.
+                remove_null_type(schema);
+                schema.remove("description")
+            });
             let place = if in_path(&name) { "path" } else { "query" };
             let is_required = place == "path" || required.iter().any(|required| *required == name);
             let mut parameter = json!({"name": name, "in": place, "required": is_required, "schema": schema});

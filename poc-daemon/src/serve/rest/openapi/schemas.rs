@@ -108,32 +108,6 @@ fn rewrite_references(schema: &mut Value, name: &impl Fn(&str) -> String) {
     }
 }
 
-/// A schema without `null`, which text cannot express, and without a default of `null`.
-pub(super) fn without_null(mut schema: Value) -> Value {
-    let Some(fields) = schema.as_object_mut() else { return schema };
-    if fields.get("default").is_some_and(Value::is_null) {
-        fields.remove("default");
-    }
-    if let Some(Value::Array(types)) = fields.get_mut("type") {
-        types.retain(|name| name != "null");
-        if let [only] = types.as_slice() {
-            let only = only.clone();
-            fields.insert("type".into(), only);
-        }
-    }
-    let Some(Value::Array(mut choices)) = fields.remove("anyOf") else { return schema };
-    choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
-    match choices.pop() {
-        Some(Value::Object(only)) if choices.is_empty() => fields.extend(only),
-        Some(last) => {
-            choices.push(last);
-            fields.insert("anyOf".into(), Value::Array(choices));
-        }
-        None => {}
-    }
-    schema
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,13 +134,5 @@ mod tests {
         let all = schemas.all();
         assert_eq!(all.keys().collect::<Vec<_>>(), ["Inner", "OtherInner", "OtherOuter", "Outer", "Same"]);
         assert_eq!(all["OtherOuter"]["items"]["$ref"], "#/components/schemas/OtherInner");
-    }
-
-    #[test]
-    fn null_is_removed() {
-        let check = |schema: Value, expected: Value| assert_eq!(without_null(schema), expected);
-        check(json!({"type": ["integer", "null"], "default": null}), json!({"type": "integer"}));
-        check(json!({"anyOf": [{"$ref": "#/x"}, {"type": "null"}]}), json!({"$ref": "#/x"}));
-        check(json!({"type": "string", "default": "a"}), json!({"type": "string", "default": "a"}));
     }
 }

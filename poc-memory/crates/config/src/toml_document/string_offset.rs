@@ -59,12 +59,12 @@ mod tests {
     use proptest::prelude::*;
 
     /// The value of the only string in a file, and the offsets of its characters.
-    fn places(literal: &str) -> (String, Vec<usize>) {
+    fn offsets(literal: &str) -> (String, Vec<usize>) {
         let file = format!("x = {literal}");
         let table: toml::Table = toml::from_str(&file).unwrap();
         let text = table["x"].as_str().unwrap().to_owned();
-        let places = (0..text.chars().count()).map(|number| byte_offset(&file, 4, number)).collect();
-        (text, places)
+        let offsets = (0..text.chars().count()).map(|number| byte_offset(&file, 4, number)).collect();
+        (text, offsets)
     }
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
         let file = "x = \"a\\u00e9\\n\\\"b\"";
         assert_eq!(byte_offset(file, 4, 4), file.find("b").unwrap());
         let file = "x = \"\"\"\nfirst \\\n   second\nthird\"\"\"";
-        let text = places("\"\"\"\nfirst \\\n   second\nthird\"\"\"").0;
+        let text = offsets("\"\"\"\nfirst \\\n   second\nthird\"\"\"").0;
         assert_eq!(text, "first second\nthird");
         assert_eq!(byte_offset(file, 4, 6), file.find("second").unwrap());
         assert_eq!(byte_offset(file, 4, text.find("third").unwrap()), file.find("third").unwrap());
@@ -92,9 +92,9 @@ mod tests {
             }
             for literal in literals {
                 let file = format!("x = {literal}");
-                let (text, places) = places(&literal);
-                for (char, place) in text.chars().zip(places).filter(|(char, _)| char.is_alphabetic()) {
-                    let there = file[place..].chars().next().unwrap();
+                let (text, offsets) = offsets(&literal);
+                for (char, offset) in text.chars().zip(offsets).filter(|(char, _)| char.is_alphabetic()) {
+                    let there = file[offset..].chars().next().unwrap();
                     prop_assert_eq!(there, char, "{}", file);
                 }
             }

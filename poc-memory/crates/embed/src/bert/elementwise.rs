@@ -99,7 +99,7 @@ pub(super) fn softmax(rows: &mut [f32], width: usize) {
 /// Adds a row and the residual `before` to every row, then applies layer normalisation (Ba, Kiros and Hinton
 /// 2016). `before` may be empty.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
-pub(super) fn normalize(rows: &mut [f32], before: &[f32], bias: &[f32], norm: &Norm) {
+pub(super) fn normalize(rows: &mut [f32], before: &[f32], bias: &[f32], norm: &LayerNorm) {
     let width = norm.scale.len().max(1);
     for (at, row) in rows.chunks_exact_mut(width).enumerate() {
         if let Some(before) = before.get(at * width..(at + 1) * width) {
@@ -117,7 +117,7 @@ pub(super) fn normalize(rows: &mut [f32], before: &[f32], bias: &[f32], norm: &N
 }
 
 /// The parameters of a layer normalisation.
-pub(super) struct Norm {
+pub(super) struct LayerNorm {
     pub(super) scale: Vec<f32>,
     pub(super) shift: Vec<f32>,
     pub(super) epsilon: f32,
@@ -182,7 +182,7 @@ mod tests {
             for (share, value) in shares.iter().zip(values.iter().cycle()) {
                 prop_assert!((f64::from(*share) - f64::from(*value).exp() / total).abs() < 1e-6);
             }
-            let norm = Norm { scale: vec![2.0; width], shift: vec![1.0; width], epsilon: 1e-3 };
+            let norm = LayerNorm { scale: vec![2.0; width], shift: vec![1.0; width], epsilon: 1e-3 };
             let (mut normal, before) = (values.repeat(rows), values.repeat(rows));
             normalize(&mut normal, &before, &vec![0.5; width], &norm);
             let added: Vec<f64> = values.iter().map(|value| 2.0 * f64::from(*value) + 0.5).collect();

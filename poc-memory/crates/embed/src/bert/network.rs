@@ -4,7 +4,7 @@
 //! Attention is computed per text, so no mask is needed. Query, key and value are computed by one product, and the
 //! attention scale is folded into the weights.
 
-use super::elementwise::{self, Norm};
+use super::elementwise::{self, LayerNorm};
 use candle_core::{CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{Config, HiddenAct};
@@ -23,7 +23,7 @@ pub(super) struct BertNetwork {
     words: Vec<f32>,
     positions: Vec<f32>,
     segments: Vec<f32>,
-    norm: Norm,
+    norm: LayerNorm,
     layers: Vec<Layer>,
     width: usize,
 }
@@ -33,11 +33,11 @@ struct Layer {
     // The weights of query, key and value side by side.
     qkv: Linear,
     attention_output: Linear,
-    attention_norm: Norm,
+    attention_norm: LayerNorm,
     intermediate: Linear,
     activation: fn(&mut [f32], &[f32]),
     output: Linear,
-    output_norm: Norm,
+    output_norm: LayerNorm,
 }
 
 /// The weight and bias of a dense layer. The following operation adds the bias.
@@ -61,12 +61,12 @@ impl Linear {
     }
 }
 
-impl Norm {
-    fn load(weights: &VarBuilder<'_>, width: usize, epsilon: f64) -> Result<Norm> {
+impl LayerNorm {
+    fn load(weights: &VarBuilder<'_>, width: usize, epsilon: f64) -> Result<LayerNorm> {
         // Models from TensorFlow use these older names.
         let names = if weights.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
         let [scale, shift] = names.map(|name| weights.get(width, name)?.to_vec1());
-        Ok(Norm { scale: scale?, shift: shift?, epsilon: epsilon as f32 })
+        Ok(LayerNorm { scale: scale?, shift: shift?, epsilon: epsilon as f32 })
     }
 }
 
@@ -84,7 +84,7 @@ impl BertNetwork {
             words: rows("word_embeddings", config.vocab_size)?,
             positions: rows("position_embeddings", config.max_position_embeddings)?,
             segments: rows("token_type_embeddings", config.type_vocab_size)?,
-            norm: Norm::load(&table.pp("LayerNorm"), width, epsilon)?,
+            norm: LayerNorm::load(&table.pp("LayerNorm"), width, epsilon)?,
             layers: layers.collect::<Result<_>>()?,
             width,
         })
@@ -109,10 +109,10 @@ impl BertNetwork {
         let count: usize = texts.iter().map(|text| text.ids.len()).sum();
         let mut rows = Vec::with_capacity(count * self.width);
         for text in texts {
-            for (place, &id) in text.ids.iter().enumerate() {
-                let kind = usize::from(place >= text.second);
+            for (index, &id) in text.ids.iter().enumerate() {
+                let kind = usize::from(index >= text.second);
                 let word = self.row(&self.words, id as usize)?;
-                let position = self.row(&self.positions, place)?;
+                let position = self.row(&self.positions, index)?;
                 let parts = word.iter().zip(position).zip(self.row(&self.segments, kind)?);
                 rows.extend(parts.map(|((word, position), kind)| word + position + kind));
             }
@@ -146,7 +146,7 @@ impl Layer {
                 &Tensor::cat(&[&query.1, &key.1, &value.1], 0)?,
             )?,
             attention_output: Linear::load(&attention.pp("output.dense"), width, width)?,
-            attention_norm: Norm::load(&attention.pp("output.LayerNorm"), width, epsilon)?,
+            attention_norm: LayerNorm::load(&attention.pp("output.LayerNorm"), width, epsilon)?,
             intermediate: Linear::load(&weights.pp("intermediate.dense"), inner, width)?,
             activation: match config.hidden_act {
                 HiddenAct::Gelu => elementwise::gelu,
@@ -154,7 +154,7 @@ impl Layer {
                 HiddenAct::Relu => elementwise::relu,
             },
             output: Linear::load(&weights.pp("output.dense"), width, inner)?,
-            output_norm: Norm::load(&weights.pp("output.LayerNorm"), width, epsilon)?,
+            output_norm: LayerNorm::load(&weights.pp("output.LayerNorm"), width, epsilon)?,
         })
     }
 

@@ -137,10 +137,10 @@ impl Tiny {
     /// The last hidden states of two texts; the second starts at `second`.
     fn states_of_pair(&self, tokens: &[u32], second: usize) -> Vec<Vec<f64>> {
         let mut states: Vec<Vec<f64>> = Vec::new();
-        for (place, &token) in tokens.iter().enumerate() {
+        for (index, &token) in tokens.iter().enumerate() {
             let word = self.row("embeddings.word_embeddings.weight", token as usize);
-            let position = self.row("embeddings.position_embeddings.weight", place);
-            let kind = self.row("embeddings.token_type_embeddings.weight", usize::from(place >= second));
+            let position = self.row("embeddings.position_embeddings.weight", index);
+            let kind = self.row("embeddings.token_type_embeddings.weight", usize::from(index >= second));
             let mut x: Vec<f64> = (0..WIDTH).map(|at| word[at] + position[at] + kind[at]).collect();
             self.norm("embeddings.LayerNorm", &mut x);
             states.push(x);
@@ -153,14 +153,14 @@ impl Tiny {
                 (all("attention.self.query"), all("attention.self.key"), all("attention.self.value"));
             let size = WIDTH / HEADS;
             let mut next = Vec::new();
-            for (place, before) in states.iter().enumerate() {
+            for (index, before) in states.iter().enumerate() {
                 let mut context = vec![0.0; WIDTH];
                 for head in 0..HEADS {
                     let part = head * size..(head + 1) * size;
                     let weights: Vec<f64> = key
                         .iter()
                         .map(|key| {
-                            let dot: f64 = part.clone().map(|at| query[place][at] * key[at]).sum();
+                            let dot: f64 = part.clone().map(|at| query[index][at] * key[at]).sum();
                             (dot / (size as f64).sqrt()).exp()
                         })
                         .collect();

@@ -41,15 +41,15 @@ impl Adjacency {
 
     /// The merged edges among nodes in any state, numbered by their position in the list.
     pub(super) fn among(view: &View, nodes: &[Ix]) -> Self {
-        let places: FxHashMap<Ix, u32> = nodes.iter().copied().zip(0..).collect();
+        let positions: FxHashMap<Ix, u32> = nodes.iter().copied().zip(0..).collect();
         let mut starts = Vec::with_capacity(nodes.len() + 1);
         let mut ends: Vec<HalfEdge> = Vec::new();
         for &ix in nodes {
             starts.push(ends.len());
             for edges in view.edges(ix).chunk_by(|a, b| a.target() == b.target()) {
-                let place = edges.first().and_then(|edge| places.get(&edge.target()));
+                let position = edges.first().and_then(|edge| positions.get(&edge.target()));
                 let strength = edges.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
-                if let Some(&ix) = place.filter(|_| strength > 0.0) {
+                if let Some(&ix) = position.filter(|_| strength > 0.0) {
                     ends.push(HalfEdge { ix, strength });
                 }
             }
@@ -62,20 +62,20 @@ impl Adjacency {
     }
 
     /// The edges among some nodes, renumbered by their position in the list. No edge of these nodes may lead outside
-    /// the list. `places` is a reusable buffer with one entry per node.
-    pub(super) fn part(&self, nodes: &[Ix], places: &mut Vec<u32>) -> Self {
-        places.resize(self.starts.len(), 0);
-        for (place, &ix) in nodes.iter().enumerate() {
-            if let Some(slot) = places.get_mut(ix as usize) {
-                *slot = place as u32;
+    /// the list. `positions` is a reusable buffer with one entry per node.
+    pub(super) fn part(&self, nodes: &[Ix], positions: &mut Vec<u32>) -> Self {
+        positions.resize(self.starts.len(), 0);
+        for (position, &ix) in nodes.iter().enumerate() {
+            if let Some(slot) = positions.get_mut(ix as usize) {
+                *slot = position as u32;
             }
         }
         let mut starts = Vec::with_capacity(nodes.len() + 1);
         let mut ends = Vec::with_capacity(nodes.iter().map(|&ix| self.row(ix).len()).sum());
         for &ix in nodes {
             starts.push(ends.len());
-            let place = |ix: Ix| places.get(ix as usize).copied().unwrap_or(0);
-            ends.extend(self.row(ix).iter().map(|end| HalfEdge { ix: place(end.ix), ..*end }));
+            let position = |ix: Ix| positions.get(ix as usize).copied().unwrap_or(0);
+            ends.extend(self.row(ix).iter().map(|end| HalfEdge { ix: position(end.ix), ..*end }));
         }
         starts.push(ends.len());
         Adjacency { starts, ends }

@@ -53,12 +53,12 @@ impl Communities {
             .collect();
         order.sort_unstable();
         let order: Vec<Ix> = order.into_iter().map(|(_, _, ix)| ix).collect();
-        let mut places = Vec::new();
-        let part = strong.part(&order, &mut places);
+        let mut positions = Vec::new();
+        let part = strong.part(&order, &mut positions);
         let rows = part.rows_in(0..order.len());
         let network = CsrGraph::new(rows.map(|row| row.iter().map(|end| (end.ix, f64::from(end.strength)))));
         let labels = leiden(&network, &start(&order, earlier), Self::SEED);
-        let label = |ix: Ix| places.get(ix as usize).and_then(|&place| labels.get(place as usize));
+        let label = |ix: Ix| positions.get(ix as usize).and_then(|&position| labels.get(position as usize));
         let parts = Partition::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
         Communities { parts }
     }
@@ -98,7 +98,8 @@ impl Communities {
 /// A starting label for each node of `order`: the first node of the same earlier community, or itself.
 fn start(order: &[Ix], earlier: impl Fn(Ix) -> Option<u32>) -> Vec<u32> {
     let mut first: FxHashMap<u32, u32> = FxHashMap::default();
-    let label = |(place, &ix)| earlier(ix).map_or(place, |number| *first.entry(number).or_insert(place));
+    let label =
+        |(position, &ix)| earlier(ix).map_or(position, |number| *first.entry(number).or_insert(position));
     (0..).zip(order).map(label).collect()
 }
 

@@ -50,9 +50,9 @@ impl View {
     /// The components of the subgraph of these nodes, and the position of each given node in the order by id.
     fn components_of(&self, nodes: &[Ix]) -> (Vec<Part>, Vec<usize>) {
         let mut order: Vec<(Option<NodeId>, usize)> =
-            nodes.iter().enumerate().map(|(place, &ix)| (self.id(ix), place)).collect();
+            nodes.iter().enumerate().map(|(index, &ix)| (self.id(ix), index)).collect();
         order.sort_unstable();
-        let ordered: Vec<Ix> = order.iter().filter_map(|&(_, place)| nodes.get(place).copied()).collect();
+        let ordered: Vec<Ix> = order.iter().filter_map(|&(_, index)| nodes.get(index).copied()).collect();
         let edges = Adjacency::among(self, &ordered);
         let ids: Vec<Option<NodeId>> = order.iter().map(|&(id, _)| id).collect();
         (parts(&edges, &ids), order.iter().map(|&(_, given)| given).collect())
@@ -88,11 +88,11 @@ fn parts(edges: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
         }
     }
     groups.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     let part = |members: Vec<Ix>| {
         let own: Vec<Option<NodeId>> =
             members.iter().map(|&ix| ids.get(ix as usize).copied().flatten()).collect();
-        let edges = edges.part(&members, &mut places);
+        let edges = edges.part(&members, &mut positions);
         let random = |turn: u64| -> Vec<f64> { own.iter().map(|&id| signed(id, turn)).collect() };
         let mut numbers = Vec::new();
         let dimensions = match members.len() {
@@ -123,55 +123,56 @@ fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
 fn pack_components<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
     let layouts: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(lay_out_component).collect();
     let radii: Vec<f64> = layouts.iter().map(|(_, radius)| *radius).collect();
-    let mut places = vec![[0.0; D]; back.len()];
+    let mut positions = vec![[0.0; D]; back.len()];
     for ((part, (own, _)), center) in parts.iter().zip(&layouts).zip(shells::centers::<D>(&radii)) {
-        for (&member, place) in part.members.iter().zip(own) {
-            let slot = back.get(member as usize).and_then(|&given| places.get_mut(given));
+        for (&member, position) in part.members.iter().zip(own) {
+            let slot = back.get(member as usize).and_then(|&given| positions.get_mut(given));
             if let Some(slot) = slot {
-                *slot = std::array::from_fn(|axis| at(place, axis) + at(&center, axis));
+                *slot = std::array::from_fn(|axis| at(position, axis) + at(&center, axis));
             }
         }
     }
-    places
+    positions
 }
 
 /// Lays out one component around the origin; returns the positions and the radius.
 fn lay_out_component<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
     let count = part.members.len();
-    let mut places = vec![[0.0; D]; count];
+    let mut positions = vec![[0.0; D]; count];
     if count > 1 {
         let mut start: Vec<[f64; D]> = part.coordinates.iter().map(first_of).collect();
         orientation::orient(&mut start, &part.ids);
         for axis in 0..D {
-            spread(part, &start, axis, &mut places);
+            spread(part, &start, axis, &mut positions);
         }
         let jitter = |node: usize, turn: u64| signed(part.ids.get(node).copied().flatten(), turn);
-        forces::relax(&part.edges, &mut places, &jitter);
+        forces::relax(&part.edges, &mut positions, &jitter);
     }
-    let middle: [f64; D] =
-        std::array::from_fn(|axis| places.iter().map(|place| at(place, axis)).sum::<f64>() / count as f64);
+    let middle: [f64; D] = std::array::from_fn(|axis| {
+        positions.iter().map(|position| at(position, axis)).sum::<f64>() / count as f64
+    });
     let mut farthest: f64 = 0.0;
-    for place in &mut places {
-        *place = std::array::from_fn(|axis| at(place, axis) - at(&middle, axis));
-        farthest = farthest.max(place.iter().map(|x| x * x).sum::<f64>().sqrt());
+    for position in &mut positions {
+        *position = std::array::from_fn(|axis| at(position, axis) - at(&middle, axis));
+        farthest = farthest.max(position.iter().map(|x| x * x).sum::<f64>().sqrt());
     }
-    (places, farthest + forces::SPACING / 2.0)
+    (positions, farthest + forces::SPACING / 2.0)
 }
 
 /// Sets one axis: spaces the nodes evenly in the order of their start coordinates, so that the layout
 /// fills a square or a cube. Nodes with almost equal coordinates are ordered pseudo-randomly.
-fn spread<const D: usize>(part: &Part, start: &[[f64; D]], axis: usize, places: &mut [[f64; D]]) {
-    let coordinates = || start.iter().map(|place| at(place, axis));
+fn spread<const D: usize>(part: &Part, start: &[[f64; D]], axis: usize, positions: &mut [[f64; D]]) {
+    let coordinates = || start.iter().map(|position| at(position, axis));
     let range = coordinates().fold(f64::MIN, f64::max) - coordinates().fold(f64::MAX, f64::min);
     let blurred = coordinates()
         .zip(&part.ids)
         .map(|(x, &id)| x + (range * BLUR).max(f64::MIN_POSITIVE) * signed(id, axis as u64));
     let mut order: Vec<(f64, usize)> = blurred.zip(0..).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let count = places.len() as f64;
+    let count = positions.len() as f64;
     let extent = forces::SPACING * count.powf(1.0 / D as f64);
     for (rank, (_, node)) in order.into_iter().enumerate() {
-        if let Some(slot) = places.get_mut(node).and_then(|place| place.get_mut(axis)) {
+        if let Some(slot) = positions.get_mut(node).and_then(|position| position.get_mut(axis)) {
             *slot = ((rank as f64 + 0.5) / count - 0.5) * extent;
         }
     }
@@ -181,8 +182,8 @@ fn first_of<const D: usize>(coordinates: &[f64; 3]) -> [f64; D] {
     std::array::from_fn(|axis| coordinates.get(axis).copied().unwrap_or(0.0))
 }
 
-fn at<const D: usize>(place: &[f64; D], axis: usize) -> f64 {
-    place.get(axis).copied().unwrap_or(0.0)
+fn at<const D: usize>(position: &[f64; D], axis: usize) -> f64 {
+    position.get(axis).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -195,9 +196,11 @@ mod tests {
         a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
     }
 
-    fn nearest<const D: usize>(places: &[[f64; D]]) -> f64 {
-        let pairs =
-            places.iter().enumerate().flat_map(|(at, a)| places.iter().skip(at + 1).map(move |b| (a, b)));
+    fn nearest<const D: usize>(positions: &[[f64; D]]) -> f64 {
+        let pairs = positions
+            .iter()
+            .enumerate()
+            .flat_map(|(at, a)| positions.iter().skip(at + 1).map(move |b| (a, b)));
         pairs.map(|(a, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
     }
 
@@ -247,7 +250,7 @@ mod tests {
         let after = testing::view(31, &edges).layout(&(0..31).collect::<Vec<Ix>>());
         let moved: f64 =
             before.plane.iter().zip(&after.plane).map(|(a, b)| distance(a, b)).sum::<f64>() / 30.0;
-        let reach = before.plane.iter().map(|place| distance(place, &[0.0; 2])).fold(0.0, f64::max);
+        let reach = before.plane.iter().map(|position| distance(position, &[0.0; 2])).fold(0.0, f64::max);
         assert!(moved < 0.35 * reach, "moved {moved} of {reach}");
     }
 
@@ -279,14 +282,14 @@ mod tests {
             .collect();
         let layout = testing::view(count, &edges).layout(&(0..count as Ix).collect::<Vec<Ix>>());
         for axis in 0..2 {
-            let mut places: Vec<f64> = layout.plane.iter().map(|place| place[axis]).collect();
-            places.sort_by(f64::total_cmp);
-            let range = places[places.len() - 1] - places[0];
+            let mut coordinates: Vec<f64> = layout.plane.iter().map(|position| position[axis]).collect();
+            coordinates.sort_by(f64::total_cmp);
+            let range = coordinates[coordinates.len() - 1] - coordinates[0];
             // Every hundredth of the axis contains few of the nodes.
-            let max = places
+            let max = coordinates
                 .iter()
                 .enumerate()
-                .map(|(at, x)| places[at..].partition_point(|other| *other < x + range / 100.0));
+                .map(|(at, x)| coordinates[at..].partition_point(|other| *other < x + range / 100.0));
             let max = max.max().unwrap();
             assert!(max < 50, "{max} of {count} nodes in a hundredth of axis {axis}");
         }
@@ -310,9 +313,9 @@ mod tests {
             prop_assert!(nearest(&layout.plane) > 1e-3, "{}", nearest(&layout.plane));
             let shuffled = view.layout(&order);
             prop_assert_eq!(&view.plane_layout(&sorted).plane, &layout.plane);
-            for (place, &ix) in order.iter().enumerate() {
-                prop_assert_eq!(shuffled.plane[place], layout.plane[ix as usize]);
-                prop_assert_eq!(shuffled.space[place], layout.space[ix as usize]);
+            for (index, &ix) in order.iter().enumerate() {
+                prop_assert_eq!(shuffled.plane[index], layout.plane[ix as usize]);
+                prop_assert_eq!(shuffled.space[index], layout.space[ix as usize]);
             }
             let among: Vec<_> = edges.into_iter().filter(|(a, b, _)| *a < 25 && *b < 25).collect();
             prop_assert_eq!(testing::view(25, &among).layout(&sorted), layout);

@@ -48,7 +48,7 @@ pub(super) fn leiden(network: &CsrGraph, start: &[u32], seed: u64) -> Vec<u32> {
 fn pass(network: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
     // The node of the present level that contains each node of the network, and the community of each node of the
     // present level.
-    let mut places: Vec<u32> = (0..network.len() as u32).collect();
+    let mut merged_into: Vec<u32> = (0..network.len() as u32).collect();
     let mut labels = communities.to_vec();
     let mut level: Option<CsrGraph> = None;
     loop {
@@ -72,14 +72,14 @@ fn pass(network: &CsrGraph, communities: &mut [u32], random: &SeededRng) {
                 *slot = label;
             }
         }
-        for place in &mut places {
-            *place = parts.get(*place as usize).copied().unwrap_or(0);
+        for node in &mut merged_into {
+            *node = parts.get(*node as usize).copied().unwrap_or(0);
         }
         labels = next;
         level = Some(merged);
     }
-    for (community, &place) in communities.iter_mut().zip(&places) {
-        *community = labels.get(place as usize).copied().unwrap_or(0);
+    for (community, &node) in communities.iter_mut().zip(&merged_into) {
+        *community = labels.get(node as usize).copied().unwrap_or(0);
     }
 }
 

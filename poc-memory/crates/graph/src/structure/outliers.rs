@@ -109,12 +109,15 @@ mod tests {
             let (communities, embedding, outliers) = computed(&view);
             for ix in 0..14 {
                 let mates: Vec<Ix> = (0..14).filter(|&other| communities.of(other) == communities.of(ix)).collect();
-                let place = |ix: Ix| embedding.coordinates(ix).iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
-                let mean: Vec<f64> = (0..place(ix).len())
-                    .map(|axis| mates.iter().map(|&mate| place(mate)[axis]).sum::<f64>() / mates.len() as f64)
+                let coordinates = |ix: Ix| -> Vec<f64> {
+                    embedding.coordinates(ix).iter().map(|x| f64::from(*x)).collect()
+                };
+                let sum = |axis: usize| mates.iter().map(|&mate| coordinates(mate)[axis]).sum::<f64>();
+                let mean: Vec<f64> = (0..coordinates(ix).len())
+                    .map(|axis| sum(axis) / mates.len() as f64)
                     .collect();
                 let from_mean = |ix: Ix| {
-                    place(ix).iter().zip(&mean).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+                    coordinates(ix).iter().zip(&mean).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
                 };
                 let mut all: Vec<f64> = mates.iter().map(|&mate| from_mean(mate)).collect();
                 all.sort_by(f64::total_cmp);

@@ -53,14 +53,14 @@ impl Partition {
             found.push((Reverse(next - first), min, part));
         }
         found.sort_unstable();
-        let mut places = vec![NONE; found.len()];
-        for (place, (_, _, part)) in found.iter().enumerate() {
-            if let Some(slot) = places.get_mut(*part as usize) {
-                *slot = place as u32;
+        let mut positions = vec![NONE; found.len()];
+        for (position, (_, _, part)) in found.iter().enumerate() {
+            if let Some(slot) = positions.get_mut(*part as usize) {
+                *slot = position as u32;
             }
         }
         for number in numbers.iter_mut() {
-            *number = places.get(*number as usize).copied().unwrap_or(NONE);
+            *number = positions.get(*number as usize).copied().unwrap_or(NONE);
         }
         Partition::numbered(numbers)
     }
@@ -84,11 +84,11 @@ impl Partition {
         let mut members = vec![0; all];
         let mut free = starts.clone();
         for (ix, number) in (0..).zip(&numbers).filter(|(_, number)| **number != NONE) {
-            if let Some(place) = free.get_mut(*number as usize) {
-                if let Some(slot) = members.get_mut(*place) {
+            if let Some(index) = free.get_mut(*number as usize) {
+                if let Some(slot) = members.get_mut(*index) {
                     *slot = ix;
                 }
-                *place += 1;
+                *index += 1;
             }
         }
         Partition { numbers, members, starts }

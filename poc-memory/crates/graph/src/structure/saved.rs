@@ -1,4 +1,4 @@
-//! The serializable form of derived structure, saved beside the log.
+//! The serializable form of derived structure, saved next to the log.
 //!
 //! Nodes are identified by id, because their indexes change when the store is reopened. The number of changes since is
 //! found by comparing the graphs themselves. This also works if the log has lost its latest transactions, and for an

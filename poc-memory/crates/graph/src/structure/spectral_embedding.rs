@@ -42,7 +42,7 @@ use walk::Walk;
 pub struct SpectralEmbedding {
     components: Partition,
     // By node: its position among the members of its component.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     // By component.
     spaces: Vec<Space>,
     // The start of the coordinates of each component.
@@ -61,7 +61,7 @@ impl SpectralEmbedding {
     pub fn compute(view: &View, dimensions: usize) -> SpectralEmbedding {
         let adjacency = Adjacency::of(view, 0.0);
         let components = Partition::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut spaces = Vec::with_capacity(components.len());
         let mut starts = Vec::with_capacity(components.len());
         let mut coordinates = Vec::new();
@@ -73,10 +73,10 @@ impl SpectralEmbedding {
             let random =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
             starts.push(coordinates.len());
-            let links = adjacency.part(members, &mut places);
+            let links = adjacency.part(members, &mut positions);
             spaces.push(write_coordinates(links, &random, dimensions, &mut coordinates));
         }
-        SpectralEmbedding { components, places, spaces, starts, coordinates }
+        SpectralEmbedding { components, positions, spaces, starts, coordinates }
     }
 
     /// Creates an embedding from a component number per node (`u32::MAX` means none), the spaces of the components, and
@@ -86,19 +86,19 @@ impl SpectralEmbedding {
         spaces: Vec<Space>,
         row: impl Fn(Ix) -> &'a [f32],
     ) -> SpectralEmbedding {
-        let mut places = vec![0; numbers.len()];
+        let mut positions = vec![0; numbers.len()];
         let components = Partition::numbered(numbers);
         let (mut starts, mut coordinates) = (Vec::with_capacity(spaces.len()), Vec::new());
         for component in 0..spaces.len() as u32 {
             starts.push(coordinates.len());
-            for (place, &ix) in (0..).zip(components.members(component)) {
+            for (position, &ix) in (0..).zip(components.members(component)) {
                 coordinates.extend_from_slice(row(ix));
-                if let Some(slot) = places.get_mut(ix as usize) {
-                    *slot = place;
+                if let Some(slot) = positions.get_mut(ix as usize) {
+                    *slot = position;
                 }
             }
         }
-        SpectralEmbedding { components, places, spaces, starts, coordinates }
+        SpectralEmbedding { components, positions, spaces, starts, coordinates }
     }
 
     /// The number of components with at least two nodes. Component 0 is the largest.
@@ -134,8 +134,8 @@ impl SpectralEmbedding {
 
     fn row(&self, component: u32, ix: Ix) -> Option<&[f32]> {
         let dimensions = self.eigenvalues(component).len();
-        let place = *self.places.get(ix as usize)? as usize;
-        let start = self.starts.get(component as usize)? + place * dimensions;
+        let position = *self.positions.get(ix as usize)? as usize;
+        let start = self.starts.get(component as usize)? + position * dimensions;
         self.coordinates.get(start..start + dimensions)
     }
 

@@ -90,11 +90,11 @@ fn rows(slots: Ix, edges: &[(Ix, Neighbor)]) -> (Vec<usize>, Vec<Neighbor>) {
     let mut halves = vec![Neighbor::default(); 2 * edges.len()];
     let mut next = starts.clone();
     for (ix, half) in ends() {
-        let Some(place) = next.get_mut(ix as usize) else { continue };
-        if let Some(slot) = halves.get_mut(*place) {
+        let Some(index) = next.get_mut(ix as usize) else { continue };
+        if let Some(slot) = halves.get_mut(*index) {
             *slot = half;
         }
-        *place += 1;
+        *index += 1;
     }
     (starts, halves)
 }

@@ -43,9 +43,9 @@ impl KeywordNodes {
         let mut next = starts.clone();
         for (ix, words) in keywords {
             for &word in words {
-                let Some(place) = next.get_mut(word as usize) else { continue };
-                nodes.get_mut(*place).into_iter().for_each(|node| *node = ix);
-                *place += 1;
+                let Some(index) = next.get_mut(word as usize) else { continue };
+                nodes.get_mut(*index).into_iter().for_each(|node| *node = ix);
+                *index += 1;
             }
         }
         let mut made = KeywordNodes::default();

@@ -48,11 +48,11 @@ impl View {
             .filter_map(|ix| Some((self.id(ix)?, ix)))
             .collect();
         order.sort_unstable();
-        let mut places = Numbers::new(self.slots());
+        let mut nodes = Numbers::new(self.slots());
         let (mut types, mut provenances, mut keywords) =
             (Numbers::default(), Numbers::default(), Numbers::default());
         for &(_, ix) in &order {
-            places.number(ix);
+            nodes.number(ix);
             types.number(u32::from(self.node_type(ix)));
             provenances.number(self.provenance(ix));
             for &word in self.keywords(ix) {
@@ -70,8 +70,8 @@ impl View {
         postcard::to_io(&(order.len() as u32), &mut bytes)?;
         for &(id, ix) in &order {
             let fields = self.fields(ix);
-            let mut placed = |edges: &[Neighbor]| {
-                let edges = edges.iter().map(|edge| edge.with_target(places.number(edge.target())));
+            let mut renumbered = |edges: &[Neighbor]| {
+                let edges = edges.iter().map(|edge| edge.with_target(nodes.number(edge.target())));
                 let mut edges: Vec<Neighbor> = edges.collect();
                 edges.sort_unstable_by_key(|edge| edge.order());
                 edges
@@ -86,8 +86,8 @@ impl View {
                 aliases: self.aliases(ix).collect(),
                 keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
                 activity: self.activity(ix),
-                edges: placed(self.edges(ix)),
-                other_edges: placed(self.other_edges(ix)),
+                edges: renumbered(self.edges(ix)),
+                other_edges: renumbered(self.other_edges(ix)),
                 degree: self.degree(ix),
                 triangles: self.triangles(ix),
             };
@@ -99,7 +99,7 @@ impl View {
                 agent,
                 (0..)
                     .zip(order.iter().map(visit))
-                    .filter_map(|(place, visit)| Some((place, visit?)))
+                    .filter_map(|(number, visit)| Some((number, visit?)))
                     .collect(),
             )
         });
@@ -119,16 +119,16 @@ impl View {
         let [types, provenances, words] = names.map(|names| names.len() as u32);
         let (count, mut bytes) = postcard::take_from_bytes::<u32>(bytes).ok()?;
         let (mut keywords, mut edges, mut others) = (Rows::default(), Rows::default(), Rows::default());
-        for place in 0..count {
+        for number in 0..count {
             let (node, rest) = postcard::take_from_bytes::<SavedNode>(bytes).ok()?;
             bytes = rest;
-            if place > 0 && view.id(place - 1).is_none_or(|before| before >= node.id) {
+            if number > 0 && view.id(number - 1).is_none_or(|before| before >= node.id) {
                 return None;
             }
             let known = u32::from(node.fields.node_type) < types
                 && node.fields.provenance < provenances
                 && node.keywords.iter().all(|&word| word < words)
-                && node.edges.iter().all(|edge| edge.target() < count && edge.target() != place)
+                && node.edges.iter().all(|edge| edge.target() < count && edge.target() != number)
                 && node.other_edges.iter().all(|edge| edge.target() < count)
                 && [&node.edges, &node.other_edges]
                     .into_iter()
@@ -159,11 +159,11 @@ impl View {
         let visits: Vec<SavedVisits> = postcard::from_bytes(bytes).ok()?;
         for (agent, visits) in visits {
             let agent: Arc<str> = agent.into();
-            for (place, visit) in visits {
-                if place >= count {
+            for (number, visit) in visits {
+                if number >= count {
                     return None;
                 }
-                view.set_visit(&agent, place, Some(visit));
+                view.set_visit(&agent, number, Some(visit));
             }
         }
         Some(view)

@@ -25,6 +25,6 @@ impl MentionPostings {
             }
             hasher.finish()
         };
-        self.notes().map(|(id, names, body)| (id, digest(names, body))).collect()
+        self.notes().map(|note| (note.id, digest(note.names, note.body))).collect()
     }
 }

@@ -23,26 +23,26 @@ impl NameTrie {
         if self.child_counts.is_empty() {
             self.child_counts.push(0);
         }
-        let mut place = ROOT;
+        let mut node = ROOT;
         for &word in words {
-            place = match self.steps.get(&(place, word)) {
+            node = match self.steps.get(&(node, word)) {
                 Some(next) => *next,
-                None => self.add_child(place, word),
+                None => self.add_child(node, word),
             };
         }
-        let owners = self.owners.entry(place).or_default();
+        let owners = self.owners.entry(node).or_default();
         let at = owners.partition_point(|other| *other < slot);
         owners.insert(at, slot);
     }
 
     /// Adds a child to a trie node.
-    fn add_child(&mut self, place: u32, word: u32) -> u32 {
+    fn add_child(&mut self, node: u32, word: u32) -> u32 {
         let next = self.free.pop().unwrap_or_else(|| {
             self.child_counts.push(0);
             self.child_counts.len() as u32 - 1
         });
-        self.steps.insert((place, word), next);
-        if let Some(count) = self.child_counts.get_mut(place as usize) {
+        self.steps.insert((node, word), next);
+        if let Some(count) = self.child_counts.get_mut(node as usize) {
             *count += 1;
         }
         next
@@ -52,7 +52,7 @@ impl NameTrie {
     pub(super) fn remove(&mut self, words: &[u32], slot: u32) {
         let mut path = vec![ROOT];
         for &word in words {
-            let next = path.last().and_then(|place| self.steps.get(&(*place, word)));
+            let next = path.last().and_then(|node| self.steps.get(&(*node, word)));
             let Some(&next) = next else { return };
             path.push(next);
         }
@@ -65,14 +65,14 @@ impl NameTrie {
         }
         // Prunes the path upwards while a trie node has no children and no owners.
         for (step, &word) in path.windows(2).zip(words).rev() {
-            let [before, place] = *step else { return };
-            if self.child_counts.get(place as usize).is_some_and(|count| *count > 0)
-                || self.owners.contains_key(&place)
+            let [before, node] = *step else { return };
+            if self.child_counts.get(node as usize).is_some_and(|count| *count > 0)
+                || self.owners.contains_key(&node)
             {
                 return;
             }
             self.steps.remove(&(before, word));
-            self.free.push(place);
+            self.free.push(node);
             if let Some(count) = self.child_counts.get_mut(before as usize) {
                 *count = count.saturating_sub(1);
             }
@@ -88,17 +88,17 @@ impl NameTrie {
 
     /// The slots of the notes that have a title.
     pub(super) fn owners(&self, words: &[u32]) -> &[u32] {
-        let end = words.iter().try_fold(ROOT, |place, word| self.steps.get(&(place, *word)).copied());
-        end.and_then(|place| self.owners.get(&place)).map(Vec::as_slice).unwrap_or_default()
+        let end = words.iter().try_fold(ROOT, |node, word| self.steps.get(&(node, *word)).copied());
+        end.and_then(|node| self.owners.get(&node)).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Calls `found` for every title that is a prefix of the words, with its length in words and its owners.
     pub(super) fn prefixes_of(&self, words: impl Iterator<Item = u32>, mut found: impl FnMut(usize, &[u32])) {
-        let mut place = ROOT;
+        let mut node = ROOT;
         for (count, word) in (1..).zip(words) {
-            let Some(&next) = self.steps.get(&(place, word)) else { return };
-            place = next;
-            if let Some(owners) = self.owners.get(&place) {
+            let Some(&next) = self.steps.get(&(node, word)) else { return };
+            node = next;
+            if let Some(owners) = self.owners.get(&node) {
                 found(count, owners);
             }
         }

@@ -27,6 +27,14 @@ pub(super) struct MentionPostings {
     by_id: FxHashMap<NodeId, u32>,
 }
 
+/// A note with its words as numbers of the vocabulary.
+pub(super) struct NumberedNote {
+    pub(super) id: NodeId,
+    /// The words of each name.
+    pub(super) names: Vec<Vec<u32>>,
+    pub(super) body: Vec<PackedWord>,
+}
+
 /// A note with its packed words: the number of names, the length of each name, the words of the names, and
 /// the words of the body.
 #[derive(Clone)]
@@ -90,7 +98,7 @@ impl MentionPostings {
         names.iter().for_each(|name| self.titles.add(name, slot));
         let note = Some(IndexedNote { id, words });
         match self.notes.get_mut(slot as usize) {
-            Some(place) => *place = note,
+            Some(entry) => *entry = note,
             None => self.notes.push(note),
         }
         self.by_id.insert(id, slot);
@@ -115,9 +123,14 @@ impl MentionPostings {
         }
     }
 
-    /// All notes with their names and bodies, sorted by slot.
-    pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<PackedWord>)> {
-        self.notes.iter().flatten().map(|note| (note.id, note.names(), note.body().collect()))
+    /// The words of all notes, sorted by slot.
+    pub(super) fn notes(&self) -> impl Iterator<Item = NumberedNote> {
+        let words = |note: &IndexedNote| NumberedNote {
+            id: note.id,
+            names: note.names(),
+            body: note.body().collect(),
+        };
+        self.notes.iter().flatten().map(words)
     }
 
     /// The size in memory in bytes, without the spare capacity of hash tables.

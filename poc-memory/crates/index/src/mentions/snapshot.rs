@@ -1,7 +1,7 @@
 //! The saved form of the mention index: its words and notes. Words that no note contains any more are omitted.
 
 use super::packed;
-use super::postings::MentionPostings;
+use super::postings::{MentionPostings, NumberedNote};
 use crate::error::IndexError;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
@@ -13,14 +13,20 @@ struct Snapshot {
     notes: Vec<SavedNote>,
 }
 
-/// The id, the words of each name, and the words of the body, packed.
-type SavedNote = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
+#[derive(Serialize, Deserialize)]
+struct SavedNote {
+    id: [u8; 16],
+    // The words of each name.
+    names: Vec<Vec<u32>>,
+    // The words of the body, packed.
+    body: Vec<u8>,
+}
 
 /// Encodes the index.
 pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
     let vocabulary = postings.vocabulary();
     let mut used = vec![false; vocabulary.len()];
-    for (_, names, body) in postings.notes() {
+    for NumberedNote { names, body, .. } in postings.notes() {
         for number in names.into_iter().flatten().chain(body.into_iter().map(|(number, _)| number)) {
             if let Some(used) = used.get_mut(number as usize) {
                 *used = true;
@@ -39,11 +45,15 @@ pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
         }
     }
     let renumbered = |old: u32| numbers.get(old as usize).copied().unwrap_or(u32::MAX);
-    let note = |(id, names, body): (NodeId, Vec<Vec<u32>>, Vec<packed::PackedWord>)| {
-        let mut bytes = Vec::new();
-        body.iter().for_each(|(number, spelling)| packed::push(&mut bytes, (renumbered(*number), *spelling)));
+    let note = |words: NumberedNote| {
+        let mut body = Vec::new();
+        words
+            .body
+            .iter()
+            .for_each(|&(number, spelling)| packed::push(&mut body, (renumbered(number), spelling)));
         let renumbered = |name: Vec<u32>| name.into_iter().map(renumbered).collect();
-        (*id.as_bytes(), names.into_iter().map(renumbered).collect(), bytes)
+        let names = words.names.into_iter().map(renumbered).collect();
+        SavedNote { id: *words.id.as_bytes(), names, body }
     };
     let notes = postings.notes().map(note).collect();
     postcard::to_allocvec(&Snapshot { words, notes })
@@ -60,7 +70,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<MentionPostings> {
         }
     }
     let known = |number: u32| (number as usize) < words.len();
-    for (id, names, body) in notes {
+    for SavedNote { id, names, body } in notes {
         let body: Vec<packed::PackedWord> = packed::words(&body).collect();
         if !names.iter().flatten().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
             return None;

@@ -161,7 +161,7 @@ fn gallop(list: &[u32], value: u32) -> &[u32] {
 }
 
 fn word_in<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
-    let end = |place: Option<u32>| place.and_then(|place| ends.get(place as usize)).copied().unwrap_or(0);
+    let end = |number: Option<u32>| number.and_then(|number| ends.get(number as usize)).copied().unwrap_or(0);
     let (start, end) = (end(number.checked_sub(1)), end(Some(number)));
     text.get(start as usize..end as usize).unwrap_or_default()
 }

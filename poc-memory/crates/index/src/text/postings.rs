@@ -4,7 +4,7 @@ use super::hit::TextField;
 use poc_graph::{NodeId, cancellation};
 use poc_rank::bm25;
 use poc_rank::lookalike::WordSketch;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -159,16 +159,16 @@ impl Postings {
         limit: usize,
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<Ranked<()>> {
-        let mut top: Top<Ranked<()>> = Top::new(limit);
+        let mut top: TopK<Ranked<()>> = TopK::new(limit);
         for (number, score) in scores.each() {
             // This comparison rejects most documents cheaply.
             if top.floor().is_some_and(|floor| score < floor.score) {
                 continue;
             }
             let Some(Document { id, .. }) = self.document(number) else { continue };
-            let found = Ranked { score, id: *id, with: () };
+            let found = Ranked { score, id: *id, payload: () };
             // The filter is called last because it may cost more than the comparison.
-            if top.takes(&found) && keep(*id) {
+            if top.may_accept(&found) && keep(*id) {
                 top.offer(found);
             }
         }

@@ -20,17 +20,17 @@ type Entry = (u32, u16, u16);
 /// Encodes the index.
 pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
     let mut documents = Vec::with_capacity(postings.len());
-    let mut position: Vec<u32> = Vec::new();
+    let mut positions: Vec<u32> = Vec::new();
     for (slot, id, lengths, sketch) in postings.documents() {
-        position.resize(slot as usize + 1, 0);
-        if let Some(place) = position.last_mut() {
-            *place = documents.len() as u32;
+        positions.resize(slot as usize + 1, 0);
+        if let Some(position) = positions.last_mut() {
+            *position = documents.len() as u32;
         }
         documents.push((*id.as_bytes(), lengths.title, lengths.body, sketch));
     }
     let entry = |posting: &Posting| {
-        let place = position.get(posting.document as usize).copied().unwrap_or(u32::MAX);
-        (place, posting.title, posting.body)
+        let position = positions.get(posting.document as usize).copied().unwrap_or(u32::MAX);
+        (position, posting.title, posting.body)
     };
     let terms =
         postings.terms().map(|term| (term.name.to_string(), term.postings.iter().map(entry).collect()));

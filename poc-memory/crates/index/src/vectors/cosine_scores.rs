@@ -75,8 +75,8 @@ impl<'a> CosineScores<'a> {
     /// The cosine of a live note's nearest passage, −1 to 1; `None` if the note has no vector.
     pub fn of(&self, id: NodeId) -> Option<f64> {
         let Some(all) = &self.all else { return self.nearest_passage(id).map(|hit| hit.cosine) };
-        let place = self.state.rows.slot_of(id)?;
-        all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
+        let slot = self.state.rows.slot_of(id)?;
+        all.cosines.get(slot as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
     /// The nearest passage of a live note; `None` if the note has no vector.
@@ -91,8 +91,9 @@ impl<'a> CosineScores<'a> {
         for (number, row) in rows.of(owner) {
             let dot = quantized::dot(&query.values, rows.code(number));
             let score = quantized::cosine(dot, query.inverse, row.inverse);
-            if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.with) {
-                best = Some(Ranked { score, id: owner.id, with: row.passage });
+            if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload)
+            {
+                best = Some(Ranked { score, id: owner.id, payload: row.passage });
             }
         }
         best

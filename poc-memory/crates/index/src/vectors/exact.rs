@@ -3,7 +3,7 @@
 use super::quantized::{self, QuantizedVector};
 use super::rows::{NodeEntry, Rows, VectorRow};
 use poc_graph::NodeId;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 
 /// The vectors that a search may return.
 #[derive(Clone, Copy)]
@@ -27,15 +27,15 @@ pub(super) fn best_scored(
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Vec<Ranked<()>> {
-    let mut top: Top<Ranked<()>> = Top::new(k);
+    let mut top: TopK<Ranked<()>> = TopK::new(k);
     for (owner, &score) in rows.slots().iter().zip(scores) {
         // This comparison rejects most notes cheaply.
         if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
             continue;
         }
         let Some(NodeEntry { id, .. }) = *owner else { continue };
-        let found = Ranked { score, id, with: () };
-        if top.takes(&found) && keep(id) {
+        let found = Ranked { score, id, payload: () };
+        if top.may_accept(&found) && keep(id) {
             top.offer(found);
         }
     }
@@ -46,14 +46,14 @@ pub(super) fn best_scored(
 pub(super) fn search(rows: &Rows, query: &QuantizedVector, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
     let mut dots = Vec::with_capacity(rows.end() as usize);
     quantized::dots(&query.values, rows.codes(), &mut dots);
-    let mut top = Top::new(k);
+    let mut top = TopK::new(k);
     for owner in rows.entries().filter(|owner| owner.live) {
         let best = best(rows, owner, filter, |number, row| {
             quantized::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
         });
         // The filter is called last because it may cost more than the comparison.
         if let Some(found) = best
-            && top.takes(&found)
+            && top.may_accept(&found)
             && (filter.keep)(owner.id)
         {
             top.offer(found);
@@ -71,8 +71,8 @@ fn best(
     let mut best: Option<Ranked<u16>> = None;
     for (number, row) in rows.of(owner).filter(|(_, row)| filter.includes(row)) {
         let score = cosine(number, &row);
-        if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.with) {
-            best = Some(Ranked { score, id: owner.id, with: row.passage });
+        if best.is_none_or(|best| score > best.score || score == best.score && row.passage < best.payload) {
+            best = Some(Ranked { score, id: owner.id, payload: row.passage });
         }
     }
     best

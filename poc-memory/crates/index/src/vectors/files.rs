@@ -34,7 +34,7 @@ struct Entry {
 #[derive(Serialize, Deserialize)]
 struct SavedRows {
     // The id of each slot, and whether its node is live.
-    places: Vec<Option<([u8; 16], bool)>>,
+    slots: Vec<Option<([u8; 16], bool)>>,
     // The slot of the node and the passage, by row.
     passages: Vec<(u32, u16)>,
     #[serde(with = "serde_bytes")]
@@ -49,26 +49,34 @@ struct SavedGraph {
 }
 
 /// The encoded index for a checkpoint. It is encoded under the lock and written without it.
-pub(super) struct Image {
+pub(super) struct EncodedIndex {
     applied: u64,
     rows: Vec<u8>,
     graph: Option<Vec<u8>>,
 }
 
-impl Image {
-    pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<Image> {
+impl EncodedIndex {
+    pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<EncodedIndex> {
         let graph = match hnsw.encode()? {
             Some((members, graph)) => Some(encode(&SavedGraph { members, graph })?),
             None => None,
         };
-        Ok(Image { applied, rows: encode_rows(rows)?, graph })
+        Ok(EncodedIndex { applied, rows: encode_rows(rows)?, graph })
     }
 }
 
+/// An index that was read from its files.
+pub(super) struct SavedVectors {
+    pub(super) rows: Rows,
+    pub(super) hnsw: Hnsw,
+    /// The last transaction that it contains.
+    pub(super) applied: u64,
+}
+
 fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
-    let places = rows.slots().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
+    let slots = rows.slots().iter().map(|slot| slot.map(|owner| (*owner.id.as_bytes(), owner.live)));
     encode(&SavedRows {
-        places: places.collect(),
+        slots: slots.collect(),
         passages: rows.passages(),
         codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
     })
@@ -77,9 +85,9 @@ fn encode_rows(rows: &Rows) -> Result<Vec<u8>> {
 /// Decodes rows of vectors; `None` if the bytes are invalid or the vectors have another number of dimensions.
 fn decode_rows(bytes: &[u8], dimensions: usize) -> Option<Rows> {
     let saved: SavedRows = postcard::from_bytes(bytes).ok()?;
-    let places = saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
+    let slots = saved.slots.into_iter().map(|slot| slot.map(|(id, live)| (NodeId::from_bytes(id), live)));
     let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
-    Rows::restore(dimensions, places.collect(), saved.passages, codes)
+    Rows::restore(dimensions, slots.collect(), saved.passages, codes)
 }
 
 /// The saved form of decoded rows of vectors with four dimensions.
@@ -110,20 +118,20 @@ impl Files {
         Files { directory: directory.to_owned(), fingerprint: self.fingerprint }
     }
 
-    pub(super) fn write(&self, image: &Image) -> Result<()> {
-        let rows = self.write_part("rows", image.applied, &image.rows)?;
-        let graph = match &image.graph {
-            Some(bytes) => Some(self.write_part("graph", image.applied, bytes)?),
+    pub(super) fn write(&self, encoded: &EncodedIndex) -> Result<()> {
+        let rows = self.write_part("rows", encoded.applied, &encoded.rows)?;
+        let graph = match &encoded.graph {
+            Some(bytes) => Some(self.write_part("graph", encoded.applied, bytes)?),
             None => None,
         };
         let manifest = encode(&Manifest { rows, graph })?;
-        atomic_file::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
-        self.delete_obsolete_files(image.applied);
+        atomic_file::write(&self.manifest(), self.fingerprint, encoded.applied, &[&manifest])?;
+        self.delete_obsolete_files(encoded.applied);
         Ok(())
     }
 
-    /// Reads rows, graph and sequence number; `None` if anything is missing, damaged or has other settings.
-    pub(super) fn read(&self, options: Options) -> Option<(Rows, Hnsw, u64)> {
+    /// Reads the index; `None` if anything is missing, damaged or has other settings.
+    pub(super) fn read(&self, options: Options) -> Option<SavedVectors> {
         let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
         let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
         let rows = decode_rows(&self.read_part(&manifest.rows)?, options.dimensions)?;
@@ -138,7 +146,7 @@ impl Files {
             None => None,
         };
         let hnsw = Hnsw::restore(options, &rows, graph)?;
-        Some((rows, hnsw, applied))
+        Some(SavedVectors { rows, hnsw, applied })
     }
 
     /// The files that are damaged. Files listed in a manifest of other settings are not checked.

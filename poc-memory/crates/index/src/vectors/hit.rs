@@ -16,6 +16,6 @@ pub struct VectorHit {
 
 impl From<Ranked<u16>> for VectorHit {
     fn from(found: Ranked<u16>) -> VectorHit {
-        VectorHit { id: found.id, passage: found.with, cosine: found.score }
+        VectorHit { id: found.id, passage: found.payload, cosine: found.score }
     }
 }

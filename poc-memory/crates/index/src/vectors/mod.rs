@@ -20,7 +20,7 @@ pub use cosine_scores::CosineScores;
 use exact::Filter;
 #[cfg(any(fuzzing, test))]
 pub(crate) use files::saved_again;
-use files::{Files, Image};
+use files::{EncodedIndex, Files, SavedVectors};
 pub use hit::VectorHit;
 use hnsw::Options;
 pub use note_cosines::NoteCosines;
@@ -246,7 +246,8 @@ impl Index for VectorIndex {
 
     fn load(&self) -> bool {
         let saved = self.files.as_ref().and_then(|files| files.read(self.options));
-        let state = saved.map(|(rows, hnsw, applied)| State { rows, hnsw, applied, changes: 0 });
+        let state =
+            saved.map(|SavedVectors { rows, hnsw, applied }| State { rows, hnsw, applied, changes: 0 });
         state.map(|state| *self.state.write() = state).is_some()
     }
 
@@ -287,14 +288,14 @@ impl Index for VectorIndex {
 
     fn checkpoint(&self) -> Result<()> {
         let Some(files) = &self.files else { return Ok(()) };
-        let (image, changes) = {
+        let (encoded, changes) = {
             let state = self.state.read();
             if state.changes == self.saved.load(Ordering::Acquire) {
                 return Ok(());
             }
-            (Image::of(&state.rows, &state.hnsw, state.applied)?, state.changes)
+            (EncodedIndex::of(&state.rows, &state.hnsw, state.applied)?, state.changes)
         };
-        files.write(&image)?;
+        files.write(&encoded)?;
         self.saved.store(changes, Ordering::Release);
         Ok(())
     }

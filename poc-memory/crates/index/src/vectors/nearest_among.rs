@@ -4,7 +4,7 @@ use super::cosine_scores::CosineScores;
 use super::quantized;
 use super::rows::{NodeEntry, VectorRow};
 use poc_graph::NodeId;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 
 impl CosineScores<'_> {
     /// For each note of `to`, the `k` nearest other notes of `from` with a cosine above `min`: their positions in
@@ -22,16 +22,16 @@ impl CosineScores<'_> {
     ) -> Vec<Vec<(usize, f64)>> {
         let rows = &self.state.rows;
         let (mut codes, mut entries) = (Vec::new(), Vec::new());
-        for (place, &id) in to.iter().enumerate() {
+        for (position, &id) in to.iter().enumerate() {
             let passages = rows.owner(id).into_iter().flat_map(|owner| rows.texts_of(owner));
             for (number, row) in passages {
                 codes.extend_from_slice(rows.code(number));
-                entries.push((place, row.inverse));
+                entries.push((position, row.inverse));
             }
         }
-        let mut nearest: Vec<Top<Ranked<usize>>> = to.iter().map(|_| Top::new(k)).collect();
+        let mut nearest: Vec<TopK<Ranked<usize>>> = to.iter().map(|_| TopK::new(k)).collect();
         let (mut dots, mut cosines) = (Vec::new(), Vec::new());
-        for (place, &id) in from.iter().enumerate() {
+        for (position, &id) in from.iter().enumerate() {
             let Some((number, row)) = rows.owner(id).and_then(|owner| self.nearest_text_row(owner)) else {
                 continue;
             };
@@ -46,12 +46,12 @@ impl CosineScores<'_> {
             }
             for ((&other, &cosine), top) in to.iter().zip(&cosines).zip(&mut nearest) {
                 if cosine > min && other != id {
-                    top.offer(Ranked { score: cosine, id, with: place });
+                    top.offer(Ranked { score: cosine, id, payload: position });
                 }
             }
         }
-        let sorted = nearest.into_iter().map(Top::into_sorted);
-        sorted.map(|found| found.into_iter().map(|near| (near.with, near.score)).collect()).collect()
+        let sorted = nearest.into_iter().map(TopK::into_sorted);
+        sorted.map(|found| found.into_iter().map(|near| (near.payload, near.score)).collect()).collect()
     }
 
     fn nearest_text_row(&self, owner: &NodeEntry) -> Option<(u32, VectorRow)> {
@@ -117,12 +117,12 @@ mod tests {
             prop_assert_eq!(found.len(), ids.len());
             for (&to, found) in ids.iter().zip(found) {
                 let mut expected: Vec<(usize, f64)> = Vec::new();
-                for (place, &id) in from.iter().enumerate().filter(|(_, id)| **id != to) {
+                for (position, &id) in from.iter().enumerate().filter(|(_, id)| **id != to) {
                     let representative = texts(id).into_iter().max_by(|a, b| cosine(a, &query).total_cmp(&cosine(b, &query)));
                     let best = representative.and_then(|one| {
                         texts(to).iter().map(|other| cosine(&one, other)).max_by(f64::total_cmp)
                     });
-                    expected.extend(best.filter(|best| *best > min).map(|best| (place, best)));
+                    expected.extend(best.filter(|best| *best > min).map(|best| (position, best)));
                 }
                 expected.sort_by(|a, b| b.1.total_cmp(&a.1));
                 expected.truncate(k);

@@ -9,7 +9,7 @@ use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 use rustc_hash::FxHashMap;
 
 /// The number of rows that are compared with all queries before the next rows are read. The codes of that many rows fit
@@ -124,7 +124,7 @@ impl NoteCosines<'_> {
                 }
             }
         }
-        let mut top = Top::new(k);
+        let mut top = TopK::new(k);
         best.into_values().for_each(|found| top.offer(found));
         top.into_sorted().into_iter().map(VectorHit::from).collect()
     }
@@ -143,8 +143,9 @@ impl NoteCosines<'_> {
                     passage.inverse,
                     row.inverse,
                 );
-                if nearest.is_none_or(|it| score > it.score || score == it.score && row.passage < it.with) {
-                    nearest = Some(Ranked { score, id, with: row.passage });
+                if nearest.is_none_or(|it| score > it.score || score == it.score && row.passage < it.payload)
+                {
+                    nearest = Some(Ranked { score, id, payload: row.passage });
                 }
             }
             if let Some(nearest) = nearest.filter(|it| best.is_none_or(|best| it.score > best.score)) {

@@ -131,13 +131,13 @@ impl Rows {
 
     /// Sets the vector of a passage. Returns its row if anything changed.
     pub(super) fn put(&mut self, id: NodeId, passage: u16, code: &QuantizedVector) -> Option<u32> {
-        let place = self.get_or_insert_slot(id);
-        let owner = (*self.entries.get(place as usize)?)?;
+        let slot = self.get_or_insert_slot(id);
+        let owner = (*self.entries.get(slot as usize)?)?;
         let present = self.of(&owner).find(|(_, row)| row.passage == passage).map(|(number, _)| number);
         let number = match present {
             Some(number) if self.code(number) == code.values => return None,
             Some(number) => number,
-            None => self.add(place, owner, passage),
+            None => self.add(slot, owner, passage),
         };
         self.rows.get_mut(number as usize)?.inverse = code.inverse;
         let start = number as usize * self.dimensions;
@@ -147,7 +147,7 @@ impl Rows {
 
     /// Removes the vector of a passage. Returns its former row.
     pub(super) fn remove(&mut self, id: NodeId, passage: u16) -> Option<u32> {
-        let place = *self.by_id.get(&id)?;
+        let slot = *self.by_id.get(&id)?;
         let owner = self.owner(id)?;
         let live = owner.live;
         let mut previous = None;
@@ -160,7 +160,7 @@ impl Rows {
         })?;
         match previous {
             Some(previous) => self.rows.get_mut(previous as usize)?.next = row.next,
-            None => self.entries.get_mut(place as usize)?.as_mut()?.first = row.next,
+            None => self.entries.get_mut(slot as usize)?.as_mut()?.first = row.next,
         }
         self.release(number, live);
         Some(number)
@@ -168,11 +168,11 @@ impl Rows {
 
     /// Removes a node. Returns its former rows.
     pub(super) fn remove_owner(&mut self, id: NodeId) -> Vec<u32> {
-        let Some(place) = self.by_id.remove(&id) else { return Vec::new() };
-        let Some(owner) = self.entries.get_mut(place as usize).and_then(Option::take) else {
+        let Some(slot) = self.by_id.remove(&id) else { return Vec::new() };
+        let Some(owner) = self.entries.get_mut(slot as usize).and_then(Option::take) else {
             return Vec::new();
         };
-        self.free_entries.push(place);
+        self.free_entries.push(slot);
         let rows: Vec<u32> = self.of(&owner).map(|(number, _)| number).collect();
         rows.iter().for_each(|&number| self.release(number, owner.live));
         rows
@@ -183,8 +183,8 @@ impl Rows {
         if !live && !self.by_id.contains_key(&id) {
             return Vec::new();
         }
-        let place = self.get_or_insert_slot(id);
-        let Some(Some(owner)) = self.entries.get_mut(place as usize) else { return Vec::new() };
+        let slot = self.get_or_insert_slot(id);
+        let Some(Some(owner)) = self.entries.get_mut(slot as usize) else { return Vec::new() };
         if owner.live == live {
             return Vec::new();
         }
@@ -201,31 +201,31 @@ impl Rows {
 
     /// The slot of a node. A node without a slot gets a new one and is not live.
     fn get_or_insert_slot(&mut self, id: NodeId) -> u32 {
-        if let Some(&place) = self.by_id.get(&id) {
-            return place;
+        if let Some(&slot) = self.by_id.get(&id) {
+            return slot;
         }
         let owner = Some(NodeEntry { id, live: false, first: NONE });
-        let place = self.free_entries.pop().unwrap_or(self.entries.len() as u32);
-        match self.entries.get_mut(place as usize) {
-            Some(slot) => *slot = owner,
+        let slot = self.free_entries.pop().unwrap_or(self.entries.len() as u32);
+        match self.entries.get_mut(slot as usize) {
+            Some(entry) => *entry = owner,
             None => self.entries.push(owner),
         }
-        self.by_id.insert(id, place);
-        place
+        self.by_id.insert(id, slot);
+        slot
     }
 
     /// Adds a row for a new passage, before the other rows of the node.
-    fn add(&mut self, place: u32, owner: NodeEntry, passage: u16) -> u32 {
-        let row = VectorRow { node: place, next: owner.first, passage, inverse: 0.0 };
+    fn add(&mut self, slot: u32, owner: NodeEntry, passage: u16) -> u32 {
+        let row = VectorRow { node: slot, next: owner.first, passage, inverse: 0.0 };
         let number = self.free.pop().unwrap_or(self.rows.len() as u32);
         match self.rows.get_mut(number as usize) {
-            Some(slot) => *slot = row,
+            Some(free) => *free = row,
             None => {
                 self.rows.push(row);
                 self.codes.resize(self.codes.len() + self.dimensions, 0);
             }
         }
-        if let Some(Some(owner)) = self.entries.get_mut(place as usize) {
+        if let Some(Some(owner)) = self.entries.get_mut(slot as usize) {
             owner.first = number;
         }
         self.searchable += usize::from(owner.live);
@@ -248,7 +248,7 @@ impl Rows {
     /// Restores rows from [`Rows::slots`], [`Rows::passages`] and [`Rows::codes`]; `None` if they are inconsistent.
     pub(super) fn restore(
         dimensions: usize,
-        places: Vec<Option<(NodeId, bool)>>,
+        slots: Vec<Option<(NodeId, bool)>>,
         passages: Vec<(u32, u16)>,
         codes: Vec<i8>,
     ) -> Option<Rows> {
@@ -256,17 +256,17 @@ impl Rows {
             return None;
         }
         let mut rows = Rows { codes, ..Rows::new(dimensions) };
-        for (place, found) in (0u32..).zip(places) {
+        for (slot, found) in (0u32..).zip(slots) {
             match found {
                 Some((id, live)) => {
-                    if rows.by_id.insert(id, place).is_some() {
+                    if rows.by_id.insert(id, slot).is_some() {
                         return None;
                     }
                     rows.entries.push(Some(NodeEntry { id, live, first: NONE }));
                 }
                 None => {
                     rows.entries.push(None);
-                    rows.free_entries.push(place);
+                    rows.free_entries.push(slot);
                 }
             }
         }

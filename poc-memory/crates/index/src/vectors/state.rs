@@ -5,7 +5,7 @@ use super::hnsw::{Hnsw, Options};
 use super::quantized::{self, QuantizedVector};
 use super::rows::Rows;
 use poc_graph::{Delta, NodeId};
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 use rustc_hash::FxHashMap;
 
 /// The rows, the HNSW graph over them, and their position in the log.
@@ -49,13 +49,13 @@ impl State {
                     query.inverse,
                     row.inverse,
                 );
-                let found = Ranked { score, id: owner.id, with: row.passage };
+                let found = Ranked { score, id: owner.id, payload: row.passage };
                 let known = best.entry(owner.id).or_insert(found);
-                if score > known.score || score == known.score && row.passage < known.with {
+                if score > known.score || score == known.score && row.passage < known.payload {
                     *known = found;
                 }
             }
-            let mut top = Top::new(k);
+            let mut top = TopK::new(k);
             let kept = best.into_values().filter(|found| (filter.keep)(found.id));
             kept.for_each(|found| top.offer(found));
             let sorted = top.into_sorted();

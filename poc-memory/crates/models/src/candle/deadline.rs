@@ -21,7 +21,7 @@ impl<'a> Deadline<'a> {
         Deadline { end: None }
     }
 
-    /// An error when the call was cancelled or its time is over.
+    /// An error if the call was cancelled or the deadline has passed.
     pub(super) fn check(&self) -> Result<(), CallError> {
         match self.end {
             Some((.., cancellation)) if cancellation.is_cancelled() => Err(CallError::Stopped),

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use poc_embed::catch_panics;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -26,12 +26,47 @@ pub(super) struct Gguf {
     family: &'static Family,
 }
 
+/// Why the model in a GGUF file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GgufError {
+    #[error("`{}` is not a file; give the GGUF file of a model as `id`", .0.display())]
+    NotAFile(PathBuf),
+    #[error("the model `{}` cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("`{}` is not a GGUF file", .0.display())]
+    NotGguf(PathBuf),
+    /// The text comes from candle.
+    #[error("the model `{}` cannot be read: {problem}", path.display())]
+    Damaged { path: PathBuf, problem: String },
+    #[error("the model `{}` cannot be read: {problem}", path.display())]
+    Header { path: PathBuf, problem: HeaderError },
+    #[error(
+        "`{}` is a model of the architecture `{architecture}`; {supported} can be run here, others by Ollama \
+         or llama.cpp",
+        path.display()
+    )]
+    Architecture { path: PathBuf, architecture: String, supported: String },
+}
+
+/// What is wrong with the header of a GGUF file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HeaderError {
+    #[error("its `{key}` is {number}")]
+    Dimension { key: &'static str, number: u64 },
+    #[error("{width} dimensions or {groups} key heads cannot be divided among its {heads} heads")]
+    Heads { width: u64, groups: u64, heads: u64 },
+    #[error("its `{key}` is greater than its {tensors} tensors")]
+    TooFewTensors { key: &'static str, tensors: u64 },
+    #[error("its tensor `{0}` does not fit into it; it may have been cut off")]
+    TensorOutside(String),
+}
+
 /// Cached tokenizer kinds by path, valid while the stamp is unchanged. The cache exists because listing
 /// agents needs the kind for each agent, and a header has megabytes.
 static TOKENIZER_KINDS: Mutex<BTreeMap<PathBuf, (FileStamp, Option<String>)>> = Mutex::new(BTreeMap::new());
 
 /// The tokenizer kind that a file names, once its header has been checked.
-pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, String> {
+pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, GgufError> {
     let now = stamp(path)?;
     if let Some((_, kind)) = TOKENIZER_KINDS.lock().get(path).filter(|(before, _)| *before == now) {
         return Ok(kind.clone());
@@ -43,40 +78,41 @@ pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, String> {
 }
 
 /// The current stamp of a file.
-pub(super) fn stamp(path: &Path) -> Result<FileStamp, String> {
+pub(super) fn stamp(path: &Path) -> Result<FileStamp, GgufError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => Ok((found.len(), found.modified().ok())),
-        Ok(_) => Err(format!("`{}` is not a file; give the GGUF file of a model as `id`", path.display())),
-        Err(error) => Err(format!("the model `{}` cannot be read: {error}", path.display())),
+        Ok(_) => Err(GgufError::NotAFile(path.to_owned())),
+        Err(source) => Err(GgufError::Unreadable { path: path.to_owned(), source }),
     }
 }
 
 impl Gguf {
     /// Reads and checks the header.
-    pub(super) fn open(path: &Path, deadline: &Deadline<'_>) -> Result<Gguf, String> {
+    pub(super) fn open(path: &Path, deadline: &Deadline<'_>) -> Result<Gguf, GgufError> {
         let stamp = stamp(path)?;
-        let name = path.display();
-        let unread = |error: &dyn std::fmt::Display| format!("the model `{name}` cannot be read: {error}");
-        let mut file = File::open(path).map_err(|error| unread(&error))?;
+        let unreadable = |source| GgufError::Unreadable { path: path.to_owned(), source };
+        let mut file = File::open(path).map_err(unreadable)?;
         let mut magic = [0; 4];
         if file.read_exact(&mut magic).is_err() || magic != *b"GGUF" {
-            return Err(format!("`{name}` is not a GGUF file"));
+            return Err(GgufError::NotGguf(path.to_owned()));
         }
-        file.rewind().map_err(|error| unread(&error))?;
+        file.rewind().map_err(unreadable)?;
         let mut reader = CancellableReader::new(file, deadline);
-        let content = catch_panics(|| Content::read(&mut reader)).map_err(|error| unread(&error))?;
+        let content = catch_panics(|| Content::read(&mut reader))
+            .map_err(|problem| GgufError::Damaged { path: path.to_owned(), problem })?;
         let architecture =
             content.metadata.get("general.architecture").and_then(|name| name.to_string().ok());
         let architecture = architecture.map_or("", String::as_str);
         let Some(family) = FAMILIES.iter().find(|family| family.name == architecture) else {
             let known: Vec<String> = FAMILIES.iter().map(|family| format!("`{}`", family.name)).collect();
-            return Err(format!(
-                "`{name}` is a model of the architecture `{architecture}`; {} can be run here, others by Ollama or llama.cpp",
-                known.join(", ")
-            ));
+            return Err(GgufError::Architecture {
+                path: path.to_owned(),
+                architecture: architecture.to_owned(),
+                supported: known.join(", "),
+            });
         };
         let gguf = Gguf { path: path.to_owned(), stamp, content, family };
-        gguf.check().map_err(|error| unread(&error))?;
+        gguf.check().map_err(|problem| GgufError::Header { path: path.to_owned(), problem })?;
         Ok(gguf)
     }
 
@@ -99,19 +135,18 @@ impl Gguf {
 
     /// Checks the values that candle does not check itself: numbers that it divides by or allocates for, and
     /// the positions of the tensors.
-    fn check(&self) -> Result<(), String> {
-        let dimension = |key: &str| match self.number(key) {
-            Some(0) => Err(format!("its `{key}` is 0")),
-            Some(number) if number > MAX_DIMENSION => Err(format!("its `{key}` is {number}")),
+    fn check(&self) -> Result<(), HeaderError> {
+        let dimension = |key: &'static str| match self.number(key) {
+            Some(number) if number == 0 || number > MAX_DIMENSION => {
+                Err(HeaderError::Dimension { key, number })
+            }
             number => Ok(number),
         };
         let heads = dimension("attention.head_count")?.unwrap_or(1);
         let groups = dimension("attention.head_count_kv")?.unwrap_or(heads);
         let width = dimension("embedding_length")?.unwrap_or(heads);
         if heads % groups != 0 || width % heads != 0 {
-            return Err(format!(
-                "{width} dimensions or {groups} key heads cannot be divided among its {heads} heads"
-            ));
+            return Err(HeaderError::Heads { width, groups, heads });
         }
         for key in ["rope.dimension_count", "attention.key_length", "feed_forward_length", "block_count"] {
             dimension(key)?;
@@ -119,12 +154,12 @@ impl Gguf {
         let tensors = self.content.tensor_infos.len() as u64;
         for key in ["block_count", "expert_count"] {
             if self.number(key).is_some_and(|number| number > tensors) {
-                return Err(format!("its `{key}` is greater than its {tensors} tensors"));
+                return Err(HeaderError::TooFewTensors { key, tensors });
             }
         }
         let outside = self.content.tensor_infos.iter().filter(|(_, tensor)| !self.contains(tensor));
         match outside.map(|(name, _)| name).min() {
-            Some(name) => Err(format!("its tensor `{name}` does not fit into it; it may have been cut off")),
+            Some(name) => Err(HeaderError::TensorOutside(name.clone())),
             None => Ok(()),
         }
     }
@@ -144,18 +179,20 @@ impl Gguf {
     }
 
     /// Loads the weights for contexts of up to `context` tokens.
-    pub(super) fn load(self, context: usize, deadline: &Deadline<'_>) -> Result<Box<dyn Network>, String> {
+    pub(super) fn load(self, context: usize, deadline: &Deadline<'_>) -> Result<Box<dyn Network>, GgufError> {
         let Gguf { path, mut content, family, .. } = self;
         let context = u32::try_from(context).unwrap_or(u32::MAX);
         // Limits the position tables to the context that is used.
         content.metadata.insert(format!("{}.context_length", family.name), Value::U32(context));
         // 0 means f32. In f16, the positions 2048 and 2049 would be equal.
         content.metadata.insert("general.dtype".to_owned(), Value::U32(0));
-        let name = path.display();
-        let unread = |error: &dyn std::fmt::Display| format!("the model `{name}` cannot be read: {error}");
-        let file = File::open(&path).map_err(|error| unread(&error))?;
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(source) => return Err(GgufError::Unreadable { path, source }),
+        };
         let mut reader = CancellableReader::new(file, deadline);
-        catch_panics(|| (family.load)(content, &mut reader)).map_err(|error| unread(&error))
+        catch_panics(|| (family.load)(content, &mut reader))
+            .map_err(|problem| GgufError::Damaged { path, problem })
     }
 }
 

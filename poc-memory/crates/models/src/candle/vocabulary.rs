@@ -1,6 +1,6 @@
 //! The vocabulary of a model: its tokenizer, the bytes of its tokens, and the parsers for grammars over them.
 //!
-//! It comes from the GGUF file, from a `tokenizer.json` beside it, or from the file that the settings name.
+//! It comes from the GGUF file, from a `tokenizer.json` next to it, or from the file that the settings name.
 
 use super::chat;
 use super::gguf::{Gguf, number};
@@ -45,19 +45,54 @@ pub(super) enum VocabularySource {
     File(PathBuf),
 }
 
+/// Why there is no vocabulary.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum VocabularyError {
+    #[error("the tokenizer `{}` does not exist", .0.display())]
+    Missing(PathBuf),
+    #[error(
+        "`{}` has {}: put `tokenizer.json` next to it, or set `tokenizer` of the provider to the path of \
+         such a file",
+        path.display(), of_kind(kind.as_deref())
+    )]
+    NotEmbedded { path: PathBuf, kind: Option<String> },
+    /// The tokenizer in a GGUF file.
+    #[error("the tokenizer of `{}` cannot be read: {problem}", path.display())]
+    Embedded { path: PathBuf, problem: String },
+    /// A `tokenizer.json`.
+    #[error("the tokenizer `{}` cannot be read: {problem}", path.display())]
+    File { path: PathBuf, problem: String },
+    #[error("the tokenizer of `{}` cannot be used: {problem}", path.display())]
+    Unusable { path: PathBuf, problem: String },
+}
+
+/// Why a prompt cannot be split into tokens.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PromptError {
+    #[error("the prompt cannot be read as tokens: {0}")]
+    NotTokens(tokenizers::Error),
+    #[error("the prompt is empty")]
+    Empty,
+}
+
+/// Describes the tokenizer of a GGUF file that names the tokenizer kind `kind`.
+fn of_kind(kind: Option<&str>) -> String {
+    match kind {
+        Some(kind) => format!("a tokenizer of the kind `{kind}`, which cannot be read from a GGUF file"),
+        None => "no tokenizer".to_owned(),
+    }
+}
+
 /// Finds the vocabulary of a GGUF file that names the tokenizer kind `kind`. `given` is the path in the settings.
-///
-/// # Errors
-/// One line that says what to do when there is none.
 pub(super) fn locate(
     file: &Path,
     kind: Option<&str>,
     given: Option<&Path>,
-) -> Result<VocabularySource, String> {
+) -> Result<VocabularySource, VocabularyError> {
     if let Some(given) = given {
         return match given.is_file() {
             true => Ok(VocabularySource::File(given.to_owned())),
-            false => Err(format!("the tokenizer `{}` does not exist", given.display())),
+            false => Err(VocabularyError::Missing(given.to_owned())),
         };
     }
     match kind {
@@ -65,30 +100,21 @@ pub(super) fn locate(
         Some("llama") => return Ok(VocabularySource::Embedded(Spelling::Pieces)),
         _ => {}
     }
-    let beside = file.with_file_name("tokenizer.json");
-    if beside.is_file() {
-        return Ok(VocabularySource::File(beside));
+    let sibling = file.with_file_name("tokenizer.json");
+    if sibling.is_file() {
+        return Ok(VocabularySource::File(sibling));
     }
-    let has = match kind {
-        Some(kind) => format!("a tokenizer of the kind `{kind}`, which cannot be read from a GGUF file"),
-        None => "no tokenizer".to_owned(),
-    };
-    let path = file.display();
-    Err(format!(
-        "`{path}` has {has}: put `tokenizer.json` next to it, or set `tokenizer` of the provider to the path of such a \
-         file"
-    ))
+    Err(VocabularyError::NotEmbedded { path: file.to_owned(), kind: kind.map(str::to_owned) })
 }
 
 impl TokenVocabulary {
-    pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<TokenVocabulary, String> {
+    pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<TokenVocabulary, VocabularyError> {
         let content = &gguf.content;
-        let path = gguf.path.display();
+        let unreadable = |problem| VocabularyError::Embedded { path: gguf.path.clone(), problem };
+        let unusable = |problem| VocabularyError::Unusable { path: gguf.path.clone(), problem };
         let (tokenizer, spelling) = match locate(&gguf.path, gguf.tokenizer(), given)? {
             VocabularySource::Embedded(Spelling::Bytes) => {
-                let tokenizer = catch_panics(|| Tokenizer::from_gguf(content));
-                let mut tokenizer = tokenizer
-                    .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
+                let mut tokenizer = catch_panics(|| Tokenizer::from_gguf(content)).map_err(unreadable)?;
                 // For unknown pre-tokenizers, candle adds a space in front of each piece of text; this
                 // disables it.
                 if let Some(PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer() {
@@ -98,15 +124,11 @@ impl TokenVocabulary {
                 (tokenizer, Spelling::Bytes)
             }
             VocabularySource::Embedded(Spelling::Pieces) => {
-                let tokenizer = sentencepiece_tokenizer(content);
-                let tokenizer = tokenizer
-                    .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
-                (tokenizer, Spelling::Pieces)
+                (sentencepiece_tokenizer(content).map_err(unreadable)?, Spelling::Pieces)
             }
             VocabularySource::File(path) => {
-                let path = path.display();
-                let tokenizer = Tokenizer::from_file(path.to_string())
-                    .map_err(|error| format!("the tokenizer `{path}` cannot be read: {error}"))?;
+                let tokenizer = Tokenizer::from_file(&path)
+                    .map_err(|error| VocabularyError::File { path, problem: error.to_string() })?;
                 let bytes = tokenizer.get_decoder().is_some_and(is_byte_level);
                 (tokenizer, if bytes { Spelling::Bytes } else { Spelling::Pieces })
             }
@@ -114,11 +136,9 @@ impl TokenVocabulary {
         let added = tokenizer.get_added_tokens_decoder();
         let controls: BTreeSet<String> =
             added.values().filter(|token| token.special).map(|token| token.content.clone()).collect();
-        let tokens = token_trie(&tokenizer, spelling, &controls)
-            .map_err(|error| format!("the tokenizer of `{path}` cannot be used: {error}"))?;
+        let tokens = token_trie(&tokenizer, spelling, &controls).map_err(unusable)?;
         let parsers = catch_panics(|| ParserFactory::new_simple(&tokens).map_err(candle_core::Error::msg));
-        let mut parsers =
-            parsers.map_err(|error| format!("the tokenizer of `{path}` cannot be used: {error}"))?;
+        let mut parsers = parsers.map_err(unusable)?;
         parsers.quiet();
         let of = |key: &str| {
             let id = u32::try_from(number(content, key)?).ok()?;
@@ -130,7 +150,7 @@ impl TokenVocabulary {
             None => spelling == Spelling::Pieces,
         };
         let word =
-            |mark: &Option<(u32, String)>| mark.as_ref().map(|(_, word)| word.clone()).unwrap_or_default();
+            |token: &Option<(u32, String)>| token.as_ref().map(|(_, word)| word.clone()).unwrap_or_default();
         let (first, begin, end) =
             (begin.as_ref().filter(|_| begins).map(|(id, _)| *id), word(&begin), word(&end));
         let template = text(content, "tokenizer.chat_template").map(str::to_owned);
@@ -141,12 +161,11 @@ impl TokenVocabulary {
     }
 
     /// The tokens of a prompt.
-    pub(super) fn prompt(&self, request: &Request<'_>) -> Result<Vec<u32>, String> {
+    pub(super) fn prompt(&self, request: &Request<'_>) -> Result<Vec<u32>, PromptError> {
         let (text, first) = self.prompt_text(request);
-        let encoded = self.tokenizer.encode_fast(text, false);
-        let encoded = encoded.map_err(|error| format!("the prompt cannot be read as tokens: {error}"))?;
+        let encoded = self.tokenizer.encode_fast(text, false).map_err(PromptError::NotTokens)?;
         let tokens: Vec<u32> = first.into_iter().chain(encoded.get_ids().iter().copied()).collect();
-        if tokens.is_empty() { Err("the prompt is empty".to_owned()) } else { Ok(tokens) }
+        if tokens.is_empty() { Err(PromptError::Empty) } else { Ok(tokens) }
     }
 
     /// The text of a prompt and the token in front of it. With a chat template, the template writes that token.

@@ -50,7 +50,7 @@ pub(super) fn exchange(
     let (connect, limit) = (calls.connect_timeout.std().min(remaining), calls.max_answer_bytes);
     let work = move || {
         let received = || theirs.lock().last = Some(Instant::now());
-        let answer = send(url, headers, body, (connect, remaining), limit, &received);
+        let answer = send(url, headers, body, connect, remaining, limit, &received);
         theirs.lock().answer = Some(answer);
         waker.wake();
     };
@@ -90,7 +90,8 @@ fn send(
     url: Url,
     headers: Vec<(header::HeaderName, header::HeaderValue)>,
     body: Option<Vec<u8>>,
-    (connect, remaining): (Duration, Duration),
+    connect: Duration,
+    remaining: Duration,
     limit: usize,
     received: &dyn Fn(),
 ) -> Result<HttpResponse, ExchangeError> {

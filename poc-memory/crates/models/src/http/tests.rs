@@ -85,7 +85,7 @@ fn a_success_without_json_is_retried() {
     let text = seen.answer.unwrap_err().to_string();
     assert!(
         text.ends_with(
-            "with something that is not JSON; if this stays, check its `base-url` (after 4 attempts)"
+            "with something that is not JSON; if this persists, check its `base-url` (after 4 attempts)"
         ),
         "{text}"
     );
@@ -133,7 +133,7 @@ fn no_wait_starts_that_would_end_after_the_deadline() {
     assert_eq!((seen.asked, seen.waits.len()), (1, 0));
     assert_eq!(
         seen.answer.unwrap_err().to_string(),
-        "`mock` is over its rate limit (429): slow down; the next attempt is due in 1h, after the call's time is over"
+        "`mock` is over its rate limit (429): slow down; the next attempt is due in 1h, after the call's deadline"
     );
 }
 

@@ -1,7 +1,7 @@
 //! Remembers the folders and archives that a memory was backed up into, so that an erasure can report which
 //! backups still contain the erased text.
 //!
-//! They are listed in a file beside the log, one per line, because a backup does not write to the log.
+//! They are listed in a file next to the log, one per line, because a backup does not write to the log.
 
 use poc_config::paths::Paths;
 use poc_graph::error::Result;

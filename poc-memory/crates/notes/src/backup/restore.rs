@@ -58,7 +58,7 @@ pub struct RestoreReport {
     /// Newer generations with the state that were skipped because they are damaged, with the first problem of
     /// each.
     pub skipped: Vec<String>,
-    /// Damaged files beside the log that were left out, with the problem of each.
+    /// Damaged files next to the log that were left out, with the problem of each.
     pub left_out: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The erasures that have begun and are not finished, in a file beside the log.
+//! The erasures that have begun and are not finished, in a file next to the log.
 //!
 //! An erasure takes several transactions and the rewriting of files, so a process can end in the middle of it. The
 //! deletion then looks like any other, and its texts stay in the history. The entry is written before the deletion and

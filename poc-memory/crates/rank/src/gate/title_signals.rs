@@ -13,14 +13,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TitleSignals {
     /// The cosine of their vectors; negative cosines count as 0.
-    pub vec: f64,
+    #[serde(rename = "vec")]
+    pub cosine: f64,
     /// The Jaccard similarity of their character trigrams.
-    pub lex: f64,
+    #[serde(rename = "lex")]
+    pub trigrams: f64,
     /// The Jaccard similarity of their words.
-    pub jaccard: f64,
+    #[serde(rename = "jaccard")]
+    pub words: f64,
     /// The likelihood that the note answers the question; `None` if no cross-encoder has scored it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ce: Option<f64>,
+    #[serde(rename = "ce", default, skip_serializing_if = "Option::is_none")]
+    pub likelihood: Option<f64>,
     /// The weighted mean of the signals; `None` unless the gate is `fused`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fused: Option<f64>,
@@ -31,10 +34,10 @@ impl TitleSignals {
     /// cross-encoder.
     pub fn of(question: &str, title: &str, cosine: f64, likelihood: Option<f64>) -> TitleSignals {
         TitleSignals {
-            vec: cosine.clamp(0.0, 1.0),
-            lex: jaccard::trigrams(question, title),
-            jaccard: jaccard::words(question, title),
-            ce: likelihood,
+            cosine: cosine.clamp(0.0, 1.0),
+            trigrams: jaccard::trigrams(question, title),
+            words: jaccard::words(question, title),
+            likelihood,
             fused: None,
         }
     }
@@ -46,7 +49,8 @@ impl TitleSignals {
             Verdict::Weak => 1.0,
             Verdict::Miss => 0.0,
         };
-        passed + 0.45 * self.ce.unwrap_or(0.0) + 0.25 * self.lex + 0.20 * self.jaccard + 0.10 * self.vec
+        let likelihood = self.likelihood.unwrap_or(0.0);
+        passed + 0.45 * likelihood + 0.25 * self.trigrams + 0.20 * self.words + 0.10 * self.cosine
     }
 }
 
@@ -58,9 +62,9 @@ mod tests {
     #[test]
     fn results_match_values_computed_by_hand() {
         let same = TitleSignals::of("B-tree", "b-TREE", 1.2, None);
-        assert_eq!((same.vec, same.lex, same.jaccard), (1.0, 1.0, 1.0));
-        assert_eq!(TitleSignals::of("a", "b", -0.5, Some(0.3)).vec, 0.0);
-        let signals = TitleSignals { vec: 0.5, lex: 0.4, ..TitleSignals::default() };
+        assert_eq!((same.cosine, same.trigrams, same.words), (1.0, 1.0, 1.0));
+        assert_eq!(TitleSignals::of("a", "b", -0.5, Some(0.3)).cosine, 0.0);
+        let signals = TitleSignals { cosine: 0.5, trigrams: 0.4, ..TitleSignals::default() };
         assert_eq!(signals.merit(Verdict::Miss), 0.25 * 0.4 + 0.10 * 0.5);
     }
 
@@ -69,8 +73,9 @@ mod tests {
         fn no_signal_outweighs_a_verdict(
             a in [0.0f64..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0], b in [0.0f64..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0],
         ) {
-            let signals =
-                |[vec, lex, jaccard, ce]: [f64; 4]| TitleSignals { vec, lex, jaccard, ce: Some(ce), fused: None };
+            let signals = |[cosine, trigrams, words, likelihood]: [f64; 4]| {
+                TitleSignals { cosine, trigrams, words, likelihood: Some(likelihood), fused: None }
+            };
             prop_assert!(signals(a).merit(Verdict::Miss) < signals(b).merit(Verdict::Weak));
             prop_assert!(signals(a).merit(Verdict::Weak) < signals(b).merit(Verdict::Strong));
         }

@@ -1,10 +1,10 @@
 //! The gate `two-path`: a title is STRONG by its spelling or by its meaning. It is the default gate of the GRAFT
 //! memory.
 //!
-//! - Spelling path: `lex ≥ lex-strong-min-lex` and `vec ≥ lex-strong-min-vec`.
-//! - Meaning path: `vec ≥ sem-strong-min-vec` and `lex ≥ weak-min-lex + sem-margin`.
-//! - With a cross-encoder, STRONG also requires `ce ≥ strong-min-ce`.
-//! - WEAK: not STRONG, but `vec ≥ weak-min-vec` and `lex ≥ weak-min-lex`.
+//! - Spelling path: `trigrams ≥ lex-strong-min-lex` and `cosine ≥ lex-strong-min-vec`.
+//! - Meaning path: `cosine ≥ sem-strong-min-vec` and `trigrams ≥ weak-min-lex + sem-margin`.
+//! - With a cross-encoder, STRONG also requires `likelihood ≥ strong-min-ce`.
+//! - WEAK: not STRONG, but `cosine ≥ weak-min-vec` and `trigrams ≥ weak-min-lex`.
 
 use super::{TitleSignals, Verdict};
 use poc_config::TwoPathConfig;
@@ -21,10 +21,10 @@ pub enum GatePath {
 impl TitleSignals {
     /// The verdict of the gate `two-path`.
     pub fn judge_two_path(&self, gate: &TwoPathConfig) -> Verdict {
-        let is_confirmed = self.ce.is_none_or(|ce| ce >= gate.strong_min_ce);
+        let is_confirmed = self.likelihood.is_none_or(|likelihood| likelihood >= gate.strong_min_ce);
         if self.path(gate).is_some() && is_confirmed {
             Verdict::Strong
-        } else if self.vec >= gate.weak_min_vec && self.lex >= gate.weak_min_lex {
+        } else if self.cosine >= gate.weak_min_vec && self.trigrams >= gate.weak_min_lex {
             Verdict::Weak
         } else {
             Verdict::Miss
@@ -33,9 +33,11 @@ impl TitleSignals {
 
     /// The first path that leads to STRONG, ignoring the cross-encoder.
     pub fn path(&self, gate: &TwoPathConfig) -> Option<GatePath> {
-        if self.lex >= gate.lex_strong_min_lex && self.vec >= gate.lex_strong_min_vec {
+        if self.trigrams >= gate.lex_strong_min_lex && self.cosine >= gate.lex_strong_min_vec {
             Some(GatePath::Spelling)
-        } else if self.vec >= gate.sem_strong_min_vec && self.lex >= gate.weak_min_lex + gate.sem_margin {
+        } else if self.cosine >= gate.sem_strong_min_vec
+            && self.trigrams >= gate.weak_min_lex + gate.sem_margin
+        {
             Some(GatePath::Meaning)
         } else {
             None
@@ -53,16 +55,17 @@ mod tests {
         Config::defaults().unwrap().query.two_path
     }
 
-    fn signals(vec: f64, lex: f64) -> TitleSignals {
-        TitleSignals { vec, lex, ..TitleSignals::default() }
+    fn signals(cosine: f64, trigrams: f64) -> TitleSignals {
+        TitleSignals { cosine, trigrams, ..TitleSignals::default() }
     }
 
     #[test]
     fn results_match_values_computed_by_hand() {
         let gate = defaults();
-        let check = |vec, lex, path, verdict| {
-            let signals = signals(vec, lex);
-            assert_eq!((signals.path(&gate), signals.judge_two_path(&gate)), (path, verdict), "{vec} {lex}");
+        let check = |cosine, trigrams, path, verdict| {
+            let signals = signals(cosine, trigrams);
+            let judged = (signals.path(&gate), signals.judge_two_path(&gate));
+            assert_eq!(judged, (path, verdict), "{cosine} {trigrams}");
         };
         check(0.70, 0.15, Some(GatePath::Spelling), Verdict::Strong);
         check(0.69, 0.15, None, Verdict::Miss);
@@ -76,23 +79,26 @@ mod tests {
         check(0.849, 0.05, None, Verdict::Miss);
         check(1.0, 0.049, None, Verdict::Miss);
         // The cross-encoder disagrees.
-        let doubted = TitleSignals { ce: Some(0.59), ..signals(0.86, 0.5) };
+        let doubted = TitleSignals { likelihood: Some(0.59), ..signals(0.86, 0.5) };
         assert_eq!(doubted.judge_two_path(&gate), Verdict::Weak);
-        assert_eq!(TitleSignals { ce: Some(0.60), ..doubted }.judge_two_path(&gate), Verdict::Strong);
+        assert_eq!(TitleSignals { likelihood: Some(0.60), ..doubted }.judge_two_path(&gate), Verdict::Strong);
     }
 
     proptest! {
         #[test]
         fn more_agreement_never_lowers_a_verdict(
-            vec in 0.0f64..1.0, lex in 0.0f64..1.0, ce in proptest::option::of(0.0f64..1.0), more in 0.0f64..1.0,
+            cosine in 0.0f64..1.0,
+            trigrams in 0.0f64..1.0,
+            likelihood in proptest::option::of(0.0f64..1.0),
+            more in 0.0f64..1.0,
         ) {
             let gate = defaults();
-            let less = TitleSignals { ce, ..signals(vec, lex) };
+            let less = TitleSignals { likelihood, ..signals(cosine, trigrams) };
             let grown = |value: f64| (value + more).min(1.0);
             for better in [
-                TitleSignals { vec: grown(vec), ..less },
-                TitleSignals { lex: grown(lex), ..less },
-                TitleSignals { ce: ce.map(grown), ..less },
+                TitleSignals { cosine: grown(cosine), ..less },
+                TitleSignals { trigrams: grown(trigrams), ..less },
+                TitleSignals { likelihood: likelihood.map(grown), ..less },
             ] {
                 prop_assert!(better.judge_two_path(&gate) >= less.judge_two_path(&gate));
             }

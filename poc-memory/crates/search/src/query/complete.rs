@@ -52,7 +52,7 @@ pub fn complete(text: &str, at: usize, names: &Names, agents: &[&str]) -> Comple
         return word(&stage, stages.is_empty(), names);
     }
     let Some(def) = find(&stage.word) else { return Completions { offset: at, ..Completions::default() } };
-    let found = Place { def, stage: &stage, at, names, agents }.argument();
+    let found = ArgumentPosition { def, stage: &stage, at, names, agents }.argument();
     // The name of a parameter is never quoted, so nothing fits after a quoted word.
     let found = if text.is_char_boundary(found.offset) {
         found
@@ -97,7 +97,7 @@ fn word(stage: &RawStage, is_first: bool, names: &Names) -> Completions {
 }
 
 /// A position after the word of a stage.
-struct Place<'a> {
+struct ArgumentPosition<'a> {
     def: &'static StageDef,
     stage: &'a RawStage,
     at: usize,
@@ -105,7 +105,7 @@ struct Place<'a> {
     agents: &'a [&'a str],
 }
 
-impl Place<'_> {
+impl ArgumentPosition<'_> {
     fn argument(&self) -> Completions {
         let positional =
             |position: ParamPosition| self.def.params.iter().filter(move |param| param.position == position);
@@ -119,9 +119,9 @@ impl Place<'_> {
                     .named(name)
                     .map_or_else(Completions::default, |param| self.values(param, from));
             }
-            let place = self.stage.arguments.len() - 1;
+            let index = self.stage.arguments.len() - 1;
             let from = typed.map_or(self.at, |word| word.span.start);
-            if let Some(param) = positional(ParamPosition::Comma).nth(place) {
+            if let Some(param) = positional(ParamPosition::Comma).nth(index) {
                 return self.values(param, from);
             }
             return self.parameters(from);

@@ -88,11 +88,11 @@ fn single(text: &SourceDiagnostics) -> Error {
 
 fn several(texts: &[SourceDiagnostics]) -> Error {
     let count: usize = texts.iter().map(|text| text.problems.len()).sum();
-    let place = match texts {
+    let name = match texts {
         [text] => text.name().unwrap_or_else(|| "this pipeline".into()),
         _ => "this pipeline".into(),
     };
-    let mut message = format!("{count} problems in {place}");
+    let mut message = format!("{count} problems in {name}");
     for text in texts {
         if let Some(name) = text.name().filter(|_| texts.len() > 1) {
             let _ = write!(message, "\n  in {name}:");
@@ -158,11 +158,11 @@ impl<'a> Line<'a> {
             return self;
         }
         let at = span.start - self.start;
-        let places: Vec<usize> = self.text.char_indices().map(|(place, _)| place).collect();
-        let here = places.partition_point(|&place| place < at);
+        let offsets: Vec<usize> = self.text.char_indices().map(|(offset, _)| offset).collect();
+        let here = offsets.partition_point(|&offset| offset < at);
         let first = here.saturating_sub(MAX_LINE_CHARS / 2);
-        let from = places.get(first).copied().unwrap_or(0);
-        let to = places.get(first + MAX_LINE_CHARS).copied().unwrap_or(self.text.len());
+        let from = offsets.get(first).copied().unwrap_or(0);
+        let to = offsets.get(first + MAX_LINE_CHARS).copied().unwrap_or(self.text.len());
         Line {
             start: self.start + from,
             text: self.text.get(from..to).unwrap_or(""),
@@ -178,12 +178,12 @@ impl<'a> Line<'a> {
 
     /// Carets under the span. They count terminal columns: a character may take two columns or none.
     fn carets(&self, span: &Range<usize>) -> String {
-        let place = |offset: usize| {
+        let column = |offset: usize| {
             let before = self.text.char_indices().take_while(|(at, _)| self.start + at < offset);
             // Control characters are shown as spaces, so they are one column wide.
             before.map(|(_, char)| char.width().unwrap_or(1)).sum::<usize>()
         };
-        let (from, to) = (place(span.start), place(span.end));
+        let (from, to) = (column(span.start), column(span.end));
         let indent = from + usize::from(self.cut.0);
         format!("{:indent$}{}", "", "^".repeat((to - from).max(1)))
     }

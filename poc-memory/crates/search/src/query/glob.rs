@@ -25,6 +25,15 @@ enum Token {
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
+/// Why a glob is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum GlobError {
+    #[error("its `[` is never closed by a `]`")]
+    OpenClass,
+    #[error("its range `{0}-{1}` runs backwards")]
+    BackwardRange(char, char),
+}
+
 impl PartialEq for Glob {
     fn eq(&self, other: &Glob) -> bool {
         self.text == other.text
@@ -32,8 +41,8 @@ impl PartialEq for Glob {
 }
 
 impl Glob {
-    /// Compiles a glob. The error is the reason why it is invalid.
-    pub(super) fn parse(text: &str) -> Result<Glob, String> {
+    /// Compiles a glob.
+    pub(super) fn parse(text: &str) -> Result<Glob, GlobError> {
         let mut tokens = tokens(text)?;
         let from = tokens.iter().rposition(|token| token.char().is_none()).map_or(0, |last| last + 1);
         let tail = tokens.drain(from..).filter_map(|token| token.char()).collect();
@@ -133,7 +142,7 @@ impl Token {
 }
 
 /// Splits a glob into tokens. Several `*` in a row become one.
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
+fn tokens(text: &str) -> Result<Vec<Token>, GlobError> {
     let mut tokens = Vec::new();
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
@@ -149,7 +158,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
 }
 
 /// Parses a character class after its `[`. A `]` directly after the `[` is a member of the class.
-fn class(chars: &mut std::str::Chars<'_>) -> Result<Token, String> {
+fn class(chars: &mut std::str::Chars<'_>) -> Result<Token, GlobError> {
     let negated = chars.as_str().starts_with(['!', '^']);
     if negated {
         chars.next();
@@ -157,7 +166,7 @@ fn class(chars: &mut std::str::Chars<'_>) -> Result<Token, String> {
     let mut ranges = Vec::new();
     loop {
         let low = match chars.next() {
-            None => return Err("its `[` is never closed by a `]`".into()),
+            None => return Err(GlobError::OpenClass),
             Some(']') if !ranges.is_empty() => return Ok(Token::Class { negated, ranges }),
             Some(low) => low,
         };
@@ -170,7 +179,7 @@ fn class(chars: &mut std::str::Chars<'_>) -> Result<Token, String> {
             _ => low,
         };
         if low > high {
-            return Err(format!("its range `{low}-{high}` runs backwards"));
+            return Err(GlobError::BackwardRange(low, high));
         }
         ranges.push((low, high));
     }
@@ -210,8 +219,8 @@ mod tests {
 
     #[test]
     fn invalid_globs_are_explained() {
-        assert_eq!(Glob::parse("a[bc").unwrap_err(), "its `[` is never closed by a `]`");
-        assert_eq!(Glob::parse("[z-a]").unwrap_err(), "its range `z-a` runs backwards");
+        assert_eq!(Glob::parse("a[bc").unwrap_err().to_string(), "its `[` is never closed by a `]`");
+        assert_eq!(Glob::parse("[z-a]").unwrap_err().to_string(), "its range `z-a` runs backwards");
     }
 
     /// A direct implementation of the definition, which tries every length of every run.

@@ -12,6 +12,7 @@ mod example;
 mod explain;
 mod field;
 mod glob;
+mod keyword_filter;
 mod lex;
 mod names;
 mod outline;

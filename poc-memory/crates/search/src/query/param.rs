@@ -133,7 +133,9 @@ impl ParamType {
                 field::sorted_by(text).map(|_| Value::Text(text.to_owned())).map_err(Some)
             }
             ParamType::Direction => plain(SortDirection::parse(text).map(Value::Direction)),
-            ParamType::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
+            ParamType::Glob => {
+                Glob::parse(&normal_key(text)).map(Value::Glob).map_err(|error| Some(error.to_string()))
+            }
             ParamType::State => State::parse(text).map(Value::State).ok_or_else(|| {
                 similar::closest(text, State::ALL.iter().map(|state| state.name()))
                     .map(|near| format!("did you mean `{near}`?"))

@@ -9,7 +9,7 @@ use super::pass::{Meter, Pass};
 use super::scan::{ComparisonFilter, Filter, StateSet};
 use super::set::{ResultSet, ScoredNode};
 use super::sources::Sources;
-use super::stage::definition::{Kind, Work};
+use super::stage::definition::{Kind, StageImplementation};
 use super::stage_error::StageError;
 use super::top;
 use poc_graph::error::Result;
@@ -91,22 +91,22 @@ fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -
         return Ok(PrefixResult { set: ResultSet::default(), len: 0, done: 0 });
     };
     let started = Instant::now();
-    match call.def.work {
-        Work::Generate(generate) => {
+    match call.def.implementation {
+        StageImplementation::Generate(generate) => {
             let set = generate(&call.arguments, ctx)?;
             meter.output = set.items.len();
             meter.note = ctx.take_note();
             meter.elapsed = started.elapsed();
             Ok(PrefixResult { len: set.items.len(), set, done: 1 })
         }
-        Work::Scan(scan) => {
+        StageImplementation::Scan(scan) => {
             let mut pass = Pass::new(scan(ctx), ctx.sources.view);
             meter.note = ctx.take_note();
             for (at, (call, meter)) in behind.iter().zip(meters.iter_mut()).enumerate() {
                 let resolving = Instant::now();
                 if let Some(filter) = filter(call, ctx)? {
                     pass.filter(filter, !call.negated);
-                } else if let Work::Sort(sort) = call.def.work
+                } else if let StageImplementation::Sort(sort) = call.def.implementation
                     && let cuts = behind.get(at + 1..).unwrap_or(&[])
                     && let wanted = needed_by_cuts(cuts, usize::MAX)
                     && wanted < usize::MAX
@@ -130,9 +130,9 @@ fn generate(calls: &[StageCall], ctx: &QueryContext<'_>, meters: &mut [Meter]) -
 
 /// Resolves a filter; `None` if the stage is not a filter.
 fn filter<'a>(call: &'a StageCall, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
-    Ok(match call.def.work {
-        Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
-        Work::FieldComparison(field) => {
+    Ok(match call.def.implementation {
+        StageImplementation::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
+        StageImplementation::FieldComparison(field) => {
             let compare = call.arguments.compare("CMP")?;
             let (until, step) = (field.unit.is_time().then_some(ctx.sources.now), field.unit.step());
             let field = (field.read)(ctx, "");
@@ -155,29 +155,29 @@ fn step(
 ) -> Result<()> {
     let started = Instant::now();
     meter.input = *len;
-    match call.def.work {
-        Work::Sort(sort) => {
+    match call.def.implementation {
+        StageImplementation::Sort(sort) => {
             let (mut field, direction) = sort(&call.arguments, ctx)?;
             let mut values = Vec::with_capacity(set.items.len());
             field.read(&set.items, &mut values);
             let wanted = needed_by_cuts(later.stages, *len);
             top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
         }
-        Work::Order(order) => {
+        StageImplementation::Order(order) => {
             order(&call.arguments, ctx, &mut set.items, needed_by_cuts(later.stages, *len))?
         }
-        Work::Cut(cut) => {
+        StageImplementation::Cut(cut) => {
             let range = cut(&call.arguments, *len);
             set.items.truncate(range.end);
             set.items.drain(..range.start.min(set.items.len()));
             *len = range.len();
         }
-        Work::Algorithm(run) => {
+        StageImplementation::Algorithm(run) => {
             let items = run(&call.arguments, ctx, &set.items, later.needed_in_order())?;
             *set = ResultSet { items, pairs: Vec::new() };
             *len = set.items.len();
         }
-        Work::Filter(_) | Work::FieldComparison(_) => {
+        StageImplementation::Filter(_) | StageImplementation::FieldComparison(_) => {
             if let Some(mut filter) = filter(call, ctx)? {
                 let keeps_unvisited =
                     call.def.hints.keeps_visited.map(|keeps| keeps != call.negated) == Some(false);
@@ -189,7 +189,7 @@ fn step(
             }
             *len = set.items.len();
         }
-        Work::Scan(_) | Work::Generate(_) => {
+        StageImplementation::Scan(_) | StageImplementation::Generate(_) => {
             return Err(StageError::CanOnlyStart(call.def.word.to_string()).into());
         }
     }
@@ -221,7 +221,7 @@ impl LaterStages<'_> {
 fn needed_by_cuts(behind: &[StageCall], len: usize) -> usize {
     let mut range = 0..len;
     for call in behind {
-        let Work::Cut(cut) = call.def.work else { break };
+        let StageImplementation::Cut(cut) = call.def.implementation else { break };
         let inner = cut(&call.arguments, range.len());
         range = range.start + inner.start..range.start + inner.end;
     }

@@ -7,7 +7,7 @@ use poc_index::{CosineScores, TextScores};
 use poc_rank::fusion::{clarity, fused, meaning_factor, of_meaning};
 use poc_rank::propagation::{PropagatedScore, PropagationWeights};
 use poc_rank::standard_score::Scale;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// The number of candidates that are ranked further: the best by both scores together. Four times the number of wanted
@@ -147,9 +147,9 @@ impl<'a> RetrievalQuery<'a> {
         let matching = self.words.best(if self.cosines.is_exact() { pool } else { pool.max(MATCHING) }, keep);
         let found = |id, bm25, cosine: Option<f64>| {
             let base = self.base_score(bm25, cosine.unwrap_or(0.0));
-            Ranked { score: self.score(base), id, with: base }
+            Ranked { score: self.score(base), id, payload: base }
         };
-        let mut both = Top::new(pool);
+        let mut both = TopK::new(pool);
         nearest.iter().for_each(|&(id, cosine)| both.offer(found(id, self.words.of(id), Some(cosine))));
         let mut scored_ids =
             FxHashSet::with_capacity_and_hasher(nearest.len() + matching.len(), FxBuildHasher);
@@ -270,7 +270,7 @@ impl Candidates {
         };
         for (found, ix) in pool.into_iter().zip(indexes) {
             if let Some(ix) = ix {
-                candidates.add(question, ix, found.id, found.with);
+                candidates.add(question, ix, found.id, found.payload);
             }
         }
         candidates
@@ -336,8 +336,9 @@ impl Candidates {
 
     /// The current `n`-th best score; −∞ if there are fewer candidates.
     pub(super) fn nth_best(&self, n: usize, flow: PropagationWeights) -> f64 {
-        let mut best = Top::new(n);
-        let of = |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, with: () };
+        let mut best = TopK::new(n);
+        let of =
+            |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, payload: () };
         self.all.iter().filter(|candidate| !candidate.folded).for_each(|candidate| best.offer(of(candidate)));
         best.narrow();
         best.floor().map_or(f64::NEG_INFINITY, |last| last.score)

@@ -10,7 +10,7 @@ use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility, cancellation};
 use poc_rank::fusion::lift;
 use poc_rank::propagation::PropagationWeights;
-use poc_rank::top_k::{Ranked, Top};
+use poc_rank::top_k::{Ranked, TopK};
 
 pub(super) fn find(
     retriever: &Retriever<'_>,
@@ -39,12 +39,12 @@ pub(super) fn find(
         false => PropagationSources::default(),
     };
     lift_named_keys(&question, &by_key, flow, weights.identifier_weight, &mut candidates);
-    let mut best = Top::new(wanted);
+    let mut best = TopK::new(wanted);
     for candidate in candidates.all.iter().filter(|candidate| !candidate.folded) {
-        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, with: candidate });
+        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, payload: candidate });
     }
     let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
-    let hits = best.into_sorted().into_iter().map(|Ranked { score, id, with: candidate }| {
+    let hits = best.into_sorted().into_iter().map(|Ranked { score, id, payload: candidate }| {
         let ranks = [("meaning", rank(&lists.nearest, id)), ("words", rank(&lists.matching, id))];
         let propagated = &candidate.propagated;
         RetrievalHit {

@@ -4,7 +4,7 @@ use super::CompactionJob;
 use crate::compaction_error::CompactionError;
 use crate::disk::remove_folder;
 use crate::engine::buffered::BufferedEngine;
-use crate::engine::{Engine, Mark, Put, changes};
+use crate::engine::{Engine, Put, Watermark, changes};
 use crate::keys;
 use crate::log::{CompactedSegment, frame};
 use crate::logged_transaction::{LogBase, LoggedTransaction, MAX_RECORD, Write};
@@ -24,10 +24,12 @@ impl CompactionJob<'_> {
         let log = self.shared.log.as_ref();
         let open = || BufferedEngine::new((self.compactor.engine)(folder)?, self.compactor.buffer);
         let usable = |engine: &BufferedEngine| -> Result<bool> {
-            let mark = engine.mark()?;
-            let is_of_log = mark == Mark::default()
-                || log.read(mark.seq)?.is_some_and(|(_, checksum)| checksum == mark.checksum);
-            Ok(is_of_log && mark.seq <= target && engine.unfinished()?.is_none_or(|mark| mark.seq <= target))
+            let watermark = engine.watermark()?;
+            let is_of_log = watermark == Watermark::default()
+                || log.read(watermark.seq)?.is_some_and(|(_, checksum)| checksum == watermark.checksum);
+            Ok(is_of_log
+                && watermark.seq <= target
+                && engine.unfinished()?.is_none_or(|watermark| watermark.seq <= target))
         };
         let engine = match open() {
             Ok(engine) if usable(&engine)? => engine,
@@ -43,13 +45,13 @@ impl CompactionJob<'_> {
 
     pub(crate) fn catch_up(&self, engine: &BufferedEngine, target: u64) -> Result<()> {
         let log = self.shared.log.as_ref();
-        let mut next = engine.mark()?.seq + 1;
+        let mut next = engine.watermark()?.seq + 1;
         while next <= target {
             (self.callbacks.check_cancelled)()?;
             (self.callbacks.progress)(next, log.last());
             let end = target.min(next + SLICE - 1);
             log.replay(next, end, &mut |txn, checksum| {
-                engine.apply(changes(&txn)?.into(), Mark { seq: txn.seq, checksum })
+                engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
             })?;
             next = end + 1;
         }
@@ -138,8 +140,8 @@ impl<'a> BaseState<'a> {
         Ok((self.base.seq + 1).checked_sub(count).filter(|first| *first > 0))
     }
 
-    /// Deletes the entries that are not part of the state from the engine, and sets its mark.
-    pub(crate) fn prune(&self, mark: Mark) -> Result<()> {
+    /// Deletes the entries that are not part of the state from the engine, and sets its watermark.
+    pub(crate) fn prune(&self, watermark: Watermark) -> Result<()> {
         let mut deletions: Vec<Put> = Vec::new();
         self.scan(&mut |full, _, is_part| {
             if !is_part {
@@ -147,7 +149,7 @@ impl<'a> BaseState<'a> {
             }
             Ok(())
         })?;
-        self.engine.apply(deletions.into(), mark)
+        self.engine.apply(deletions.into(), watermark)
     }
 
     /// The number of records of the state.

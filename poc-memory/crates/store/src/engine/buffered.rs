@@ -3,7 +3,7 @@
 //! Writing a sorted batch of megabytes costs an engine a fraction of what the same changes cost one by one. Waiting
 //! loses nothing: the log has every change, and an open replays those that the engine lacks.
 
-use super::{Engine, Mark, Put, Visitor};
+use super::{Engine, Put, Visitor, Watermark};
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::Result;
@@ -43,7 +43,7 @@ struct FrozenBuffer {
     /// Sorted by key.
     changes: Vec<Put>,
     bytes: usize,
-    mark: Mark,
+    watermark: Watermark,
 }
 
 impl FrozenBuffer {
@@ -61,15 +61,15 @@ impl FrozenBuffer {
 struct Buffer {
     changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     bytes: usize,
-    mark: Mark,
+    watermark: Watermark,
 }
 
 impl Buffer {
-    fn new(mark: Mark) -> Buffer {
-        Buffer { changes: BTreeMap::new(), bytes: 0, mark }
+    fn new(watermark: Watermark) -> Buffer {
+        Buffer { changes: BTreeMap::new(), bytes: 0, watermark }
     }
 
-    fn add(&mut self, changes: Vec<Put>, mark: Mark) {
+    fn add(&mut self, changes: Vec<Put>, watermark: Watermark) {
         for (key, value) in changes {
             self.bytes += key.len() + length(&value);
             match self.changes.entry(key) {
@@ -82,7 +82,7 @@ impl Buffer {
                 }
             }
         }
-        self.mark = mark;
+        self.watermark = watermark;
     }
 
     fn range(&self, prefix: &[u8]) -> impl Iterator<Item = (&Vec<u8>, &Option<Vec<u8>>)> {
@@ -96,10 +96,10 @@ fn length(value: &Option<Vec<u8>>) -> usize {
 }
 
 impl Buffers {
-    /// Writes the frozen buffer to the engine. The buffer stays readable meanwhile, and is kept if the write fails.
+    /// Writes the frozen buffer to the engine. The buffer stays readable during this, and is kept if the write fails.
     fn write(&self) -> Result<()> {
         let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
-        watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.mark))?;
+        watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.watermark))?;
         self.both.write().frozen = None;
         Ok(())
     }
@@ -107,16 +107,17 @@ impl Buffers {
     /// Freezes the active buffer. The previous frozen buffer must have been written.
     fn freeze(&self) {
         let mut both = self.both.write();
-        let next = Buffer::new(both.active.mark);
-        let Buffer { changes, bytes, mark } = std::mem::replace(&mut both.active, next);
-        both.frozen = Some(Arc::new(FrozenBuffer { changes: changes.into_iter().collect(), bytes, mark }));
+        let next = Buffer::new(both.active.watermark);
+        let Buffer { changes, bytes, watermark } = std::mem::replace(&mut both.active, next);
+        both.frozen =
+            Some(Arc::new(FrozenBuffer { changes: changes.into_iter().collect(), bytes, watermark }));
     }
 }
 
 impl BufferedEngine {
     /// Creates a buffer of `limit` bytes in front of an engine.
     pub(crate) fn new(engine: Arc<dyn Engine>, limit: usize) -> Result<BufferedEngine> {
-        let both = WriteBuffers { active: Buffer::new(engine.mark()?), frozen: None };
+        let both = WriteBuffers { active: Buffer::new(engine.watermark()?), frozen: None };
         let buffers = Arc::new(Buffers { engine, both: RwLock::new(both) });
         Ok(BufferedEngine { buffers, limit, writer: Mutex::default() })
     }
@@ -142,7 +143,7 @@ impl Drop for BufferedEngine {
 impl Engine for BufferedEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         {
-            // The buffers are read before the engine: what leaves them meanwhile is then found in the engine.
+            // The buffers are read before the engine: what leaves them in between is then found in the engine.
             let both = self.buffers.both.read();
             let frozen = || both.frozen.as_ref().and_then(|frozen| frozen.get(key));
             if let Some(value) = both.active.changes.get(key).or_else(frozen) {
@@ -174,10 +175,10 @@ impl Engine for BufferedEngine {
         changes.try_for_each(|(key, new)| pass(&key, new.as_deref()))
     }
 
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         {
             let mut both = self.buffers.both.write();
-            both.active.add(changes.into_owned(), mark);
+            both.active.add(changes.into_owned(), watermark);
             if both.active.bytes < self.limit {
                 return Ok(());
             }
@@ -194,11 +195,11 @@ impl Engine for BufferedEngine {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Mark> {
-        Ok(self.buffers.both.read().active.mark)
+    fn watermark(&self) -> Result<Watermark> {
+        Ok(self.buffers.both.read().active.watermark)
     }
 
-    fn unfinished(&self) -> Result<Option<Mark>> {
+    fn unfinished(&self) -> Result<Option<Watermark>> {
         self.buffers.engine.unfinished()
     }
 

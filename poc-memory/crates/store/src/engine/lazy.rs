@@ -2,7 +2,7 @@
 //! replaced by a substitute.
 
 use super::temporary_folder::TemporaryFolder;
-use super::{Engine, EngineError, Mark, Put, Visitor};
+use super::{Engine, EngineError, Put, Visitor, Watermark};
 use crate::views::Views;
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
@@ -106,7 +106,7 @@ impl OpenedEngine {
         if self.current.read().as_ref().is_none_or(|current| current.substitute_reason.is_none()) {
             return self.reopen_if_failed();
         }
-        // Reads continue meanwhile.
+        // Reads continue during this.
         if self.is_abandoned.load(Ordering::SeqCst) {
             source.discard()?;
         }
@@ -238,7 +238,7 @@ impl LazyEngine {
         }
     }
 
-    /// Closes the engine, lets `work` change its files, and opens it again. Calls wait meanwhile.
+    /// Closes the engine, lets `work` change its files, and opens it again. Calls wait during this.
     pub(crate) fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
         self.opened()?.exchange(work)
     }
@@ -272,15 +272,15 @@ impl Engine for LazyEngine {
         refused.map_or(scanned, Err)
     }
 
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
-        self.with(|engine| engine.apply(changes, mark))
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
+        self.with(|engine| engine.apply(changes, watermark))
     }
 
-    fn mark(&self) -> Result<Mark> {
-        self.with(|engine| engine.mark())
+    fn watermark(&self) -> Result<Watermark> {
+        self.with(|engine| engine.watermark())
     }
 
-    fn unfinished(&self) -> Result<Option<Mark>> {
+    fn unfinished(&self) -> Result<Option<Watermark>> {
         self.with(|engine| engine.unfinished())
     }
 
@@ -338,12 +338,12 @@ mod tests {
             Err(Error::unavailable("the disk has failed"))
         }
 
-        fn apply(&self, _: Cow<'_, [Put]>, _: Mark) -> Result<()> {
+        fn apply(&self, _: Cow<'_, [Put]>, _: Watermark) -> Result<()> {
             Err(Error::unavailable("the disk has failed"))
         }
 
-        fn mark(&self) -> Result<Mark> {
-            Ok(Mark::default())
+        fn watermark(&self) -> Result<Watermark> {
+            Ok(Watermark::default())
         }
 
         fn has_failed(&self) -> bool {
@@ -368,7 +368,7 @@ mod tests {
     fn engine_with(value: &str) -> Arc<dyn Engine> {
         let engine = InMemoryEngine::default();
         let puts = vec![(b"key".to_vec(), Some(value.as_bytes().to_vec()))];
-        engine.apply(puts.into(), Mark::default()).unwrap();
+        engine.apply(puts.into(), Watermark::default()).unwrap();
         Arc::new(engine)
     }
 

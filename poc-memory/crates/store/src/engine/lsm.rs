@@ -7,7 +7,7 @@
 //! Tables are synced, but sled is not. After a power failure, sled's folder is emptied, and the changes after the
 //! newest table are read from the log again.
 //!
-//! The folder contains `last` (see [`last_mark`]), the tables, and `recent.N`, which is sled's folder for the changes
+//! The folder contains `last` (see [`highest_seq`]), the tables, and `recent.N`, which is sled's folder for the changes
 //! after the table whose last generation is `N`.
 
 mod directory;
@@ -24,7 +24,7 @@ pub(crate) use earlier_layout::is_in as has_earlier_layout;
 
 use super::sled::boot_marker;
 use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
-use super::{Engine, EngineError, Mark, Put, Visitor, damage_marker, last_mark, put_length, sorted};
+use super::{Engine, EngineError, Put, Visitor, Watermark, damage_marker, highest_seq, put_length, sorted};
 use crate::disk;
 use crate::watchdog;
 use merge_iterator::MergeIterator;
@@ -64,7 +64,7 @@ pub(crate) struct LsmEngine {
     limits: FlushLimits,
     /// Whether the directory is a temporary copy, so that nothing needs to be synced.
     is_copy: bool,
-    /// The number in [`last_mark`]; 0 while unknown. A thread that writes holds this lock.
+    /// The number in [`highest_seq`]; 0 while unknown. A thread that writes holds this lock.
     last: Mutex<u64>,
     /// The thread that merges tables.
     merger: Mutex<Option<JoinHandle<()>>>,
@@ -132,10 +132,11 @@ impl Version {
         Ok(found)
     }
 
-    fn mark(&self) -> Result<Mark> {
-        let recent = self.recent.as_ref().map_or(Ok(Mark::default()), |recent| recent.engine.mark())?;
-        let of_tables = self.tables.first().map_or(Mark::default(), |run| run.table.mark());
-        Ok(if recent.seq >= of_tables.seq && recent != Mark::default() { recent } else { of_tables })
+    fn watermark(&self) -> Result<Watermark> {
+        let recent =
+            self.recent.as_ref().map_or(Ok(Watermark::default()), |recent| recent.engine.watermark())?;
+        let of_tables = self.tables.first().map_or(Watermark::default(), |run| run.table.watermark());
+        Ok(if recent.seq >= of_tables.seq && recent != Watermark::default() { recent } else { of_tables })
     }
 }
 
@@ -149,10 +150,10 @@ impl LsmEngine {
     /// Like [`LsmEngine::open`], with other limits.
     pub(crate) fn open_with(directory: &Path, limits: FlushLimits) -> Result<LsmEngine> {
         let engine = LsmEngine::open_files(directory, limits, false)?;
-        if last_mark::read(directory).is_none() {
-            let newest = [Some(engine.mark()?), engine.unfinished()?];
-            let newest = newest.iter().flatten().map(|mark| mark.seq).max().unwrap_or(0);
-            last_mark::write(directory, newest)?;
+        if highest_seq::read(directory).is_none() {
+            let newest = [Some(engine.watermark()?), engine.unfinished()?];
+            let newest = newest.iter().flatten().map(|watermark| watermark.seq).max().unwrap_or(0);
+            highest_seq::write(directory, newest)?;
         }
         Ok(engine)
     }
@@ -202,12 +203,12 @@ impl LsmEngine {
         })
     }
 
-    /// Saves the number of a transaction in [`last_mark`] before its changes are written.
+    /// Saves the number of a transaction in [`highest_seq`] before its changes are written.
     fn raise_last(&self, last: &mut u64, seq: u64) -> Result<()> {
         if *last < seq && !self.is_copy {
             let directory = &self.state.directory;
-            if last_mark::read(directory).is_none_or(|last| last < seq) {
-                last_mark::write(directory, seq)?;
+            if highest_seq::read(directory).is_none_or(|last| last < seq) {
+                highest_seq::write(directory, seq)?;
             }
             *last = seq;
         }
@@ -215,7 +216,7 @@ impl LsmEngine {
     }
 
     /// Writes changes to sled.
-    fn write_recent(&self, current: &Version, changes: &[Put], mark: Mark) -> Result<()> {
+    fn write_recent(&self, current: &Version, changes: &[Put], watermark: Watermark) -> Result<()> {
         let recent = match &current.recent {
             Some(recent) => recent.clone(),
             None => {
@@ -225,10 +226,10 @@ impl LsmEngine {
                 recent
             }
         };
-        recent.engine.apply(encoded(changes).into(), mark)?;
+        recent.engine.apply(encoded(changes).into(), watermark)?;
         let bytes: usize = changes.iter().map(put_length).sum();
         if recent.bytes.fetch_add(bytes, Ordering::SeqCst) + bytes >= self.limits.recent
-            && let Err(error) = self.write_table(&self.state.current(), &[], mark)
+            && let Err(error) = self.write_table(&self.state.current(), &[], watermark)
         {
             // This is not an error: sled still has all of the records.
             tracing::warn!("records stay in sled for now: {error}");
@@ -237,7 +238,7 @@ impl LsmEngine {
     }
 
     /// Writes sled's records and the given changes as a table, which replaces sled's folder.
-    fn write_table(&self, current: &Version, changes: &[Put], mark: Mark) -> Result<()> {
+    fn write_table(&self, current: &Version, changes: &[Put], watermark: Watermark) -> Result<()> {
         let changes = sorted(changes);
         let recent = current.recent_records(&[])?;
         let in_sled: usize = recent.iter().map(|(key, value)| key.len() + value.len()).sum();
@@ -256,7 +257,7 @@ impl LsmEngine {
                 writer.push(&key, &value)?;
             }
         }
-        let run = Run { generations, table: Arc::new(writer.finish(mark)?) };
+        let run = Run { generations, table: Arc::new(writer.finish(watermark)?) };
         let obsolete = current.recent.clone();
         self.state.change(|current| {
             current.tables.insert(0, run);
@@ -375,21 +376,21 @@ impl Engine for LsmEngine {
         Ok(())
     }
 
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         let mut last = self.last.lock();
-        self.raise_last(&mut last, mark.seq)?;
+        self.raise_last(&mut last, watermark.seq)?;
         let current = self.state.current();
         match changes.iter().map(put_length).sum::<usize>() >= self.limits.table {
-            true => self.write_table(&current, &changes, mark),
-            false => self.write_recent(&current, &changes, mark),
+            true => self.write_table(&current, &changes, watermark),
+            false => self.write_recent(&current, &changes, watermark),
         }
     }
 
-    fn mark(&self) -> Result<Mark> {
-        self.state.current().mark()
+    fn watermark(&self) -> Result<Watermark> {
+        self.state.current().watermark()
     }
 
-    fn unfinished(&self) -> Result<Option<Mark>> {
+    fn unfinished(&self) -> Result<Option<Watermark>> {
         let current = self.state.current();
         current.recent.as_ref().map_or(Ok(None), |recent| recent.engine.unfinished())
     }
@@ -400,11 +401,11 @@ impl Engine for LsmEngine {
     }
 
     fn rewrite(&self) -> Result<()> {
-        // The lock keeps other threads from writing meanwhile.
+        // The lock keeps other threads from writing during this.
         let _writing = self.last.lock();
         let current = self.state.current();
         if current.recent.is_some() {
-            self.write_table(&current, &[], current.mark()?)?;
+            self.write_table(&current, &[], current.watermark()?)?;
         }
         if let Some(thread) = self.merger.lock().take() {
             // The thread catches its own panics.
@@ -421,7 +422,7 @@ impl Engine for LsmEngine {
         for run in &self.state.current().tables {
             let checked = SortedTable::open(run.table.path()).map(drop);
             let is_current = |other: &Run| other.generations == run.generations;
-            // A table that was merged meanwhile has been deleted, which is not an error.
+            // A table that was merged in the meantime has been deleted, which is not an error.
             if checked.is_err() && self.state.current().tables.iter().any(is_current) {
                 self.state.check_damage(checked)?;
             }

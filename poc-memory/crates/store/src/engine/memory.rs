@@ -1,7 +1,7 @@
 //! The simplest engine. It is the reference for tests of the others, and the last resort if no folder can be written
 //! to.
 
-use super::{Engine, Mark, Put, Visitor};
+use super::{Engine, Put, Visitor, Watermark};
 use parking_lot::RwLock;
 use poc_graph::error::Result;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ pub(crate) struct InMemoryEngine(RwLock<SortedRecords>);
 #[derive(Default)]
 struct SortedRecords {
     records: BTreeMap<Vec<u8>, Vec<u8>>,
-    mark: Mark,
+    watermark: Watermark,
 }
 
 impl Engine for InMemoryEngine {
@@ -32,7 +32,7 @@ impl Engine for InMemoryEngine {
         found.iter().try_for_each(|(key, value)| each(key, value))
     }
 
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         let mut state = self.0.write();
         for (key, value) in changes.into_owned() {
             match value {
@@ -40,12 +40,12 @@ impl Engine for InMemoryEngine {
                 None => state.records.remove(&key),
             };
         }
-        state.mark = mark;
+        state.watermark = watermark;
         Ok(())
     }
 
-    fn mark(&self) -> Result<Mark> {
-        Ok(self.0.read().mark)
+    fn watermark(&self) -> Result<Watermark> {
+        Ok(self.0.read().watermark)
     }
 
     fn size(&self) -> Result<u64> {

@@ -13,7 +13,7 @@ mod write_blocks;
 
 use super::block::Block;
 use super::block_cache::{BlockCache, CachedBlock};
-use super::{Engine, EngineError, Mark, Put, Visitor, damage_marker, put_length};
+use super::{Engine, EngineError, Put, Visitor, Watermark, damage_marker, put_length};
 use crate::disk;
 use crate::watchdog;
 use boot_marker::BootMarker;
@@ -26,14 +26,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The key of the mark. It cannot be the key of a block, because those begin with [`BLOCK`].
-const MARK_KEY: &[u8] = b"\0mark of blocks";
-/// While changes are being written, the key of the mark that applies after them.
+/// The key of the watermark. It cannot be the key of a block, because those begin with [`BLOCK`].
+const WATERMARK_KEY: &[u8] = b"\0mark of blocks";
+/// While changes are being written, the key of the watermark that applies after them.
 const UNFINISHED_KEY: &[u8] = b"\0unfinished";
 /// The first byte of the keys of blocks. No key began with it in the layout before blocks.
 const BLOCK: u8 = 0xFF;
-/// The key of the mark in the layout before blocks.
-const EARLIER_MARK_KEY: &[u8] = b"\0mark";
+/// The key of the watermark in the layout before blocks.
+const EARLIER_WATERMARK_KEY: &[u8] = b"\0mark";
 
 /// The size of sled's cache in bytes. It holds compressed blocks and its limit is soft, so it is as small as possible.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -89,8 +89,11 @@ impl SledEngine {
 
     /// The highest number of a transaction whose changes the directory may contain, in any layout.
     pub(crate) fn newest_seq(&self) -> Result<u64> {
-        let marks = [MARK_KEY, UNFINISHED_KEY, EARLIER_MARK_KEY].map(|key| self.read_mark(key));
-        marks.into_iter().try_fold(0, |newest, mark| Ok(newest.max(mark?.map_or(0, |mark| mark.seq))))
+        let watermarks =
+            [WATERMARK_KEY, UNFINISHED_KEY, EARLIER_WATERMARK_KEY].map(|key| self.read_watermark(key));
+        watermarks
+            .into_iter()
+            .try_fold(0, |newest, watermark| Ok(newest.max(watermark?.map_or(0, |watermark| watermark.seq))))
     }
 
     /// Runs an operation of sled. Damage may only show when a record is read, as an error or a panic. The directory is
@@ -130,14 +133,14 @@ impl SledEngine {
         self.run(|db| db.get(key))
     }
 
-    fn read_mark(&self, key: &[u8]) -> Result<Option<Mark>> {
+    fn read_watermark(&self, key: &[u8]) -> Result<Option<Watermark>> {
         let Some(value) = self.value(key)? else { return Ok(None) };
         let parts = || {
             let (seq, checksum) = value.split_first_chunk()?;
             let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
-            Some(Mark { seq: u64::from_be_bytes(*seq), checksum })
+            Some(Watermark { seq: u64::from_be_bytes(*seq), checksum })
         };
-        Ok(Some(parts().ok_or(EngineError::DamagedMark)?))
+        Ok(Some(parts().ok_or(EngineError::DamagedWatermark)?))
     }
 
     /// The block that a key belongs to; `None` if there is no such block yet. If the block had to be read, `keep`
@@ -161,7 +164,7 @@ impl SledEngine {
                 return Ok(None);
             };
             let upper = self.lower_bound_after(block_key(&lower))?;
-            // If the block was split meanwhile, the key may now belong to a new block.
+            // If the block was split in the meantime, the key may now belong to a new block.
             if upper.as_deref().is_none_or(|upper| key < upper) {
                 return Ok(Some(CachedBlock { lower, upper, block }));
             }
@@ -189,12 +192,12 @@ impl SledEngine {
     pub(crate) fn apply_with(
         &self,
         changes: &[Put],
-        mark: Mark,
+        watermark: Watermark,
         write: &mut dyn FnMut(Put) -> Result<()>,
     ) -> Result<()> {
         self.check_space(changes)?;
         self.cache.clear();
-        let written = self.write_changes(changes, mark, write);
+        let written = self.write_changes(changes, watermark, write);
         self.cache.clear();
         written?;
         // Data that stays in sled's memory could be lost to a full disk later.
@@ -226,8 +229,8 @@ fn block_key(lower: &[u8]) -> Vec<u8> {
     [&[BLOCK], lower].concat()
 }
 
-fn encode_mark(mark: Mark) -> Vec<u8> {
-    [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat()
+fn encode_watermark(watermark: Watermark) -> Vec<u8> {
+    [watermark.seq.to_be_bytes().as_slice(), &watermark.checksum.to_be_bytes()].concat()
 }
 
 impl Engine for SledEngine {
@@ -271,16 +274,16 @@ impl Engine for SledEngine {
         }
     }
 
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
-        self.apply_with(&changes, mark, &mut |put| self.write(put))
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
+        self.apply_with(&changes, watermark, &mut |put| self.write(put))
     }
 
-    fn mark(&self) -> Result<Mark> {
-        Ok(self.read_mark(MARK_KEY)?.unwrap_or_default())
+    fn watermark(&self) -> Result<Watermark> {
+        Ok(self.read_watermark(WATERMARK_KEY)?.unwrap_or_default())
     }
 
-    fn unfinished(&self) -> Result<Option<Mark>> {
-        self.read_mark(UNFINISHED_KEY)
+    fn unfinished(&self) -> Result<Option<Watermark>> {
+        self.read_watermark(UNFINISHED_KEY)
     }
 
     fn has_failed(&self) -> bool {

@@ -9,7 +9,7 @@
 use super::block::{Block, BlockWriter};
 use super::block_cache::{BlockCache, CachedBlock};
 use super::bloom_filter::BloomFilter;
-use super::{EngineError, Mark};
+use super::{EngineError, Watermark};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
@@ -80,7 +80,7 @@ struct Footer {
     index_length: u64,
     filter_length: u64,
     records: u64,
-    mark: Mark,
+    watermark: Watermark,
     /// CRC32C of the index and the filter.
     checksum: u32,
 }
@@ -91,10 +91,10 @@ impl Footer {
 
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::BYTES);
-        for number in [self.index_length, self.filter_length, self.records, self.mark.seq] {
+        for number in [self.index_length, self.filter_length, self.records, self.watermark.seq] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        for number in [self.mark.checksum, self.checksum] {
+        for number in [self.watermark.checksum, self.checksum] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
@@ -111,13 +111,13 @@ impl Footer {
         let (numbers, rest) = fields.as_chunks::<8>().0.split_first_chunk::<4>()?;
         let [index_length, filter_length, records, seq] = numbers.map(u64::from_le_bytes);
         let [checksums] = rest else { return None };
-        let (of_mark, own) = checksums.split_first_chunk()?;
-        let mark = Mark { seq, checksum: u32::from_le_bytes(*of_mark) };
+        let (of_watermark, own) = checksums.split_first_chunk()?;
+        let watermark = Watermark { seq, checksum: u32::from_le_bytes(*of_watermark) };
         Some(Footer {
             index_length,
             filter_length,
             records,
-            mark,
+            watermark,
             checksum: u32::from_le_bytes(own.try_into().ok()?),
         })
     }
@@ -166,8 +166,8 @@ impl SortedTable {
     }
 
     /// The last transaction whose changes are contained in this table and all older ones.
-    pub(super) fn mark(&self) -> Mark {
-        self.footer.mark
+    pub(super) fn watermark(&self) -> Watermark {
+        self.footer.watermark
     }
 
     /// The number of records.
@@ -227,20 +227,21 @@ impl SortedTable {
     }
 }
 
-/// The end of a table's blocks and its mark, from the footer; `None` if the footer is damaged.
-pub(super) fn read_footer(file: &[u8]) -> Option<(usize, Mark)> {
+/// The end of a table's blocks and its watermark, from the footer; `None` if the footer is damaged.
+pub(super) fn read_footer(file: &[u8]) -> Option<(usize, Watermark)> {
     let (rest, footer) = file.split_at_checked(file.len().checked_sub(Footer::BYTES)?)?;
     let footer = Footer::decode(footer)?;
     let both = footer.index_length.checked_add(footer.filter_length)?;
-    Some((rest.len().checked_sub(usize::try_from(both).ok()?)?, footer.mark))
+    Some((rest.len().checked_sub(usize::try_from(both).ok()?)?, footer.watermark))
 }
 
-/// The mark in the footer of a table, of which nothing else is read; `None` if the footer is damaged or unreadable.
-pub(super) fn read_mark(path: &Path) -> Option<Mark> {
+/// The watermark in the footer of a table, of which nothing else is read; `None` if the footer is damaged or
+/// unreadable.
+pub(super) fn read_watermark(path: &Path) -> Option<Watermark> {
     let file = File::open(path).ok()?;
     let footer_at = file.metadata().ok()?.len().checked_sub(Footer::BYTES as u64)?;
     let footer = Footer::decode(&read(&file, footer_at, Footer::BYTES as u64).ok()?)?;
-    Some(footer.mark)
+    Some(footer.watermark)
 }
 
 impl SortedTable {
@@ -354,7 +355,7 @@ impl TableWriter {
     }
 
     /// Writes the rest of the table, syncs it, gives the file its final name and opens it.
-    pub(super) fn finish(mut self, mark: Mark) -> Result<SortedTable, EngineError> {
+    pub(super) fn finish(mut self, watermark: Watermark) -> Result<SortedTable, EngineError> {
         self.end_block()?;
         let index = self.index.finish().map_or_else(Vec::new, |(_, bytes)| bytes);
         let filter = self.filter.encode();
@@ -362,7 +363,7 @@ impl TableWriter {
             index_length: index.len() as u64,
             filter_length: filter.len() as u64,
             records: self.records,
-            mark,
+            watermark,
             checksum: crc32c::crc32c_append(crc32c::crc32c(&index), &filter),
         };
         let mut finish = || {
@@ -404,7 +405,7 @@ pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
         index_length: index.len() as u64,
         filter_length: filter.len() as u64,
         records: 1,
-        mark: Mark::default(),
+        watermark: Watermark::default(),
         checksum: crc32c::crc32c(&positions),
     };
     // The first block is the index itself, so that its checksum is known.

@@ -6,7 +6,7 @@
 //! its length and its checksum are found there together. A checksum without the length counts only near the previous
 //! one, because a long index may contain any four bytes by chance.
 
-use super::Mark;
+use super::Watermark;
 use super::block::Block;
 use super::sorted_table::read_footer;
 use std::fs;
@@ -18,17 +18,17 @@ use std::path::Path;
 /// entry of the index takes about half of that.
 const NEAR: usize = 64;
 
-/// A callback that receives the mark of a table, and the key and the stored value of a record.
-type SalvagedRecordVisitor<'a> = dyn FnMut(Mark, &[u8], &[u8]) + 'a;
+/// A callback that receives the watermark of a table, and the key and the stored value of a record.
+type SalvagedRecordVisitor<'a> = dyn FnMut(Watermark, &[u8], &[u8]) + 'a;
 
-/// Calls `each` with the mark of a table, and with the keys and values of all intact blocks. The mark is that of
-/// transaction 0 if the footer is damaged.
+/// Calls `each` with the watermark of a table, and with the keys and values of all intact blocks. The watermark is that
+/// of transaction 0 if the footer is damaged.
 ///
 /// # Errors
 /// Fails if the file cannot be read.
 pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'_>) -> io::Result<()> {
     let file = fs::read(path)?;
-    let (end, mark) = read_footer(&file).unwrap_or_else(|| (end_of_blocks(&file), Mark::default()));
+    let (end, watermark) = read_footer(&file).unwrap_or_else(|| (end_of_blocks(&file), Watermark::default()));
     let (blocks, index) = file.split_at_checked(end).unwrap_or((&file, &[]));
     let mut checksums =
         Checksums { index: [Block::decompress_part(index).as_slice(), index].concat(), next: 0 };
@@ -46,7 +46,7 @@ pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'
         let Ok(block) = Block::decode(block) else { continue };
         let mut records = block.records();
         while records.advance().is_ok_and(|is_record| is_record) {
-            each(mark, records.key(), records.value());
+            each(watermark, records.key(), records.value());
         }
     }
     Ok(())
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::engine::sorted_table::{SortedTable, StoredRecord, TableWriter};
 
-    const MARK: Mark = Mark { seq: 7, checksum: 8 };
+    const WATERMARK: Watermark = Watermark { seq: 7, checksum: 8 };
 
     /// A table of 900 records of varied sizes, which takes about 40 blocks.
     fn table(path: &Path) -> Vec<StoredRecord> {
@@ -124,19 +124,19 @@ mod tests {
         let records: Vec<StoredRecord> = (0..900).map(record).collect();
         let mut writer = TableWriter::create(path, 900).unwrap();
         records.iter().for_each(|(key, value)| writer.push(key, value).unwrap());
-        writer.finish(MARK).unwrap();
+        writer.finish(WATERMARK).unwrap();
         records
     }
 
-    fn salvaged(path: &Path) -> (Vec<Mark>, Vec<StoredRecord>) {
-        let (mut marks, mut found) = (Vec::new(), Vec::new());
-        each_intact_record(path, &mut |mark, key, value| {
-            marks.push(mark);
+    fn salvaged(path: &Path) -> (Vec<Watermark>, Vec<StoredRecord>) {
+        let (mut watermarks, mut found) = (Vec::new(), Vec::new());
+        each_intact_record(path, &mut |watermark, key, value| {
+            watermarks.push(watermark);
             found.push((key.to_vec(), value.to_vec()));
         })
         .unwrap();
-        marks.dedup();
-        (marks, found)
+        watermarks.dedup();
+        (watermarks, found)
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("00000001-00000001.table");
         let records = table(&path);
-        assert!(salvaged(&path) == (vec![MARK], records.clone()));
+        assert!(salvaged(&path) == (vec![WATERMARK], records.clone()));
         let whole = fs::read(&path).unwrap();
         let (end, _) = read_footer(&whole).unwrap();
         for at in (end..whole.len()).step_by(3) {

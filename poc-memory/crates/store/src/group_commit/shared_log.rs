@@ -7,12 +7,13 @@
 use super::{CommitQueue, Committer, ReadOnlyReason, roll_back};
 use crate::commit_outcome::Rejection;
 use crate::delta::deltas;
-use crate::engine::{Engine, Mark, changes};
+use crate::engine::{Engine, Watermark, changes};
 use crate::pending_transaction::PendingTransaction;
 use crate::records::TenantRecords;
 use crate::shared_log_copy::{self, CopiedRecord, SharedLogCopy};
 use crate::views::Views;
 use poc_graph::View;
+use poc_graph::error::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ impl Committer {
         &mut self,
         copy: &SharedLogCopy,
         mut batch: Vec<PendingTransaction>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         while !batch.is_empty() {
             let mut rest = batch.split_off(shared_log_copy::part(&batch));
             match copy.append(&batch) {
@@ -64,11 +65,7 @@ impl Committer {
     }
 
     /// Applies the records of other writers, and makes the writers of queued transactions build them again.
-    fn roll_back_and_follow(
-        &mut self,
-        copy: &SharedLogCopy,
-        batch: Vec<PendingTransaction>,
-    ) -> Result<(), String> {
+    fn roll_back_and_follow(&mut self, copy: &SharedLogCopy, batch: Vec<PendingTransaction>) -> Result<()> {
         self.lost_appends += 1;
         let taken = {
             let writer = self.writer.lock();
@@ -86,7 +83,7 @@ impl Committer {
     }
 
     /// Reads the shared log after the watcher has reported new records.
-    pub(super) fn follow_news(&mut self) -> Result<(), String> {
+    pub(super) fn follow_news(&mut self) -> Result<()> {
         self.commits.queue.lock().has_remote_records = false;
         let before = self.commits.read_only();
         if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {
@@ -110,7 +107,7 @@ impl Committer {
 
     /// Applies all records of the shared log that the store lacks. If that fails, returns why the store can accept no
     /// writes.
-    pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyReason>, String> {
+    pub(super) fn follow(&mut self) -> Result<Option<ReadOnlyReason>> {
         let Some(copy) = self.shared_log.clone() else { return Ok(None) };
         let mut taken = Vec::new();
         let reason = loop {
@@ -132,7 +129,7 @@ impl Committer {
         &mut self,
         records: &[CopiedRecord],
         taken: &mut Vec<PendingTransaction>,
-    ) -> Result<Option<ReadOnlyReason>, String> {
+    ) -> Result<Option<ReadOnlyReason>> {
         let appended = shared_log_copy::append(&mut self.appender.lock(), records);
         if let Err(error) = appended {
             return Ok(Some(self.disk_cause(&error)));
@@ -144,12 +141,13 @@ impl Committer {
             let (mut seq, mut views) = self.commits.views();
             for CopiedRecord { txn, checksum, .. } in records {
                 seq = txn.seq;
-                let changes = changes(txn).map_err(|error| error.message)?;
-                if let Err(error) = self.engine.apply(changes.into(), Mark { seq, checksum: *checksum }) {
+                let changes = changes(txn)?;
+                if let Err(error) = self.engine.apply(changes.into(), Watermark { seq, checksum: *checksum })
+                {
                     unwritten = Some(error);
                 }
                 let own = TenantRecords { engine: self.engine.as_ref(), tenant: txn.tenant };
-                let deltas = deltas(&txn.writes, &self.embedder, &own).map_err(|error| error.message)?;
+                let deltas = deltas(&txn.writes, &self.embedder, &own)?;
                 let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
                 Arc::make_mut(view).apply(seq, &deltas);
                 self.index_workers.apply(seq, txn.tenant, &deltas);

@@ -28,7 +28,7 @@ impl From<LogError> for Error {
                 .hint("open the store again: it opens read-only with all intact data, and `poc-memory repair` repairs it"),
             LogError::Missing(_) => Error::damaged(message),
             LogError::Unreadable { .. } => Error::unavailable(message)
-                .hint("check that you may read the files of the memory, and the disk"),
+                .hint("check the permissions of the memory's files, and the health of the disk"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The log as a set of files: what a copy of it must contain, and whether a copied segment is intact.
 //!
 //! Records are only appended, and the index has only synced records. A copy of every segment up to its length in the
-//! index is therefore the log as of one transaction, even if records are appended meanwhile.
+//! index is therefore the log as of one transaction, even if records are appended during the copy.
 
 use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader};
 use super::{Log, LogError, segment_path, unreadable};

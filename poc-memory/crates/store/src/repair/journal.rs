@@ -54,7 +54,7 @@ impl Journal {
                 None => Error::not_found("no repair of this store can be undone"),
             });
         };
-        let replaced = place(&last.folder);
+        let replaced = quarantine_path(&last.folder);
         let mut put_away_by_it = last.moves.iter().map(|(_, to)| to).filter(|to| to.starts_with(&replaced));
         if !put_away_by_it.all(|file| store.join(file).exists()) {
             let message =
@@ -95,7 +95,7 @@ impl Journal {
     }
 
     fn make_moves(&self, store: &Path) -> io::Result<()> {
-        let folder = store.join(place(&self.folder));
+        let folder = store.join(quarantine_path(&self.folder));
         fs::create_dir_all(&folder)?;
         for (from, to) in &self.moves {
             let (from, to) = (store.join(from), store.join(to));
@@ -131,21 +131,21 @@ fn incomplete(code: Code, error: &dyn std::fmt::Display) -> Error {
 }
 
 /// The path of a repair's folder, relative to the store's folder.
-fn place(folder: &str) -> PathBuf {
+fn quarantine_path(folder: &str) -> PathBuf {
     Path::new("quarantine").join(folder)
 }
 
 /// The moves that put away the existing parts of a store.
 fn put_away(store: &Path, folder: &str) -> Vec<(PathBuf, PathBuf)> {
     let parts = PARTS.map(PathBuf::from).into_iter().filter(|part| store.join(part).exists());
-    parts.map(|part| (part.clone(), place(folder).join(part))).collect()
+    parts.map(|part| (part.clone(), quarantine_path(folder).join(part))).collect()
 }
 
 /// A folder name that is free in the quarantine; its number follows the highest one in use.
 fn free_name(store: &Path, kind: &str) -> String {
     let next = manifests(store).iter().filter_map(|journal| number(&journal.folder)).max().unwrap_or(0) + 1;
     let mut numbers = next..;
-    let free = numbers.find(|number| !store.join(place(&format!("{kind}-{number}"))).exists());
+    let free = numbers.find(|number| !store.join(quarantine_path(&format!("{kind}-{number}"))).exists());
     format!("{kind}-{}", free.unwrap_or(next))
 }
 

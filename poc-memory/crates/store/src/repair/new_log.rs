@@ -9,7 +9,7 @@ use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, Mark, changes};
+use crate::engine::{Engine, Watermark, changes};
 use crate::log::{Appender, Log, LogLimits, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
@@ -94,8 +94,9 @@ impl NewLog<'_> {
         let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
         if let Some(target) = target.filter(|_| is_last_gap) {
             let mut add = |key: &[u8], before: Option<Vec<u8>>, after: Option<Vec<u8>>| {
-                let place = Table::split_engine_key(key).filter(|(_, table, _)| *table != Table::Changes);
-                if let Some((tenant, table, key)) = place {
+                let record_key =
+                    Table::split_engine_key(key).filter(|(_, table, _)| *table != Table::Changes);
+                if let Some((tenant, table, key)) = record_key {
                     writes.push((tenant, Write { table, key: key.to_vec(), before, after }));
                 }
             };
@@ -114,15 +115,16 @@ impl NewLog<'_> {
             })?;
         }
         let at = self.log.time_of_last(first - 1)?.or(self.log.time_of_next(last)?).unwrap_or(self.now);
-        let places = last - first + 1;
+        // As many transactions as the gap has.
+        let max = last - first + 1;
         let gap = format!("{first} to {last}");
-        let divided = divide(writes, places)?;
-        if divided.len() as u64 > places {
+        let divided = divide(writes, max)?;
+        if divided.len() as u64 > max {
             return Err(failed("a gap in the log changed more than its transactions can hold", &gap));
         }
         // The changes go to the end of the gap, so that an index that was saved in the middle of the gap reads all of
         // them.
-        let empty = places - divided.len() as u64;
+        let empty = max - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
             let cause = Cause::new(at, "manual", REPAIR_OP);
@@ -137,9 +139,9 @@ impl NewLog<'_> {
     }
 }
 
-/// Divides writes into transactions of one tenant each, with nodes first, and into at most `places` of them if
+/// Divides writes into transactions of one tenant each, with nodes first, and into at most `max` of them if
 /// possible.
-fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
+fn divide(writes: Vec<(Tenant, Write)>, max: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
     let mut by_tenant: BTreeMap<Tenant, Vec<Write>> = BTreeMap::new();
     let (shared, own): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, write)| write.table.is_shared());
     for (tenant, write) in own {
@@ -150,8 +152,8 @@ fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<
         let tenant = by_tenant.keys().next().copied().unwrap_or_default();
         by_tenant.entry(tenant).or_default().extend(shared.into_iter().map(|(_, write)| write));
     }
-    if by_tenant.len() as u64 > places {
-        return Err(failed("a gap in the log changed more tenants than it has transactions", &places));
+    if by_tenant.len() as u64 > max {
+        return Err(failed("a gap in the log changed more tenants than it has transactions", &max));
     }
     for writes in by_tenant.values_mut() {
         writes.sort_by(|a, b| (u8::from(a.table), &a.key).cmp(&(u8::from(b.table), &b.key)));
@@ -159,7 +161,7 @@ fn divide(writes: Vec<(Tenant, Write)>, places: u64) -> Result<Vec<(Tenant, Vec<
     let mut limit = TXN_BYTES;
     loop {
         let parts = parts_of(&by_tenant, limit);
-        if parts.len() as u64 <= places {
+        if parts.len() as u64 <= max {
             return Ok(parts);
         }
         if limit >= MAX_TXN_BYTES {
@@ -235,7 +237,7 @@ impl NewLogWriter {
         if txn.seq != self.next || expected.is_some_and(|expected| expected != checksum) {
             return Err(failed("a record changed while it was copied", &txn.seq));
         }
-        self.state.apply(changes(txn)?.into(), Mark { seq: txn.seq, checksum })?;
+        self.state.apply(changes(txn)?.into(), Watermark { seq: txn.seq, checksum })?;
         self.next += 1;
         self.bytes += record.len();
         self.waiting.push((txn.seq, record));

@@ -152,9 +152,9 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
         if !matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants) {
             return;
         }
-        let place = (tenant, write.table, write.key.clone());
-        if newest.get(&place).is_none_or(|(known, _)| *known <= seq) {
-            newest.insert(place, (seq, write));
+        let record_key = (tenant, write.table, write.key.clone());
+        if newest.get(&record_key).is_none_or(|(known, _)| *known <= seq) {
+            newest.insert(record_key, (seq, write));
         }
     };
     for file in files(&path)? {

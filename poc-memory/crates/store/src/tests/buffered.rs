@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::buffered::BufferedEngine;
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::sled::SledEngine;
-use crate::engine::{Mark, Put, Visitor, changes, last_mark};
+use crate::engine::{Put, Visitor, Watermark, changes, highest_seq};
 use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -23,15 +23,15 @@ impl Engine for FullEngine {
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         self.engine.scan(prefix, each)
     }
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         if self.is_full.load(Ordering::SeqCst) {
-            self.engine.apply(changes[..changes.len() / 2].into(), self.engine.mark()?)?;
+            self.engine.apply(changes[..changes.len() / 2].into(), self.engine.watermark()?)?;
             return Err(Error::internal("no space left on device"));
         }
-        self.engine.apply(changes, mark)
+        self.engine.apply(changes, watermark)
     }
-    fn mark(&self) -> Result<Mark> {
-        self.engine.mark()
+    fn watermark(&self) -> Result<Watermark> {
+        self.engine.watermark()
     }
     fn size(&self) -> Result<u64> {
         self.engine.size()
@@ -81,25 +81,25 @@ proptest! {
             match step {
                 Step::Apply(changes) => {
                     seq += 1;
-                    let mark = Mark { seq, checksum: seq as u32 };
-                    plain.apply(changes.clone().into(), mark).unwrap();
+                    let watermark = Watermark { seq, checksum: seq as u32 };
+                    plain.apply(changes.clone().into(), watermark).unwrap();
                     // An error means that an earlier buffer cannot be written. The new changes are buffered
                     // nevertheless.
-                    let applied = buffered.apply(changes.into(), mark);
+                    let applied = buffered.apply(changes.into(), watermark);
                     prop_assert!(applied.is_ok() || inner.is_full.load(Ordering::SeqCst));
                 }
                 Step::Flush => {
                     let flushed = buffered.flush();
                     if !inner.is_full.load(Ordering::SeqCst) {
                         flushed.unwrap();
-                        prop_assert_eq!(inner.mark().unwrap(), plain.mark().unwrap());
+                        prop_assert_eq!(inner.watermark().unwrap(), plain.watermark().unwrap());
                         prop_assert_eq!(buffered.buffered(), 0);
                         prop_assert_eq!(scanned(inner.as_ref(), &[]), scanned(&plain, &[]));
                     }
                 }
                 Step::Full(is_full) => inner.is_full.store(is_full, Ordering::SeqCst),
             }
-            prop_assert_eq!(buffered.mark().unwrap(), plain.mark().unwrap());
+            prop_assert_eq!(buffered.watermark().unwrap(), plain.watermark().unwrap());
             for prefix in [&[][..], &[0], &[1, 2], &[2, 0, 1]] {
                 prop_assert_eq!(scanned(&buffered, prefix), scanned(&plain, prefix));
             }
@@ -163,13 +163,13 @@ fn sled_in(folder: &TempDir) -> SledEngine {
 #[test]
 fn changes_wait_for_a_checkpoint() {
     let folder = lagging(40, 10);
-    assert_eq!(engine_in(&folder).mark().unwrap().seq, 19);
+    assert_eq!(engine_in(&folder).watermark().unwrap().seq, 19);
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(numbers(&store), (1..=40).collect::<Vec<_>>());
     assert!(store.recovery().messages.is_empty());
     store.checkpoint().unwrap();
     drop(store);
-    assert_eq!(engine_in(&folder).mark().unwrap().seq, 79);
+    assert_eq!(engine_in(&folder).watermark().unwrap().seq, 79);
     assert_eq!(numbers(&open_in(&folder, StoreOptions::default()).unwrap()), (1..=40).collect::<Vec<_>>());
 }
 
@@ -183,9 +183,9 @@ fn a_write_of_records_interrupted_at_any_point_loses_nothing() {
 }
 
 /// Applies changes until they are complete or a number of sled's writes was made. Returns whether they are complete.
-fn apply_writes(sled: &SledEngine, changes: &[Put], mark: Mark, mut writes: usize) -> bool {
+fn apply_writes(sled: &SledEngine, changes: &[Put], watermark: Watermark, mut writes: usize) -> bool {
     let mut is_interrupted = false;
-    let applied = sled.apply_with(changes, mark, &mut |put| {
+    let applied = sled.apply_with(changes, watermark, &mut |put| {
         is_interrupted = writes == 0;
         if is_interrupted {
             return Err(Error::unavailable("the process ends"));
@@ -204,28 +204,28 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
     let written = COUNT - 1;
     let store = open_in(&folder, in_memory()).unwrap();
     let log = store.shared.log.clone();
-    let (mut all, mut mark) = (Vec::new(), Mark::default());
+    let (mut all, mut watermark) = (Vec::new(), Watermark::default());
     log.replay(written + 1, log.last(), &mut |txn, checksum| {
         all.extend(changes(&txn)?);
-        mark = Mark { seq: txn.seq, checksum };
+        watermark = Watermark { seq: txn.seq, checksum };
         Ok(())
     })
     .unwrap();
     drop(store);
-    last_mark::write(&folder.path().join("records"), mark.seq).unwrap();
+    highest_seq::write(&folder.path().join("records"), watermark.seq).unwrap();
     let sled = sled_in(&folder);
-    if apply_writes(&sled, &lsm::encoded(&all), mark, writes) {
+    if apply_writes(&sled, &lsm::encoded(&all), watermark, writes) {
         return false;
     }
-    // The last write but one sets the mark: the records have everything from then on.
-    let has_all = sled.mark().unwrap() == mark;
-    assert!(has_all || sled.mark().unwrap().seq == written);
-    assert_eq!(sled.unfinished().unwrap(), (writes > 0).then_some(mark));
+    // The last write but one sets the watermark: the records have everything from then on.
+    let has_all = sled.watermark().unwrap() == watermark;
+    assert!(has_all || sled.watermark().unwrap().seq == written);
+    assert_eq!(sled.unfinished().unwrap(), (writes > 0).then_some(watermark));
     drop(sled);
     let path = segment_files(&folder).remove(0);
     let length = fs::metadata(&path).unwrap().len();
     if cut {
-        // The log then ends before the mark of the records.
+        // The log then ends before the watermark of the records.
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length * 3 / 4).unwrap();
     }
     let store = open_in(&folder, StoreOptions::default()).unwrap();
@@ -243,7 +243,7 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
     true
 }
 
-/// The layout of an earlier release: single records, and a mark with another name.
+/// The layout of an earlier release: single records, and a watermark with another name.
 #[test]
 fn records_of_the_layout_before_blocks_are_written_again() {
     let folder = lagging(10, 10);
@@ -285,9 +285,9 @@ fn records_after_interrupted_writes_equal_a_sorted_map() {
                 None => drop(expected.remove(key)),
             }
         }
-        let mark = Mark { seq, checksum: 1 };
-        apply_writes(&engine, &changes, mark, (rng.next_u64() % 12) as usize);
-        engine.apply(changes.into(), mark).unwrap();
+        let watermark = Watermark { seq, checksum: 1 };
+        apply_writes(&engine, &changes, watermark, (rng.next_u64() % 12) as usize);
+        engine.apply(changes.into(), watermark).unwrap();
         assert!(scanned(&engine, &[7]).into_iter().eq(expected.clone()), "after {seq} writes");
         for (key, value) in &expected {
             assert_eq!(engine.get(key).unwrap().as_ref(), Some(value));
@@ -304,7 +304,7 @@ fn readers_find_every_record_while_blocks_change() {
     let value = |number: u32| vec![number as u8; 30];
     let kept = |number: &u32| number.is_multiple_of(8);
     let all: Vec<Put> = (0..8000).filter(kept).map(|number| (key(number), Some(value(number)))).collect();
-    engine.apply(all.into(), Mark { seq: 1, checksum: 1 }).unwrap();
+    engine.apply(all.into(), Watermark { seq: 1, checksum: 1 }).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (engine, done) = (&engine, &done);
@@ -323,9 +323,9 @@ fn readers_find_every_record_while_blocks_change() {
         for round in 0..12u32 {
             let others = (0..8000).filter(|number| !kept(number) && number / 1000 != round % 8);
             let put = |number| (key(number), (round % 3 != 2).then(|| value(number)));
-            let mark = Mark { seq: 2 + u64::from(round), checksum: 1 };
+            let watermark = Watermark { seq: 2 + u64::from(round), checksum: 1 };
             let changes: Vec<Put> = others.map(put).collect();
-            engine.apply(changes.into(), mark).unwrap();
+            engine.apply(changes.into(), watermark).unwrap();
         }
         done.store(true, Ordering::SeqCst);
         reader.join().unwrap();

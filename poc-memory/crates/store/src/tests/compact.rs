@@ -190,7 +190,7 @@ fn copy_folder(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy_folder(&entry.path(), &target);
         } else if fs::copy(entry.path(), &target).is_err() {
-            // Deleted meanwhile.
+            // Deleted in the meantime.
             assert!(!entry.path().exists());
         }
     }

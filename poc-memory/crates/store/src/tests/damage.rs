@@ -229,7 +229,7 @@ fn a_half_written_snapshot_of_the_record_engine_loses_nothing() {
 
 #[test]
 fn a_flipped_byte_in_the_record_engine_never_changes_data() {
-    for place in 0..6 {
+    for sixth in 0..6 {
         let harm = |records: &Path| {
             for path in files(records)
                 .into_iter()
@@ -238,7 +238,7 @@ fn a_flipped_byte_in_the_record_engine_never_changes_data() {
                 let mut bytes = fs::read(&path).unwrap();
                 // Only the written part; most of sled's file is zeros.
                 let used = bytes.iter().rposition(|&byte| byte != 0).unwrap();
-                bytes[used * place / 6] ^= 0x40;
+                bytes[used * sixth / 6] ^= 0x40;
                 fs::write(&path, bytes).unwrap();
             }
         };
@@ -370,14 +370,14 @@ fn records_ahead_of_the_log_are_read() {
     drop(store);
     let path = only_segment(&folder);
     let bytes = fs::read(&path).unwrap();
-    for (kept, view, mark) in
+    for (kept, view, highest_seq) in
         [(1, true, true), (1, false, true), (1, false, false), (bytes.len(), true, true)]
     {
         fs::write(&path, &bytes[..bytes.len() - kept]).unwrap();
         if !view {
             fs::remove_file(folder.path().join("view")).ok();
         }
-        if !mark {
+        if !highest_seq {
             fs::remove_file(folder.path().join("records/last")).unwrap();
         }
         let store = open_in(&folder, StoreOptions::default()).unwrap();

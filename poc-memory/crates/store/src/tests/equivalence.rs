@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::lsm::{FlushLimits, LsmEngine};
-use crate::engine::{Mark, changes};
+use crate::engine::{Watermark, changes};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -37,13 +37,14 @@ proptest! {
             for engine in [&memory as &dyn Engine, &lsm] {
                 // Applying a transaction again must change nothing.
                 for _ in 0..2 {
-                    engine.apply(changes(&txn).unwrap().into(), Mark { seq: txn.seq, checksum: 5 }).unwrap();
+                    let watermark = Watermark { seq: txn.seq, checksum: 5 };
+                    engine.apply(changes(&txn).unwrap().into(), watermark).unwrap();
                 }
             }
         }
         drop(lsm);
         let lsm = open();
-        prop_assert_eq!(memory.mark().unwrap(), lsm.mark().unwrap());
+        prop_assert_eq!(memory.watermark().unwrap(), lsm.watermark().unwrap());
         for prefix in [&[10][..], &[10, 0], &[11, 2, 1], &[12], &[13]] {
             let all = |engine: &dyn Engine| {
                 let mut found = Vec::new();

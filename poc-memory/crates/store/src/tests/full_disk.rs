@@ -2,7 +2,7 @@
 //! acknowledged is lost, all reads are answered, and writing resumes by itself afterwards.
 
 use super::*;
-use crate::engine::{EngineError, Mark, Put, Visitor};
+use crate::engine::{EngineError, Put, Visitor, Watermark};
 use proptest::prelude::*;
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -163,13 +163,13 @@ impl Engine for FragileEngine {
         self.check()?;
         self.engine.scan(prefix, each)
     }
-    fn apply(&self, changes: Cow<'_, [Put]>, mark: Mark) -> Result<()> {
+    fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
         self.check()?;
         is_full(&self.folder).inspect_err(|_| self.failed.store(true, Ordering::SeqCst))?;
-        self.engine.apply(changes, mark)
+        self.engine.apply(changes, watermark)
     }
-    fn mark(&self) -> Result<Mark> {
-        self.engine.mark()
+    fn watermark(&self) -> Result<Watermark> {
+        self.engine.watermark()
     }
     fn has_failed(&self) -> bool {
         self.failed.load(Ordering::SeqCst)

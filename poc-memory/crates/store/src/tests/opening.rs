@@ -60,7 +60,7 @@ fn readers_do_not_wait_for_a_follower_with_much_to_replay() {
         || store.lagging_followers().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
     assert_eq!(behind(), ["slow: it is still being built, so results may be incomplete"]);
     assert_eq!((store.lag(1), store.completed()), (1, 0));
-    // Readers see a node written meanwhile, and the node survives a kill.
+    // Readers see a node written in the meantime, and the node survives a kill.
     assert_eq!(put(store, 9000).seq, 2);
     assert!(store.view().find(node(9000).id).is_some());
     assert_eq!((store.lag(2), slow.node_count()), (2, 0));

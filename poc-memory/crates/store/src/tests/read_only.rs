@@ -18,7 +18,7 @@ struct Made {
     folder: TempDir,
     checkpoint: u64,
     /// Segment, first byte and last byte of each record of the log.
-    places: Vec<(PathBuf, u64, u64)>,
+    locations: Vec<(PathBuf, u64, u64)>,
 }
 
 fn made(checkpoint: u64) -> Made {
@@ -26,19 +26,19 @@ fn made(checkpoint: u64) -> Made {
     let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
     let parts = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
     let store = open_in(&folder, parts).unwrap();
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     for number in 1..=COUNT {
         put(&store, number);
         let newest = segment_files(&folder).pop().unwrap();
-        let begin = places.last().filter(|(path, _, _)| *path == newest).map_or(24, |(_, _, end)| *end);
+        let begin = locations.last().filter(|(path, _, _)| *path == newest).map_or(24, |(_, _, end)| *end);
         let end = fs::metadata(&newest).unwrap().len();
-        places.push((newest, begin, end));
+        locations.push((newest, begin, end));
         if number == checkpoint {
             store.checkpoint().unwrap();
         }
     }
     drop(store);
-    Made { folder, checkpoint, places }
+    Made { folder, checkpoint, locations }
 }
 
 /// One thing that happens to a store.

@@ -1,5 +1,5 @@
 //! A verification finds any damage in any file, and reports nothing for an intact store, whatever its history is and
-//! whatever is written meanwhile.
+//! whatever is written during it.
 
 use super::changes::{apply_for, op};
 use super::*;
@@ -215,11 +215,11 @@ fn records_that_differ_from_the_log_are_named() {
         put(&store, number);
     }
     let engine = &store.shared.engine;
-    let mark = engine.mark().unwrap();
+    let watermark = engine.watermark().unwrap();
     let key = |number: u64| Table::Nodes.engine_key(Tenant::default(), node(number).id.as_bytes());
     let own = engine.get(&key(1)).unwrap();
     let change =
-        |key: Vec<u8>, value: Option<Vec<u8>>| engine.apply(vec![(key, value)].into(), mark).unwrap();
+        |key: Vec<u8>, value: Option<Vec<u8>>| engine.apply(vec![(key, value)].into(), watermark).unwrap();
     assert_eq!(found(&store), Vec::<String>::new());
     for (number, value) in [(2, own.clone()), (2, None), (9, own)] {
         let before = engine.get(&key(number)).unwrap();

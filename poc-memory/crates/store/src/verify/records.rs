@@ -45,7 +45,7 @@ impl Verifier<'_> {
         for part in 0..parts {
             let seq = self.store.shared.log.last();
             let mut suspects = Suspects::default();
-            if let Some(unreadable) = self.suspects((part, parts), (seq, count), &mut suspects)? {
+            if let Some(unreadable) = self.suspects(part, parts, seq, count, &mut suspects)? {
                 findings.push(unreadable);
                 return Ok(findings);
             }
@@ -93,12 +93,14 @@ impl Verifier<'_> {
         }
     }
 
-    /// Finds the records of a part, given by its number and the number of parts, that differ from the log up to a
-    /// transaction. `count` is the approximate number of all records.
+    /// Finds the records of part number `part` of `parts` that differ from the log up to transaction `seq`. `count` is
+    /// the approximate number of all records.
     fn suspects(
         &self,
-        (part, parts): (u64, u64),
-        (seq, count): (u64, u64),
+        part: u64,
+        parts: u64,
+        seq: u64,
+        count: u64,
         suspects: &mut Suspects,
     ) -> Result<Option<DamagedPart>> {
         let log = &self.store.shared.log;
@@ -162,10 +164,10 @@ impl Verifier<'_> {
             })
         };
         // Most of the log is read before writers have to wait.
-        let meanwhile = shared.log.last();
-        advance(&mut suspects, seq + 1, meanwhile)?;
+        let read = shared.log.last();
+        advance(&mut suspects, seq + 1, read)?;
         self.at_rest(|last| {
-            advance(&mut suspects, meanwhile + 1, last)?;
+            advance(&mut suspects, read + 1, last)?;
             let mut differing = Vec::new();
             for (key, expected) in suspects {
                 if shared.engine.get(&key)?.as_deref().map(hash) != expected {

@@ -36,18 +36,18 @@ const MIN_DISTANCE: f64 = 1e-3;
 /// to 1 for a node and an index.
 pub(super) fn relax<const D: usize>(
     edges: &Adjacency,
-    places: &mut [[f64; D]],
+    positions: &mut [[f64; D]],
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
     let degree = |node: usize| edges.row(node as u32).len() as f64;
-    let steps = (STEPS * LARGE / places.len().max(LARGE)).max(MIN_STEPS);
+    let steps = (STEPS * LARGE / positions.len().max(LARGE)).max(MIN_STEPS);
     for step in 0..steps {
         if cancellation::is_requested() {
             break;
         }
         let max = FIRST_MOVE * (1.0 - step as f64 / steps as f64);
-        let grid = Grid::of(places);
-        let moves: Vec<[f64; D]> = places
+        let grid = Grid::of(positions);
+        let moves: Vec<[f64; D]> = positions
             .iter()
             .enumerate()
             .map(|(node, own)| {
@@ -57,12 +57,12 @@ pub(super) fn relax<const D: usize>(
                 // Nodes of one cell skip different neighbours.
                 let others = near.into_iter().flatten().skip((node + step) % stride).step_by(stride);
                 for &other in others.filter(|other| **other != node) {
-                    let Some(place) = places.get(other) else { continue };
-                    push(&mut force, own, place, node, other, stride as f64, jitter);
+                    let Some(position) = positions.get(other) else { continue };
+                    push(&mut force, own, position, node, other, stride as f64, jitter);
                 }
                 for end in edges.row(node as u32) {
-                    let Some(place) = places.get(end.ix as usize) else { continue };
-                    let between = difference(place, own);
+                    let Some(position) = positions.get(end.ix as usize) else { continue };
+                    let between = difference(position, own);
                     let far = length(&between);
                     let m = degree(node).max(degree(end.ix as usize)).sqrt();
                     add(&mut force, &between, f64::from(end.strength) * far / (SPACING * m));
@@ -71,8 +71,8 @@ pub(super) fn relax<const D: usize>(
                 if far > max { force.map(|x| x * max / far) } else { force }
             })
             .collect();
-        for (place, by) in places.iter_mut().zip(&moves) {
-            add(place, by, 1.0);
+        for (position, by) in positions.iter_mut().zip(&moves) {
+            add(position, by, 1.0);
         }
     }
 }
@@ -80,13 +80,13 @@ pub(super) fn relax<const D: usize>(
 fn push<const D: usize>(
     force: &mut [f64; D],
     own: &[f64; D],
-    place: &[f64; D],
+    position: &[f64; D],
     node: usize,
     other: usize,
     times: f64,
     jitter: &dyn Fn(usize, u64) -> f64,
 ) {
-    let mut between = difference(own, place);
+    let mut between = difference(own, position);
     let mut far = length(&between);
     if far >= REACH {
         return;
@@ -122,9 +122,9 @@ struct Grid<const D: usize> {
 }
 
 impl<const D: usize> Grid<D> {
-    fn of(places: &[[f64; D]]) -> Self {
+    fn of(positions: &[[f64; D]]) -> Self {
         let mut sorted: Vec<([i32; D], usize)> =
-            places.iter().enumerate().map(|(node, place)| (cell(place), node)).collect();
+            positions.iter().enumerate().map(|(node, position)| (cell(position), node)).collect();
         sorted.sort_unstable();
         let mut cells = FxHashMap::default();
         let mut start = 0;
@@ -138,8 +138,8 @@ impl<const D: usize> Grid<D> {
     }
 
     /// The nodes in the cell of a position and in the adjacent cells, by cell.
-    fn around(&self, place: &[f64; D]) -> Vec<&[usize]> {
-        let own = cell(place);
+    fn around(&self, position: &[f64; D]) -> Vec<&[usize]> {
+        let own = cell(position);
         // Each axis is offset by −1, 0 or 1.
         let cells = (0..3usize.pow(D as u32)).filter_map(|number| {
             let mut cell = own;
@@ -154,6 +154,6 @@ impl<const D: usize> Grid<D> {
     }
 }
 
-fn cell<const D: usize>(place: &[f64; D]) -> [i32; D] {
-    place.map(|x| (x / REACH).floor() as i32)
+fn cell<const D: usize>(position: &[f64; D]) -> [i32; D] {
+    position.map(|x| (x / REACH).floor() as i32)
 }

@@ -10,13 +10,13 @@ use crate::structure::id_hash::signed;
 use faer::Mat;
 
 /// Rotates or mirrors positions around 0 to fit the preferred directions best.
-pub(super) fn orient<const D: usize>(places: &mut [[f64; D]], ids: &[Option<NodeId>]) {
+pub(super) fn orient<const D: usize>(positions: &mut [[f64; D]], ids: &[Option<NodeId>]) {
     let mut sides = [[0.0; D]; D];
-    for (place, &id) in places.iter().zip(ids) {
-        let length = place.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for (position, &id) in positions.iter().zip(ids) {
+        let length = position.iter().map(|x| x * x).sum::<f64>().sqrt();
         if length > 0.0 {
             for (axis, row) in (0..).zip(&mut sides) {
-                row.iter_mut().zip(place).for_each(|(sum, x)| *sum += signed(id, 32 + axis) * x / length);
+                row.iter_mut().zip(position).for_each(|(sum, x)| *sum += signed(id, 32 + axis) * x / length);
             }
         }
     }
@@ -26,9 +26,10 @@ pub(super) fn orient<const D: usize>(places: &mut [[f64; D]], ids: &[Option<Node
     // Without a decomposition the positions stay unchanged.
     let Ok(parts) = matrix.svd() else { return };
     let turn = parts.U() * parts.V().transpose();
-    for place in places {
-        let turned = |row: usize| (0..).zip(place.iter()).map(|(column, x)| turn.get(row, column) * x).sum();
-        *place = std::array::from_fn(turned);
+    for position in positions {
+        let turned =
+            |row: usize| (0..).zip(position.iter()).map(|(column, x)| turn.get(row, column) * x).sum();
+        *position = std::array::from_fn(turned);
     }
 }
 
@@ -42,19 +43,20 @@ mod tests {
         /// The result is the same for every initial rotation, and distances are preserved.
         #[test]
         fn the_result_does_not_depend_on_the_initial_rotation(
-            places in proptest::collection::vec((-9.0f64..9.0, -9.0f64..9.0), 5..20),
+            positions in proptest::collection::vec((-9.0f64..9.0, -9.0f64..9.0), 5..20),
             angle in 0.0f64..6.2,
             mirrored: bool,
         ) {
-            let ids: Vec<Option<NodeId>> = (0..places.len() as u64).map(|number| Some(node(number).id)).collect();
-            let mut one: Vec<[f64; 2]> = places.iter().map(|&(x, y)| [x, y]).collect();
+            let numbers = 0..positions.len() as u64;
+            let ids: Vec<Option<NodeId>> = numbers.map(|number| Some(node(number).id)).collect();
+            let mut one: Vec<[f64; 2]> = positions.iter().map(|&(x, y)| [x, y]).collect();
             let (sin, cos) = angle.sin_cos();
             let sign = if mirrored { -1.0 } else { 1.0 };
             let mut other: Vec<[f64; 2]> =
-                places.iter().map(|&(x, y)| [cos * x - sin * y, sign * (sin * x + cos * y)]).collect();
+                positions.iter().map(|&(x, y)| [cos * x - sin * y, sign * (sin * x + cos * y)]).collect();
             orient(&mut one, &ids);
             orient(&mut other, &ids);
-            for ((a, b), (x, y)) in one.iter().zip(&other).zip(&places) {
+            for ((a, b), (x, y)) in one.iter().zip(&other).zip(&positions) {
                 prop_assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-6);
                 prop_assert!((a[0].hypot(a[1]) - x.hypot(*y)).abs() < 1e-9);
             }

@@ -14,9 +14,9 @@ pub(super) fn centers<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
     let mut outside = *first;
     while let Some(widest) = rest.first() {
         let radius = outside + GAP + widest;
-        let places = capacity::<D>(radius, widest + GAP / 2.0);
-        let (here, outer) = rest.split_at(places.min(rest.len()));
-        centers.extend((0..here.len()).map(|place| on_shell::<D>(place, places).map(|x| x * radius)));
+        let count = capacity::<D>(radius, widest + GAP / 2.0);
+        let (here, outer) = rest.split_at(count.min(rest.len()));
+        centers.extend((0..here.len()).map(|number| on_shell::<D>(number, count).map(|x| x * radius)));
         rest = outer;
         outside = radius + widest;
     }
@@ -32,12 +32,12 @@ fn capacity<const D: usize>(shell: f64, own: f64) -> usize {
     (fit as usize).max(1)
 }
 
-/// Position number `place` of `places` on the unit ring or sphere.
-fn on_shell<const D: usize>(place: usize, places: usize) -> [f64; D] {
+/// Position `number`, counted from 0, of `count` on the unit ring or sphere.
+fn on_shell<const D: usize>(number: usize, count: usize) -> [f64; D] {
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let (angle, height) = match D {
-        2 => (std::f64::consts::TAU * place as f64 / places as f64, 0.0),
-        _ => (golden * place as f64, 1.0 - (2.0 * place as f64 + 1.0) / places as f64),
+        2 => (std::f64::consts::TAU * number as f64 / count as f64, 0.0),
+        _ => (golden * number as f64, 1.0 - (2.0 * number as f64 + 1.0) / count as f64),
     };
     let across = (1.0 - height * height).max(0.0).sqrt();
     let point = [across * angle.cos(), across * angle.sin(), height];

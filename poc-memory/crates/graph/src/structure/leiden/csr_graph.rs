@@ -37,11 +37,11 @@ impl CsrGraph {
         let mut next = starts.clone();
         for (node, row) in (0..).zip(rows) {
             for (target, weight) in row {
-                let Some(place) = next.get_mut(target as usize) else { continue };
-                if let Some((target, slot)) = targets.get_mut(*place).zip(weights.get_mut(*place)) {
+                let Some(index) = next.get_mut(target as usize) else { continue };
+                if let Some((target, slot)) = targets.get_mut(*index).zip(weights.get_mut(*index)) {
                     (*target, *slot) = (node, weight);
                 }
-                *place += 1;
+                *index += 1;
             }
         }
         let mut network = CsrGraph { starts, targets, weights, degrees: Vec::new(), total: 0.0 };
@@ -119,7 +119,7 @@ impl CsrGraph {
         };
         merged.degrees.truncate(count);
         // By part: the position of its edge in the row being built, plus 1.
-        let mut places = vec![0usize; count];
+        let mut positions = vec![0usize; count];
         for (number, bounds) in (0u32..).zip(first.windows(2)) {
             let start = merged.targets.len();
             merged.starts.push(start);
@@ -127,15 +127,16 @@ impl CsrGraph {
             for &node in members.get(range).unwrap_or(&[]) {
                 for (other, weight) in self.edges(node) {
                     let target = part(other);
-                    let Some(place) = places.get_mut(target as usize).filter(|_| target != number) else {
+                    let Some(position) = positions.get_mut(target as usize).filter(|_| target != number)
+                    else {
                         continue;
                     };
-                    if *place <= start {
+                    if *position <= start {
                         merged.targets.push(target);
                         merged.weights.push(0.0);
-                        *place = merged.targets.len();
+                        *position = merged.targets.len();
                     }
-                    if let Some(sum) = merged.weights.get_mut(*place - 1) {
+                    if let Some(sum) = merged.weights.get_mut(*position - 1) {
                         *sum += weight;
                     }
                 }
@@ -162,11 +163,11 @@ pub(super) fn sorted_by_label(labels: &[u32], count: usize) -> (Vec<u32>, Vec<us
     let mut nodes = vec![0; labels.len()];
     let mut next = first.clone();
     for (node, &label) in (0..).zip(labels) {
-        let Some(place) = next.get_mut(label as usize) else { continue };
-        if let Some(slot) = nodes.get_mut(*place) {
+        let Some(index) = next.get_mut(label as usize) else { continue };
+        if let Some(slot) = nodes.get_mut(*index) {
             *slot = node;
         }
-        *place += 1;
+        *index += 1;
     }
     (nodes, first)
 }

@@ -109,7 +109,7 @@ fn every_eigenvalue_keeps_all_of_its_vectors_or_none() {
 /// Groups of 20 in a ring, each member linked to seven of its group, the groups by two edges.
 fn groups() -> Edges {
     let group = |group: u64| {
-        let node = move |place: u64| 20 * group + place;
+        let node = move |member: u64| 20 * group + member;
         let inside =
             (0..20).flat_map(move |a| (1..=7).map(move |step| (node(a), node((a * step + step) % 20))));
         let outside = [(node(0), 20 * ((group + 1) % 30) + 5), (node(7), 20 * ((group * 7 + 3) % 30) + 11)];
@@ -171,10 +171,10 @@ fn the_search_finds_multiple_eigenvalues() {
     check_search(65, &star(64));
     check_search(65, &clique(65));
     let torus = |side: u64| -> Edges {
-        let place = move |row: u64, column: u64| (row % side) * side + column % side;
+        let number = move |row: u64, column: u64| (row % side) * side + column % side;
         let edges_of = move |row: u64, column: u64| {
-            let here = place(row, column);
-            [(here, place(row + 1, column), 1.0), (here, place(row, column + 1), 1.0)]
+            let here = number(row, column);
+            [(here, number(row + 1, column), 1.0), (here, number(row, column + 1), 1.0)]
         };
         (0..side * side).flat_map(|node| edges_of(node / side, node % side)).collect()
     };

@@ -116,8 +116,8 @@ fn is_graph_edge(kind: EdgeKind, a: Ix, b: Ix) -> bool {
 /// Adds one end of an edge; returns whether it is new.
 fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
-    let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
-    match place {
+    let position = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+    match position {
         Ok(found) => {
             if let Some(slot) = edges.get_mut(found) {
                 *slot = edge;
@@ -126,16 +126,16 @@ fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
         Err(before) => edges.insert(before, edge),
     }
     rows.set(at as usize, &edges);
-    place.is_err()
+    position.is_err()
 }
 
 /// Removes one end of an edge; returns whether it existed.
 pub(super) fn drop_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
     let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
-    let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
-    if let Ok(found) = place {
+    let position = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+    if let Ok(found) = position {
         edges.remove(found);
         rows.set(at as usize, &edges);
     }
-    place.is_ok()
+    position.is_ok()
 }

@@ -1,6 +1,6 @@
 //! `all`: every live node, by id.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::scan::{Scan, StateSet, state_at};
@@ -31,7 +31,7 @@ pub(super) const STAGE: StageDef = StageDef {
         ],
     },
     describe: |_| "every live note, by id".into(),
-    work: Work::Scan(|ctx| Box::new(All::new(ctx))),
+    implementation: StageImplementation::Scan(|ctx| Box::new(All::new(ctx))),
     hints: Hints::NONE,
 };
 

@@ -1,6 +1,6 @@
 //! `community:N`: members of community N. Community 0 is the largest.
 
-use super::definition::{Cost, Hints, StageDef, Work};
+use super::definition::{Cost, Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
@@ -21,7 +21,7 @@ pub(super) const STAGE: StageDef = StageDef {
            They are numbered by size, so a number may denote another community after the graph has changed.",
     example: Example { pipeline: "community:0", output: &["b-tree", "wal", "crash-notes"] },
     describe: |call| format!("of community {}", call.count("N").unwrap_or_default()),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let wanted = call.count("N")? as u32;
         let communities = ctx.communities();
         Ok(Box::new(move |ix| communities.of(ix) == Some(wanted)))

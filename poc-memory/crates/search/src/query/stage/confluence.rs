@@ -1,7 +1,7 @@
 //! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: the nodes that activation from several
 //! nodes of the input reaches (`poc_rank::confluence`).
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use super::seeds::best;
 use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
 use crate::query::example::Example;
@@ -48,7 +48,7 @@ pub(super) const STAGE: StageDef = StageDef {
             "spreads activation from each note of the set over {hops} hops and keeps what {min} or more reach"
         )
     },
-    work: Work::Algorithm(|call, ctx, items, wanted| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let min_sources = call.count("min_sources")?;
         let sources = best(ctx, items, MAX_SOURCES);

@@ -29,7 +29,7 @@ pub struct StageDef {
     /// Describes one use of the stage. For a filter, it describes the nodes that it selects, as in `of type `daily``.
     pub(in crate::query) describe: fn(&Arguments) -> String,
     /// The implementation.
-    pub(in crate::query) work: Work,
+    pub(in crate::query) implementation: StageImplementation,
     /// Properties that are known without running the stage.
     pub(in crate::query) hints: Hints,
 }
@@ -65,7 +65,7 @@ pub(in crate::query) type Algorithm =
 
 /// The implementation of a stage.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::query) enum Work {
+pub(in crate::query) enum StageImplementation {
     /// Produces a set block by block, so that the filters directly after it can run in the same pass.
     Scan(for<'a> fn(&'a QueryContext<'a>) -> Box<dyn Scan + 'a>),
     /// Produces a set at once.
@@ -134,11 +134,13 @@ pub(in crate::query) struct NewNode<'a> {
 impl StageDef {
     /// The kind of the stage.
     pub fn kind(&self) -> Kind {
-        match self.work {
-            Work::Scan(_) | Work::Generate(_) => Kind::Generator,
-            Work::Filter(_) | Work::FieldComparison(_) => Kind::Filter,
-            Work::Sort(_) | Work::Order(_) | Work::Cut(_) => Kind::Transform,
-            Work::Algorithm(_) => Kind::Algorithm,
+        match self.implementation {
+            StageImplementation::Scan(_) | StageImplementation::Generate(_) => Kind::Generator,
+            StageImplementation::Filter(_) | StageImplementation::FieldComparison(_) => Kind::Filter,
+            StageImplementation::Sort(_) | StageImplementation::Order(_) | StageImplementation::Cut(_) => {
+                Kind::Transform
+            }
+            StageImplementation::Algorithm(_) => Kind::Algorithm,
         }
     }
 
@@ -167,17 +169,18 @@ impl StageDef {
 
     /// Whether the stage scans the columns.
     pub(in crate::query) fn is_scan(&self) -> bool {
-        matches!(self.work, Work::Scan(_))
+        matches!(self.implementation, StageImplementation::Scan(_))
     }
 
     /// Whether the stage keeps a limited number of nodes, whatever the length of the set.
     pub(in crate::query) fn is_limit(&self, arguments: &Arguments) -> bool {
-        matches!(self.work, Work::Cut(cut) if cut(arguments, usize::MAX).end < usize::MAX)
+        let StageImplementation::Cut(cut) = self.implementation else { return false };
+        cut(arguments, usize::MAX).end < usize::MAX
     }
 
     /// Whether the stage sorts by a field.
     pub(in crate::query) fn is_sort(&self) -> bool {
-        matches!(self.work, Work::Sort(_))
+        matches!(self.implementation, StageImplementation::Sort(_))
     }
 
     /// The state that the scan must return because of this filter.
@@ -187,9 +190,9 @@ impl StageDef {
 
     /// Whether a node that is not stored yet passes this filter; `None` if that is unknown.
     pub(in crate::query) fn passes(&self, arguments: &Arguments, node: &NewNode<'_>) -> Option<bool> {
-        match self.work {
+        match self.implementation {
             // The text may be shorter than the maximum, so only a failure is certain.
-            Work::FieldComparison(field) if field.is_text_len => {
+            StageImplementation::FieldComparison(field) if field.is_text_len => {
                 let may_pass = |compare: FieldComparison| compare.can_hold_up_to(node.most_chars as f64);
                 if arguments.compare("CMP").is_ok_and(may_pass) { None } else { Some(false) }
             }

@@ -1,6 +1,6 @@
 //! `diverse,lambda=0.7,pool=1000`: maximal marginal relevance over the set (`poc_rank::mmr`).
 
-use super::definition::{Cost, Hints, StageDef, Work};
+use super::definition::{Cost, Hints, StageDef, StageImplementation};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -45,7 +45,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let lambda = call.number("lambda").unwrap_or_default();
         format!("orders by score and by dissimilarity to the notes before, {lambda} for the score")
     },
-    work: Work::Order(|call, ctx, items, wanted| {
+    implementation: StageImplementation::Order(|call, ctx, items, wanted| {
         diverse(call.number("lambda")?, call.count("pool")?, ctx, items, wanted)
     }),
     hints: Hints { cost: Cost::Derived, ..Hints::NONE },

@@ -1,8 +1,8 @@
 //! `geodesic,max_path=6,k=20`: the nodes on the most direct walks between the nodes of the input
 //! (`poc_rank::geodesic`).
 
-use super::definition::{Hints, StageDef, Work};
-use super::seeds::{best, placed};
+use super::definition::{Hints, StageDef, StageImplementation};
+use super::seeds::{best, embedded};
 use super::spectral::K;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -44,13 +44,14 @@ pub(super) const STAGE: StageDef = StageDef {
     describe: |call| {
         let (max, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!(
-            "walks between every two notes of the set over at most {max} edges; the {k} notes on most walks"
+            "walks between every pair of notes in the set, over at most {max} edges; the {k} notes on the \
+             most walks"
         )
     },
-    work: Work::Algorithm(|call, ctx, items, _| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
-        let placed = placed(ctx, &embedding, items);
-        let ends: Vec<Ix> = best(ctx, &placed, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();
+        let embedded = embedded(ctx, &embedding, items);
+        let ends: Vec<Ix> = best(ctx, &embedded, MAX_ENDS).into_iter().map(|(ix, _)| ix).collect();
         let is_live = visible_at(view, ctx.sources.visibility());
         let walks = walks(view, &embedding, &ends, call.count("max_path")?, is_live);
         ctx.remark(format!("{} of {} walks arrive", walks.arrived, walks.tried));

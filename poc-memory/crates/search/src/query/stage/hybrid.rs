@@ -1,7 +1,7 @@
 //! `hybrid:"TEXT",k=50`: the best nodes by vector search and text search together (`retrieve`),
 //! best first.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::{ResultSet, ScoredNode};
@@ -63,7 +63,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!("the {k} best notes for `{text}` by vector search and text search together")
     },
-    work: Work::Generate(|call, ctx| {
+    implementation: StageImplementation::Generate(|call, ctx| {
         let sources = &ctx.sources;
         let (view, config) = (sources.view, &sources.config.retrieve);
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);

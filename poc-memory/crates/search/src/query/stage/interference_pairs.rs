@@ -1,7 +1,7 @@
 //! `interference-pairs`: pairs of nodes with similar texts in different communities, and near-duplicates
 //! anywhere.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -62,7 +62,7 @@ pub(super) const STAGE: StageDef = StageDef {
         ),
         None => "pairs of similar notes in different communities, and near-duplicates".to_owned(),
     },
-    work: Work::Generate(|call, ctx| {
+    implementation: StageImplementation::Generate(|call, ctx| {
         let min = match call.optional_number("min_sim") {
             Some(min) => min,
             None => ctx.sources.config.cosines()?.interference,

@@ -1,6 +1,6 @@
 //! `key:GLOB`: nodes whose whole key matches.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
@@ -21,7 +21,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Ok(glob) => format!("whose key matches `{}`", glob.text()),
         Err(_) => String::new(),
     },
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let glob = call.glob("GLOB")?;
         let is_literal = glob.is_literal();

@@ -1,7 +1,8 @@
 //! `keyword:WORD`: nodes with a keyword.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
+use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use unicode_normalization::UnicodeNormalization;
 
@@ -19,14 +20,11 @@ pub(super) const STAGE: StageDef = StageDef {
            normalized.",
     example: Example { pipeline: "keyword:Storage", output: &["b-tree", "lsm-tree"] },
     describe: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
         // This is how `insert` normalises keywords.
         let word: String = call.text("WORD")?.trim().to_lowercase().nfc().collect();
-        Ok(match view.keyword_number(&word) {
-            Some(number) => Box::new(move |ix| view.keywords(ix).contains(&number)),
-            None => Box::new(|_| false),
-        })
+        Ok(Box::new(KeywordFilter::new(view, view.keyword_number(&word).into_iter().collect())))
     }),
     hints: Hints::NONE,
 };

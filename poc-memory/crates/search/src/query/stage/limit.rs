@@ -1,6 +1,6 @@
 //! `limit:N`: the first N.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
@@ -17,6 +17,6 @@ pub(super) const STAGE: StageDef = StageDef {
     more: "The order is that of the stage before.",
     example: Example { pipeline: "all | limit:2", output: &["b-tree", "wal"] },
     describe: |call| format!("the first {}", call.count("N").unwrap_or_default()),
-    work: Work::Cut(|call, len| 0..call.count("N").unwrap_or(len).min(len)),
+    implementation: StageImplementation::Cut(|call, len| 0..call.count("N").unwrap_or(len).min(len)),
     hints: Hints::NONE,
 };

@@ -1,6 +1,6 @@
 //! `linked-to:KEY`: nodes with an edge to the node with the key.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use poc_graph::Neighbor;
@@ -19,7 +19,7 @@ pub(super) const STAGE: StageDef = StageDef {
            ones), in both directions. The note with the key may be in any state.",
     example: Example { pipeline: "linked-to:wal", output: &["b-tree", "crash-notes"] },
     describe: |call| format!("linked to `{}`", call.text("KEY").unwrap_or_default()),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("linked-to", &call.text("KEY")?)?;
         // The edges are sorted by target, and nodes mostly ascend, so the next target is usually close ahead.

@@ -1,7 +1,7 @@
 //! `manifold,k=20`: the nodes further along the line through the input (`poc_rank::manifold`).
 
-use super::definition::{Hints, StageDef, Work};
-use super::seeds::{others, placed};
+use super::definition::{Hints, StageDef, StageImplementation};
+use super::seeds::{embedded, others};
 use super::spectral::K;
 use crate::query::example::Example;
 use crate::query::set::ScoredNode;
@@ -31,14 +31,17 @@ pub(super) const STAGE: StageDef = StageDef {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} notes furthest along the principal axis of the set, towards its first")
     },
-    work: Work::Algorithm(|call, ctx, items, _| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
         let seeds: Vec<(Ix, f64)> =
-            placed(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();
+            embedded(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();
         let Some(line) = PrincipalAxis::through(&embedding, &seeds) else { return Ok(Vec::new()) };
         let on_it = seeds.iter().filter(|(ix, _)| embedding.component(*ix) == Some(line.component)).count();
         if on_it < seeds.len() {
-            ctx.remark(format!("{on_it} of {} are in the component that weighs most", seeds.len()));
+            ctx.remark(format!(
+                "{on_it} of {} are in the component with the greatest sum of scores",
+                seeds.len()
+            ));
         }
         if !line.has_direction() {
             ctx.remark("the set has only one position, which gives no direction: the nearest notes are best");

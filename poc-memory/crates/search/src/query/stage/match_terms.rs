@@ -1,6 +1,6 @@
 //! `match:TERMS`: nodes that contain the terms, in three tiers.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -40,7 +40,7 @@ pub(super) const STAGE: StageDef = StageDef {
            first, ties by id.",
     example: Example { pipeline: "match:\"wal tree\"", output: &["wal", "b-tree", "lsm-tree"] },
     describe: |call| format!("notes that match {}", call.text("TERMS").unwrap_or_default()),
-    work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
+    implementation: StageImplementation::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
     hints: Hints::NONE,
 };
 
@@ -77,8 +77,8 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
 struct Terms {
     // The terms as written.
     words: Vec<String>,
-    // The folded terms with their positions in `words`.
-    places: FxHashMap<String, usize>,
+    // The folded terms with their indexes in `words`.
+    indexes: FxHashMap<String, usize>,
     answered: Vec<bool>,
     // Bit n is set if a term has n bytes; the last bit stands for all greater lengths.
     lengths: u64,
@@ -88,16 +88,16 @@ struct Terms {
 
 impl Terms {
     fn of(text: &str) -> Terms {
-        let (mut words, mut places, mut lengths) = (Vec::new(), FxHashMap::default(), 0);
+        let (mut words, mut indexes, mut lengths) = (Vec::new(), FxHashMap::default(), 0);
         for word in normal_key(text).split_whitespace() {
             let folded: String = fold(word).collect();
             lengths |= length(&folded);
-            places.entry(folded).or_insert_with(|| {
+            indexes.entry(folded).or_insert_with(|| {
                 words.push(word.to_owned());
                 words.len() - 1
             });
         }
-        Terms { answered: vec![false; words.len()], words, places, lengths, folded: String::new() }
+        Terms { answered: vec![false; words.len()], words, indexes, lengths, folded: String::new() }
     }
 
     /// The score of a key for all terms together. `counts` is only called if the score is above 0.
@@ -110,19 +110,19 @@ impl Terms {
             self.folded.extend(fold(key));
             &self.folded
         };
-        let place = |text: &str| {
-            if self.lengths & length(text) == 0 { None } else { self.places.get(text).copied() }
+        let index = |text: &str| {
+            if self.lengths & length(text) == 0 { None } else { self.indexes.get(text).copied() }
         };
-        let whole = place(key);
-        let mut found: Vec<usize> = key.split(SEPARATORS).filter_map(place).collect();
-        found.retain(|place| whole != Some(*place));
+        let whole = index(key);
+        let mut found: Vec<usize> = key.split(SEPARATORS).filter_map(index).collect();
+        found.retain(|index| whole != Some(*index));
         found.sort_unstable();
         found.dedup();
         if whole.is_none() && found.is_empty() || !counts() {
             return 0.0;
         }
-        for place in whole.iter().chain(&found) {
-            if let Some(answered) = self.answered.get_mut(*place) {
+        for index in whole.iter().chain(&found) {
+            if let Some(answered) = self.answered.get_mut(*index) {
                 *answered = true;
             }
         }

@@ -36,7 +36,7 @@ pub use generated_key::{is_generated, is_id};
 use super::field::{FIELDS, Field};
 use super::param::{Param, ParamPosition, ParamType, Presence};
 use super::value::FieldComparison;
-use definition::{Hints, Work};
+use definition::{Hints, StageImplementation};
 use std::sync::LazyLock;
 
 /// All stages that have a file of their own, in the order of the help.
@@ -87,7 +87,7 @@ fn comparison(field: &'static Field) -> Option<StageDef> {
             Ok(compare) => format!("whose {} is {}", call.word, spaced(&compare)),
             Err(_) => String::new(),
         },
-        work: Work::FieldComparison(field),
+        implementation: StageImplementation::FieldComparison(field),
         hints: Hints::NONE,
     })
 }

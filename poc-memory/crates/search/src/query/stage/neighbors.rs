@@ -1,6 +1,6 @@
 //! `neighbors:KEY,hops=1`: the nodes around a node (`poc_rank::reach`), best first.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
@@ -37,7 +37,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let edges = if hops == 1 { "edge" } else { "edges" };
         format!("the notes within {hops} {edges} of `{key}`")
     },
-    work: Work::Generate(|call, ctx| {
+    implementation: StageImplementation::Generate(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("neighbors", &call.text("KEY")?)?;
         let around = reach(view, center, call.count("hops")?, visible_at(view, ctx.sources.visibility()));

@@ -1,6 +1,6 @@
 //! `type:NAME`: nodes of a type.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
@@ -18,7 +18,7 @@ pub(super) const STAGE: StageDef = StageDef {
            (confirmed questions). `[nodes] types` in the settings adds others.",
     example: Example { pipeline: "type:episodic", output: &["session#1", "session#2"] },
     describe: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let mut types = view.node_types();
         Ok(match view.type_number(&call.text("NAME")?) {

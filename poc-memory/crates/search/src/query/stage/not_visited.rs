@@ -1,6 +1,6 @@
 //! `not-visited:AGENT[,DURATION]`: nodes that the agent has never visited, or not within the duration.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use super::visited::{PARAMS, visited, within};
 use crate::query::example::Example;
 
@@ -12,7 +12,7 @@ pub(super) const STAGE: StageDef = StageDef {
            passes: a new copy can only be recognized beside the note that it repeats.",
     example: Example { pipeline: "type:episodic | not-visited:linker,7d", output: &["session#2"] },
     describe: |call| format!("`{}` has not visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let mut visited = visited(&call.text("AGENT")?, call.duration("DURATION"), ctx);
         Ok(Box::new(move |ix| !visited(ix)))
     }),

@@ -1,6 +1,6 @@
 //! `offset:N`: all but the first N.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
@@ -17,6 +17,6 @@ pub(super) const STAGE: StageDef = StageDef {
     more: "Followed by `limit:N`, it selects a page of a result.",
     example: Example { pipeline: "all | offset:1 | limit:2", output: &["wal", "session#1"] },
     describe: |call| format!("all but the first {}", call.count("N").unwrap_or_default()),
-    work: Work::Cut(|call, len| call.count("N").unwrap_or(0).min(len)..len),
+    implementation: StageImplementation::Cut(|call, len| call.count("N").unwrap_or(0).min(len)..len),
     hints: Hints::NONE,
 };

@@ -1,7 +1,8 @@
 //! `project:NAME`: nodes of a project.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
+use crate::query::keyword_filter::KeywordFilter;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use poc_graph::is_project;
 use unicode_normalization::UnicodeNormalization;
@@ -25,13 +26,12 @@ pub(super) const STAGE: StageDef = StageDef {
         Ok(name) => format!("of the project `{name}`"),
         Err(_) => String::new(),
     },
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let view = ctx.sources.view;
         // This is how keywords are normalised.
         let wanted: String = call.text("NAME")?.trim().to_lowercase().nfc().collect();
         let selected = view.projects().filter(|(_, name)| is_project(name, &wanted));
-        let selected: Vec<u32> = selected.map(|(number, _)| number).collect();
-        Ok(Box::new(move |ix| view.keywords(ix).iter().any(|number| selected.contains(number))))
+        Ok(Box::new(KeywordFilter::new(view, selected.map(|(number, _)| number).collect())))
     }),
     hints: Hints::NONE,
 };

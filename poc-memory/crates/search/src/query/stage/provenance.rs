@@ -1,6 +1,6 @@
 //! `provenance:NAME`: nodes by their provenance.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 
@@ -18,7 +18,7 @@ pub(super) const STAGE: StageDef = StageDef {
            `agent:linker`, `agent` and `linker`.",
     example: Example { pipeline: "provenance:linker", output: &["crash-notes"] },
     describe: |call| format!("made by `{}`", call.text("NAME").unwrap_or_default()),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let name = call.text("NAME")?;
         // There are few provenances and many nodes, so each provenance is compared only once.
         let mut wanted: Vec<bool> = Vec::new();

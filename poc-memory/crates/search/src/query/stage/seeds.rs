@@ -30,7 +30,7 @@ pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], max: usize) -> 
 
 /// The nodes of the set, in order, that are live, have a score above 0 and have coordinates in the embedding. Adds a
 /// remark if others are omitted.
-pub(super) fn placed(
+pub(super) fn embedded(
     ctx: &QueryContext<'_>,
     embedding: &SpectralEmbedding,
     items: &[ScoredNode],

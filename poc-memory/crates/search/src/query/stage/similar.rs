@@ -1,7 +1,7 @@
 //! `similar:"TEXT",k=50`: the nodes nearest to a text by meaning, best first. The score is the
 //! cosine.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -37,7 +37,9 @@ pub(super) const STAGE: StageDef = StageDef {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!("the {k} notes most like `{text}`")
     },
-    work: Work::Generate(|call, ctx| similar(&call.text("TEXT")?, call.count("k")?, ctx)),
+    implementation: StageImplementation::Generate(|call, ctx| {
+        similar(&call.text("TEXT")?, call.count("k")?, ctx)
+    }),
     hints: Hints::NONE,
 };
 

@@ -1,6 +1,6 @@
 //! `sort:FIELD [asc|desc]`: sorts the set by a field of the table of fields.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::field::sorted_by;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
@@ -40,7 +40,7 @@ pub(super) const STAGE: StageDef = StageDef {
         };
         format!("orders by {}, {first} first", call.text("FIELD").unwrap_or_default())
     },
-    work: Work::Sort(|call, ctx| {
+    implementation: StageImplementation::Sort(|call, ctx| {
         let text = call.text("FIELD")?;
         let (field, argument) = sorted_by(&text).map_err(StageError::InvalidField)?;
         Ok(((field.read)(ctx, argument), call.direction("DIRECTION")?))

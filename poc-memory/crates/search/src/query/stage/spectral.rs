@@ -1,7 +1,7 @@
 //! `spectral,k=20`: the nodes nearest to the input in the spectral embedding (`poc_rank::spectral`).
 
-use super::definition::{Hints, StageDef, Work};
-use super::seeds::{best, others, placed};
+use super::definition::{Hints, StageDef, StageImplementation};
+use super::seeds::{best, embedded, others};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::set::ScoredNode;
@@ -41,12 +41,12 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:wal | spectral", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();
-        format!("the {k} notes nearest to the set by many and strong edges")
+        format!("the {k} notes nearest to the set in the spectral embedding")
     },
-    work: Work::Algorithm(|call, ctx, items, _| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, _| {
         let embedding = ctx.embedding();
-        let placed = placed(ctx, &embedding, items);
-        let seeds = best(ctx, &placed, MAX_SEEDS);
+        let embedded = embedded(ctx, &embedding, items);
+        let seeds = best(ctx, &embedded, MAX_SEEDS);
         let near = nearest(ctx.sources.view, &embedding, &seeds, call.count("k")?, others(ctx, items));
         Ok(near.into_iter().map(|(ix, distance)| ScoredNode { ix, score: 1.0 / (1.0 + distance) }).collect())
     }),

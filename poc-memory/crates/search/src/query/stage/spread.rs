@@ -1,7 +1,7 @@
 //! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the input
 //! (`poc_rank::activation`).
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use super::seeds::positive;
 use crate::query::arguments::Arguments;
 use crate::query::context::QueryContext;
@@ -63,7 +63,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let share = call.number("edge_decay").unwrap_or_default();
         format!("spreads activation from the set over {hops} hops, a share of {share} along each edge")
     },
-    work: Work::Algorithm(|call, ctx, items, wanted| {
+    implementation: StageImplementation::Algorithm(|call, ctx, items, wanted| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let sources: Vec<(Ix, f64)> =
             positive(ctx, items).into_iter().map(|item| (item.ix, item.score)).collect();

@@ -1,6 +1,6 @@
 //! `state:NAME`: nodes in a state.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::state_at;
@@ -24,7 +24,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Ok(state) => format!("that are {state}"),
         Err(_) => String::new(),
     },
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         let wanted = call.state("NAME")?;
         let mut state = state_at(ctx.sources.view, ctx.sources.now);
         Ok(Box::new(move |ix| state(ix) == Some(wanted)))

@@ -1,6 +1,6 @@
 //! `visited:AGENT[,DURATION]`: nodes that the agent has visited, ever or within the duration.
 
-use super::definition::{Hints, StageDef, Work};
+use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::arguments::Arguments;
 use crate::query::context::QueryContext;
 use crate::query::example::Example;
@@ -36,7 +36,7 @@ pub(super) const STAGE: StageDef = StageDef {
            only for the version that was visited: a note edited since then counts as not visited.",
     example: Example { pipeline: "visited:linker,7d", output: &["session#1"] },
     describe: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
-    work: Work::Filter(|call, ctx| {
+    implementation: StageImplementation::Filter(|call, ctx| {
         Ok(Box::new(visited(&call.text("AGENT")?, call.duration("DURATION"), ctx)))
     }),
     hints: Hints { keeps_visited: Some(true), ..Hints::NONE },

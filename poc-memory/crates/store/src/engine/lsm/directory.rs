@@ -3,9 +3,9 @@
 use super::earlier_layout::is_in as has_earlier_layout;
 use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, boot_marker};
-use crate::engine::sorted_table::{SortedTable, StoredRecord, read_mark};
+use crate::engine::sorted_table::{SortedTable, StoredRecord, read_watermark};
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine as _, EngineError, damage_marker, last_mark, table_salvage};
+use crate::engine::{Engine as _, EngineError, damage_marker, highest_seq, table_salvage};
 use crate::watchdog::{HEARTBEAT_TIMEOUT, run_watched};
 use poc_graph::error::Result;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ pub(crate) fn is_readable(directory: &Path) -> bool {
 /// # Errors
 /// Fails if there is no space for a temporary copy of files that must not be changed.
 pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Result<u64> {
-    if let Some(last) = last_mark::read(directory) {
+    if let Some(last) = highest_seq::read(directory) {
         return Ok(last);
     }
     let Ok(entries) = fs::read_dir(directory) else { return Ok(0) };
@@ -34,7 +34,7 @@ pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Resul
     }
     for path in entries.flatten().map(|entry| entry.path()) {
         if table_files::is_table(&path) {
-            newest = newest.max(SortedTable::open(&path).map_or(0, |table| table.mark().seq));
+            newest = newest.max(SortedTable::open(&path).map_or(0, |table| table.watermark().seq));
         } else if path.is_dir() && path.join(sled::FILE).exists() {
             folders_of_sled.push(path);
         }
@@ -71,13 +71,13 @@ pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
 
 fn each_record_of_table(file: &Path, each: &mut IntactRecordVisitor) -> Result<()> {
     if let Ok(table) = SortedTable::open(file) {
-        let seq = table.mark().seq;
+        let seq = table.watermark().seq;
         table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
         return Ok(());
     }
     let before = seq_before(file);
-    let salvaged = table_salvage::each_intact_record(file, &mut |mark, key, encoded| {
-        each(mark.seq.max(before), key, decode_value(encoded));
+    let salvaged = table_salvage::each_intact_record(file, &mut |watermark, key, encoded| {
+        each(watermark.seq.max(before), key, decode_value(encoded));
     });
     Ok(salvaged.map_err(|source| EngineError::Io { path: file.to_owned(), source })?)
 }
@@ -88,7 +88,7 @@ fn seq_before(file: &Path) -> u64 {
     // The names of tables have the order of their age.
     let older =
         entries.map(|entry| entry.path()).filter(|path| table_files::is_table(path) && path.as_path() < file);
-    older.filter_map(|path| read_mark(&path)).map(|mark| mark.seq).max().unwrap_or(0)
+    older.filter_map(|path| read_watermark(&path)).map(|watermark| watermark.seq).max().unwrap_or(0)
 }
 
 fn each_record_of_sled(folder: &Path, each: &mut IntactRecordVisitor) -> Result<()> {

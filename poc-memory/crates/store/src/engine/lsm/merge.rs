@@ -59,10 +59,10 @@ impl LsmState {
         if self.is_closing.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let table = Arc::new(writer.finish(newest.table.mark())?);
+        let table = Arc::new(writer.finish(newest.table.watermark())?);
         let obsolete: Vec<PathBuf> = merged.iter().map(|run| run.table.path().to_owned()).collect();
         self.change(|current| {
-            // Newer tables may have been added meanwhile.
+            // Newer tables may have been added in the meantime.
             let at = current.tables.iter().position(|run| run.generations == newest.generations);
             let Some(at) = at else { return };
             current.tables.splice(at..at + count, [Run { generations, table }]);

@@ -75,10 +75,10 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// After a power failure, the engine has the state of its mark, from which the log completes
+    /// After a power failure, the engine has the state of its watermark, from which the log completes
     /// it.
     #[test]
-    fn the_contents_are_those_of_the_mark(steps in proptest::collection::vec(step(), 1..40)) {
+    fn the_contents_are_those_of_the_watermark(steps in proptest::collection::vec(step(), 1..40)) {
         let folder = tempfile::tempdir().unwrap();
         let mut engine = open(&folder);
         let mut states: Vec<Contents> = vec![Contents::new()];
@@ -88,7 +88,7 @@ proptest! {
                     let mut next = states.last().unwrap().clone();
                     apply_to(&mut next, &changes);
                     let seq = states.len() as u64;
-                    engine.apply(changes.into(), Mark { seq, checksum: seq as u32 }).unwrap();
+                    engine.apply(changes.into(), Watermark { seq, checksum: seq as u32 }).unwrap();
                     states.push(next);
                 }
                 Step::FinishMerging => engine.finish_merging(),
@@ -99,12 +99,12 @@ proptest! {
                 Step::PowerCut => {
                     cut_power(&folder, engine);
                     engine = open(&folder);
-                    states.truncate(engine.mark().unwrap().seq as usize + 1);
+                    states.truncate(engine.watermark().unwrap().seq as usize + 1);
                 }
             }
             let (seq, expected) = (states.len() as u64 - 1, states.last().unwrap());
-            prop_assert_eq!(engine.mark().unwrap().seq, seq);
-            prop_assert!(last_mark::read(folder.path()).unwrap() >= seq);
+            prop_assert_eq!(engine.watermark().unwrap().seq, seq);
+            prop_assert!(highest_seq::read(folder.path()).unwrap() >= seq);
             prop_assert_eq!(&contents(&engine), expected);
             for key in (0u8..4).flat_map(|a| (0u8..4).map(move |b| vec![a, b])) {
                 prop_assert_eq!(engine.get(&key).unwrap(), expected.get(&key).cloned());
@@ -118,7 +118,7 @@ proptest! {
             fs::write(recent.join("open-since-boot"), "another boot").unwrap();
         }
         let copied = LsmEngine::open_copy(copy.path()).unwrap();
-        prop_assert_eq!(&contents(&copied), &states[copied.mark().unwrap().seq as usize]);
+        prop_assert_eq!(&contents(&copied), &states[copied.watermark().unwrap().seq as usize]);
     }
 
     #[test]
@@ -150,7 +150,7 @@ fn filled(engine: &LsmEngine, seq: u64) -> Contents {
         (number.to_be_bytes().to_vec(), Some(vec![number as u8; 100]))
     };
     let changes: Vec<Put> = (0..200).map(put).collect();
-    engine.apply(Cow::Borrowed(&changes), Mark { seq, checksum: 1 }).unwrap();
+    engine.apply(Cow::Borrowed(&changes), Watermark { seq, checksum: 1 }).unwrap();
     changes.into_iter().map(|(key, value)| (key, value.unwrap())).collect()
 }
 
@@ -195,14 +195,14 @@ fn deleted_records_take_no_space_in_the_oldest_table() {
     let engine = open(&folder);
     let records = filled(&engine, 1);
     let deletions: Vec<Put> = records.into_keys().map(|key| (key, None)).collect();
-    engine.apply(deletions.into(), Mark { seq: 2, checksum: 1 }).unwrap();
+    engine.apply(deletions.into(), Watermark { seq: 2, checksum: 1 }).unwrap();
     assert_eq!(contents(&engine), Contents::new());
     engine.finish_merging();
     let current = engine.state.current();
     engine.state.merge(&current, current.tables.len()).unwrap();
     assert_eq!(contents(&engine), Contents::new());
     assert_eq!(engine.state.current().tables[0].table.records(), 0);
-    assert_eq!(engine.mark().unwrap().seq, 2);
+    assert_eq!(engine.watermark().unwrap().seq, 2);
 }
 
 /// A crash between any two steps of a merge or of writing a table leaves old files beside the new
@@ -212,7 +212,7 @@ fn leftovers_of_a_crash_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let engine = open(&folder);
     let small = vec![(b"key".to_vec(), Some(b"old".to_vec()))];
-    engine.apply(small.into(), Mark { seq: 1, checksum: 1 }).unwrap();
+    engine.apply(small.into(), Watermark { seq: 1, checksum: 1 }).unwrap();
     drop(engine);
     let old = tempfile::tempdir().unwrap();
     copy_files(&folder.path().join("recent.0"), &old.path().join("recent.0")).unwrap();
@@ -224,7 +224,7 @@ fn leftovers_of_a_crash_are_not_read() {
     expected.extend(filled(&engine, 3));
     let deleted = vec![(b"key".to_vec(), None)];
     engine.finish_merging();
-    engine.apply(deleted.into(), Mark { seq: 4, checksum: 1 }).unwrap();
+    engine.apply(deleted.into(), Watermark { seq: 4, checksum: 1 }).unwrap();
     expected.remove(b"key".as_slice());
     drop(engine);
     let names_before = names(&folder);
@@ -243,7 +243,7 @@ fn a_missing_table_is_damage() {
     filled(&engine, 1);
     engine.finish_merging();
     let large: Vec<Put> = (0..20).map(|number| (vec![number], Some(vec![number; 30]))).collect();
-    engine.apply(large.into(), Mark { seq: 2, checksum: 1 }).unwrap();
+    engine.apply(large.into(), Watermark { seq: 2, checksum: 1 }).unwrap();
     engine.finish_merging();
     drop(engine);
     let first = names(&folder).into_iter().next().unwrap();
@@ -269,10 +269,10 @@ fn the_newest_transaction_is_known_without_the_file_that_has_its_number() {
     drop(filled(&open(&folder), 3));
     assert_eq!(newest(&folder), 3);
     let small = vec![(b"key".to_vec(), Some(b"value".to_vec()))];
-    open(&folder).apply(small.clone().into(), Mark { seq: 4, checksum: 1 }).unwrap();
+    open(&folder).apply(small.clone().into(), Watermark { seq: 4, checksum: 1 }).unwrap();
     assert_eq!(newest(&folder), 4);
     let earlier = tempfile::tempdir().unwrap();
-    SledEngine::open(earlier.path()).unwrap().apply(small.into(), Mark { seq: 7, checksum: 3 }).unwrap();
+    SledEngine::open(earlier.path()).unwrap().apply(small.into(), Watermark { seq: 7, checksum: 3 }).unwrap();
     assert_eq!(newest(&earlier), 7);
     insta::assert_snapshot!(
         LsmEngine::open(earlier.path()).err().unwrap(), @"the records were written by an earlier release"
@@ -290,11 +290,11 @@ fn rewritten_records_have_no_obsolete_values() {
         old.keys().enumerate().map(|(at, key)| (key.clone(), (at % 2 == 0).then(|| vec![9; 100]))).collect();
     apply_to(&mut expected, &changes);
     for (seq, part) in (2..).zip(changes.chunks(50)) {
-        engine.apply(part.into(), Mark { seq, checksum: 1 }).unwrap();
+        engine.apply(part.into(), Watermark { seq, checksum: 1 }).unwrap();
     }
-    engine.apply(vec![(b"last".to_vec(), None)].into(), Mark { seq: 9, checksum: 1 }).unwrap();
+    engine.apply(vec![(b"last".to_vec(), None)].into(), Watermark { seq: 9, checksum: 1 }).unwrap();
     engine.rewrite().unwrap();
-    assert_eq!((contents(&engine), engine.mark().unwrap().seq), (expected.clone(), 9));
+    assert_eq!((contents(&engine), engine.watermark().unwrap().seq), (expected.clone(), 9));
     drop(engine);
     let names = names(&folder);
     assert_eq!(names.len(), 1, "{names:?}");
@@ -319,7 +319,7 @@ fn a_table_that_is_not_completed_is_not_left_behind() {
     fs::write(path.join("in-the-way"), "").unwrap();
     let mut writer = TableWriter::create(&path, 1).unwrap();
     writer.push(b"key", b"value").unwrap();
-    assert!(writer.finish(Mark::default()).is_err());
+    assert!(writer.finish(Watermark::default()).is_err());
     assert_eq!(names(&folder).len(), 1, "only the files in the way");
 }
 
@@ -352,13 +352,13 @@ fn readers_find_every_record_while_tables_change() {
                 )
             };
             let changes: Vec<Put> = (0..rng.next_u64() % 40).map(number).collect();
-            engine.apply(changes.into(), Mark { seq, checksum: 1 }).unwrap();
+            engine.apply(changes.into(), Watermark { seq, checksum: 1 }).unwrap();
         }
         done.store(true, Ordering::SeqCst);
     });
     let memory = InMemoryEngine::default();
     let all: Vec<Put> = contents(&engine).into_iter().map(|(key, value)| (key, Some(value))).collect();
-    memory.apply(all.into(), Mark::default()).unwrap();
+    memory.apply(all.into(), Watermark::default()).unwrap();
     drop(engine);
     assert_eq!(contents(&open(&folder)), contents(&memory));
 }
@@ -370,7 +370,7 @@ fn the_records_of_a_table_without_its_end_are_newer_than_those_of_the_table_befo
         let path = folder.path().join(table_files::GenerationRange::one(generation).file_name());
         let mut writer = TableWriter::create(&path, 1).unwrap();
         writer.push(b"key", b"value").unwrap();
-        writer.finish(Mark { seq, checksum: 8 }).unwrap();
+        writer.finish(Watermark { seq, checksum: 8 }).unwrap();
         path
     };
     let (_, last) = (table(1, 5), table(2, 9));

@@ -1,18 +1,16 @@
 //! Detects whether sled's files can be trusted after a crash of the whole machine.
 //!
-//! sled never calls fsync. A killed process loses nothing, because the operating system keeps what
-//! was written. A machine that loses power may keep an arbitrary part of it. A mark file therefore
-//! names the boot of the machine in which the directory was opened. It is removed at a clean close,
-//! after everything was synced. If an open finds the mark of another boot, the directory is emptied
-//! and filled from the log.
+//! sled never calls fsync. A killed process loses nothing, because the operating system keeps what was written. A
+//! machine that loses power may keep an arbitrary part of it. A marker file therefore names the boot of the machine in
+//! which the directory was opened. It is removed at a clean close, after everything was synced. If an open finds the
+//! marker of another boot, the directory is emptied and filled from the log.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-const MARK: &str = "open-since-boot";
-/// Linux's identifier of the current boot. On other systems the file is missing and no mark is
-/// written.
+const MARKER: &str = "open-since-boot";
+/// Linux's identifier of the current boot. On other systems the file is missing and no marker is written.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Whether the machine did not stop while the directory was open.
@@ -22,7 +20,7 @@ pub(in crate::engine) fn is_same_boot(directory: &Path) -> bool {
 
 /// Like [`is_same_boot`], for a given boot of the machine; `None` if the boot is unknown.
 fn survived_until(directory: &Path, boot: Option<&str>) -> bool {
-    fs::read_to_string(directory.join(MARK)).ok().is_none_or(|since| boot == Some(since.as_str()))
+    fs::read_to_string(directory.join(MARKER)).ok().is_none_or(|since| boot == Some(since.as_str()))
 }
 
 /// The time between opening and closing a directory.
@@ -37,7 +35,7 @@ impl BootMarker {
     }
 
     fn start_in(directory: &Path, boot: Option<&str>) -> io::Result<BootMarker> {
-        let mark = directory.join(MARK);
+        let marker = directory.join(MARKER);
         if let Some(boot) = boot {
             if !survived_until(directory, Some(boot)) {
                 tracing::warn!(
@@ -46,9 +44,9 @@ impl BootMarker {
                 fs::remove_dir_all(directory)?;
             }
             fs::create_dir_all(directory)?;
-            if !mark.exists() {
-                // An incomplete mark would look like one of another boot.
-                write(&mark, boot).inspect_err(|_| drop(fs::remove_file(&mark)))?;
+            if !marker.exists() {
+                // An incomplete marker would look like one of another boot.
+                write(&marker, boot).inspect_err(|_| drop(fs::remove_file(&marker)))?;
             }
             File::open(directory)?.sync_all()?;
         }
@@ -57,7 +55,7 @@ impl BootMarker {
 
     fn end(&self) -> io::Result<()> {
         sync_all(&self.directory)?;
-        match fs::remove_file(self.directory.join(MARK)) {
+        match fs::remove_file(self.directory.join(MARKER)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => File::open(&self.directory)?.sync_all(),
         }
@@ -66,15 +64,15 @@ impl BootMarker {
 
 impl Drop for BootMarker {
     fn drop(&mut self) {
-        // A leftover mark only costs a rebuild after a power failure.
+        // A leftover marker only costs a rebuild after a power failure.
         if let Err(error) = self.end() {
             tracing::debug!("the record engine's files could not be synced: {error}");
         }
     }
 }
 
-fn write(mark: &Path, boot: &str) -> io::Result<()> {
-    let mut file = File::create(mark)?;
+fn write(marker: &Path, boot: &str) -> io::Result<()> {
+    let mut file = File::create(marker)?;
     file.write_all(boot.as_bytes())?;
     file.sync_all()
 }
@@ -124,6 +122,6 @@ mod tests {
         drop(BootMarker::start_in(folder.path(), Some("one")).unwrap());
         drop(BootMarker::start_in(folder.path(), Some("two")).unwrap());
         assert!(folder.path().join("db").exists());
-        assert!(!folder.path().join(MARK).exists());
+        assert!(!folder.path().join(MARKER).exists());
     }
 }

@@ -5,9 +5,9 @@
 //! after a crash, the old block ends with records that belong to the new one. They are beyond its upper bound, where no
 //! reader looks.
 
-use super::{MARK_KEY, SledEngine, UNFINISHED_KEY, block_key, encode_mark};
+use super::{SledEngine, UNFINISHED_KEY, WATERMARK_KEY, block_key, encode_watermark};
 use crate::engine::block::{self, EncodedBlock};
-use crate::engine::{Mark, Put, sorted};
+use crate::engine::{Put, Watermark, sorted};
 use poc_graph::error::Result;
 use std::ops::Bound;
 
@@ -15,10 +15,15 @@ type Write<'a> = &'a mut dyn FnMut(Put) -> Result<()>;
 
 impl SledEngine {
     /// Writes changes. [`UNFINISHED_KEY`] marks them as incomplete from the first write to the last.
-    pub(super) fn write_changes(&self, changes: &[Put], mark: Mark, write: Write<'_>) -> Result<()> {
+    pub(super) fn write_changes(
+        &self,
+        changes: &[Put],
+        watermark: Watermark,
+        write: Write<'_>,
+    ) -> Result<()> {
         let sorted = sorted(changes);
         let mut left: &[Put] = &sorted;
-        write((UNFINISHED_KEY.to_vec(), Some(encode_mark(mark))))?;
+        write((UNFINISHED_KEY.to_vec(), Some(encode_watermark(watermark))))?;
         while let Some((first, _)) = left.first() {
             let found = self.stored_block(first)?;
             let (lower, upper) = match &found {
@@ -32,7 +37,7 @@ impl SledEngine {
             let merged = self.record_damage(block::merge(old, own, upper.as_deref()))?;
             self.replace_block(&lower, merged, write)?;
         }
-        write((MARK_KEY.to_vec(), Some(encode_mark(mark))))?;
+        write((WATERMARK_KEY.to_vec(), Some(encode_watermark(watermark))))?;
         write((UNFINISHED_KEY.to_vec(), None))
     }
 

@@ -18,7 +18,7 @@ proptest! {
         let before = bytes_of_files(made.folder.path());
         // A record of the log whose bytes are unchanged, wherever the damage is.
         let is_logged = |number: u64| {
-            let (path, begin, end) = &made.places[number as usize - 1];
+            let (path, begin, end) = &made.locations[number as usize - 1];
             let part = |bytes: &Vec<u8>| bytes.get(*begin as usize..*end as usize).map(<[u8]>::to_vec);
             before.get(path).and_then(part) == part(&original[path])
         };

@@ -230,7 +230,7 @@ fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
         }
     }
     let lost =
-        made.places.iter().filter(|(path, _, _)| *path == segment_files(&made.folder)[1]).count() as u64;
+        made.locations.iter().filter(|(path, _, _)| *path == segment_files(&made.folder)[1]).count() as u64;
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
     let repair = Repair::of(made.folder.path(), false).unwrap().unwrap();
     assert!(repair.damage().contains("; the records cannot be used: "), "{}", repair.damage());

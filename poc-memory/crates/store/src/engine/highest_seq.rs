@@ -1,4 +1,4 @@
-//! The highest transaction number that the records may contain, in a file beside them.
+//! The highest transaction number that the records may contain, in a file next to them.
 //!
 //! The file is written after the log and before the records. If the log ends before this number, it has therefore lost
 //! transactions. This must be known before the engine is opened, because opening it changes its files.
