@@ -240,19 +240,19 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
     let last = all.iter().map(|generation| generation.at).max();
     let message = match point {
         RestorePoint::At(at) if last.is_some_and(|last| last < at) => format!("no backup is as new as {at}"),
-        RestorePoint::At(at) => format!("no backup has a transaction of {at} or earlier"),
-        RestorePoint::Seq(seq) => format!("no backup has transaction {seq}"),
+        RestorePoint::At(at) => format!("no backup has a change of {at} or earlier"),
+        RestorePoint::Seq(seq) => format!("no backup has change {seq}"),
         RestorePoint::Newest => "there is no backup".to_owned(),
     };
     let last = last.map_or_else(String::new, |last| format!(" of {last}"));
     let bases = all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1)));
     let hint = match bases.min().filter(|oldest| *oldest < newest) {
         Some(oldest) => format!(
-            "the oldest state is transaction {oldest}, the newest is transaction {newest}{last}: `poc-memory restore PATH` \
+            "the oldest state is change {oldest}, the newest is change {newest}{last}: `poc-memory restore PATH` \
              restores the newest"
         ),
         None => {
-            format!("the newest state is transaction {newest}{last}: `poc-memory restore PATH` restores it")
+            format!("the newest state is change {newest}{last}: `poc-memory restore PATH` restores it")
         }
     };
     Error::not_found(message).hint(hint).field("to")
@@ -422,11 +422,11 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
         return Err(wrong(damage.to_owned()));
     }
     if store.last_seq() != report.seq {
-        return Err(wrong(format!("it ends with transaction {}", store.last_seq())));
+        return Err(wrong(format!("it ends with change {}", store.last_seq())));
     }
     let base = store.history_base().filter(|base| base.seq == report.seq).map(|base| base.at);
     let last = store.transaction_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
-    report.at = last.or(base).ok_or_else(|| wrong("its last transaction is missing".into()))?;
+    report.at = last.or(base).ok_or_else(|| wrong("its last change is missing".into()))?;
     for (tuple, view) in store.tenants()? {
         let records = store.for_tenant(&tuple).range::<Node>(&[])?.len();
         if records != view.node_count() {

@@ -163,7 +163,7 @@ impl RemotePosition {
     pub(super) fn at(remote: &Store, identity: StoreId, seq: u64) -> Result<RemotePosition> {
         let checksum = remote
             .checksum(seq)?
-            .ok_or_else(|| Error::internal(format!("the remote's log does not hold transaction {seq}")))?;
+            .ok_or_else(|| Error::internal(format!("the remote's log does not contain change {seq}")))?;
         Ok(RemotePosition { remote: identity, seq, checksum })
     }
 
