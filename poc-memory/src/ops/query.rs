@@ -206,12 +206,12 @@ fn signals(signals: &GateSignals) -> String {
     match signals {
         GateSignals::Certainty(CertaintySignals { coverage, cosine, likelihood: judged, certainty }) => {
             let judged = likelihood(judged);
-            format!("words {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
+            format!("coverage {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
         }
         GateSignals::Titles(TitleSignals { vec, lex, jaccard, ce, fused }) => {
             let fused = fused.map(|fused| format!(", fused {fused:.3}")).unwrap_or_default();
             let ce = likelihood(ce);
-            format!("meaning {vec:.3}, spelling {lex:.3}, words {jaccard:.3}{ce}{fused}")
+            format!("meaning {vec:.3}, spelling {lex:.3}, word overlap {jaccard:.3}{ce}{fused}")
         }
     }
 }
