@@ -157,7 +157,7 @@ impl Op for Recall {
                 breakdown: ScoreBreakdown {
                     sim: hit.similarity,
                     weight: hit.weight,
-                    graph: hit.graph,
+                    graph: hit.path_factor,
                     depth: hit.path.len(),
                 },
                 path: hit
@@ -168,7 +168,7 @@ impl Op for Recall {
             })
         };
         let results = recalled.hits.into_iter().map(remembered).collect::<Result<_>>()?;
-        let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.learning));
+        let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.update));
         Ok(answer(results, learned, freshness))
     }
 
