@@ -92,7 +92,7 @@ pub use shared_log::{PeerOutput, SharedLogOutput};
 pub use terminal::{Emphasis, StyledText, Terminal};
 pub(crate) use text::{plural, second, table};
 pub(crate) use vault::lag;
-pub(crate) use verify::{DamagedFile, VerifyOutput};
+pub(crate) use verify::VerifyOutput;
 
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};
