@@ -23,8 +23,8 @@ fn a_generation_that_was_renamed_is_found() {
     profile.put(3..5);
     let newest = profile.back_up(101, 9).unwrap();
     fs::rename(profile.folder().join(&newest.name), profile.folder().join("renamed")).unwrap();
-    for place in [profile.folder(), profile.folder().join("renamed")] {
-        let (report, ..) = restore_from(&place, RestorePoint::Newest).unwrap();
+    for backup in [profile.folder(), profile.folder().join("renamed")] {
+        let (report, ..) = restore_from(&backup, RestorePoint::Newest).unwrap();
         assert_eq!((report.seq, report.generation), (4, newest.name.clone()));
     }
 }
