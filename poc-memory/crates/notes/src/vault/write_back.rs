@@ -31,14 +31,16 @@ impl VaultSync<'_> {
         let paths: HashMap<NodeId, String> = self
             .records
             .iter()
-            .filter(|(_, record)| record.gone.is_none() && record.is_source)
+            .filter(|(_, record)| record.deleted_at.is_none() && record.is_source)
             .map(|(path, record)| (self.current(record.node), path.clone()))
             .filter(|(node, _)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
             .collect();
         let mut writes = Vec::new();
         for (path, record) in &self.records {
-            let is_note =
-                record.gone.is_none() && record.is_source && record.is_own && !path.ends_with(".canvas");
+            let is_note = record.deleted_at.is_none()
+                && record.is_source
+                && record.is_own
+                && !path.ends_with(".canvas");
             let now = self.current(record.node);
             if !is_note || paths.get(&now) != Some(path) {
                 continue;
