@@ -30,7 +30,7 @@ pub(super) struct ErasureOutput {
     /// Generations and archives of backups that still contain the text.
     backups: Vec<PathBuf>,
     /// Folders, generations and archives of backups that could not be read completely and may still contain
-    /// the text.
+    /// the text. The list of the backups itself if it could not be read.
     #[serde(default)]
     unread_backups: Vec<PathBuf>,
 }
