@@ -7,7 +7,7 @@ use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
-use poc_notes::erase::{self, ErasedTexts, Erasure, ErasureTarget};
+use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::{delete, resolve};
 use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ impl Op for Delete {
                 texts.add_note(&node);
                 texts.add_history(ctx.memory, node.id)?;
                 // Before the deletion, so that a refusal changes nothing.
-                erase::check_quarantine(ctx.memory, &texts)?;
+                poc_notes::erasure::check_quarantine(ctx.memory, &texts)?;
                 begun = Some(Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?);
             }
         }

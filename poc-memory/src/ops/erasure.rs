@@ -5,7 +5,7 @@ use super::text::{plural, second};
 use super::{Ctx, Principal};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_notes::erase::{ErasedTexts, Erasure};
+use poc_notes::erasure::{ErasedTexts, Erasure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

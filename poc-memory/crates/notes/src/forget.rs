@@ -1,6 +1,6 @@
 //! Permanently deletes messages, with their chunks.
 
-use super::erase::ErasedTexts;
+use super::erasure::ErasedTexts;
 use super::{Memory, derivation};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;

@@ -15,7 +15,7 @@ pub mod diff;
 mod draft;
 pub mod duplicates;
 mod embedder;
-pub mod erase;
+pub mod erasure;
 pub mod eval;
 pub mod export;
 pub mod forget;

@@ -9,7 +9,7 @@ use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
-use poc_notes::{answer_status, erase, verification};
+use poc_notes::{answer_status, erasure, verification};
 use poc_store::{QuarantinePart, Store, quarantine_parts};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -142,11 +142,11 @@ pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
 
 /// A warning for each erasure that has begun and is not finished.
 fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
-    let unfinished = match erase::unfinished_erasures(paths) {
+    let unfinished = match erasure::unfinished_erasures(paths) {
         Ok(unfinished) => unfinished,
         Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
     };
-    let warning = |erasure: &erase::UnfinishedErasure| {
+    let warning = |erasure: &erasure::UnfinishedErasure| {
         let message = format!(
             "an erasure that began at {} is not finished: the history may still contain the text",
             erasure.at
