@@ -5,7 +5,7 @@ mod gates;
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{Progress, measures_table, plural};
+use crate::ops::{MeasureRow, Progress, measures_table, plural};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
 use poc_agent::{Catalog, Definition};
@@ -193,7 +193,11 @@ impl LocalCommand for Eval {
         }
         let asked = report.questions.len() as u64;
         let _ = writeln!(text, ", {}, embedder `{}`\n", plural(asked, "question"), report.embedder);
-        let rows = report.rows.iter().map(|row| (row.kind.clone(), row.questions.to_string(), &row.measures));
+        let rows = report.rows.iter().map(|row| MeasureRow {
+            kind: row.kind.clone(),
+            questions: row.questions.to_string(),
+            measures: &row.measures,
+        });
         text.push_str(&measures_table(rows, |interval| {
             format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
         }));
@@ -324,8 +328,8 @@ fn baseline_table(baselines: &[BaselineMeasures], report: &EvalReport) -> String
         let is_only = rows.len() <= 2;
         let shown = rows.iter().filter(move |row| !is_only || row.kind == ALL);
         shown.map(move |row| {
-            let name = if is_only { name.to_owned() } else { format!("{name}, {}", row.kind) };
-            (name, row.questions.to_string(), &row.measures)
+            let kind = if is_only { name.to_owned() } else { format!("{name}, {}", row.kind) };
+            MeasureRow { kind, questions: row.questions.to_string(), measures: &row.measures }
         })
     });
     format!("\n{}", measures_table(rows, |interval| format!("{:.3}", interval.mean)))
@@ -335,8 +339,8 @@ fn differences(compared: &Comparison, against: &str) -> String {
     let mut text = format!("\nagainst {against}; * marks differences beyond chance\n\n");
     let rows = compared.rows.iter().map(|row| {
         let [now, then] = row.questions;
-        let asked = if row.paired { now.to_string() } else { format!("{now} (before: {then})") };
-        (row.kind.clone(), asked, &row.measures)
+        let questions = if row.paired { now.to_string() } else { format!("{now} (before: {then})") };
+        MeasureRow { kind: row.kind.clone(), questions, measures: &row.measures }
     });
     text.push_str(&measures_table(rows, |interval| {
         let sure = if interval.low > 0.0 || interval.high < 0.0 { "*" } else { "" };
