@@ -141,7 +141,7 @@ impl VaultSync<'_> {
             }
             let at = self.vault.folder.join(path);
             let bytes = regular_file::read(&at).ok()?;
-            let file = digest::read(self.memory, (&at, path), &bytes, &provenance).ok()?;
+            let file = digest::read(self.memory, &at, path, &bytes, &provenance).ok()?;
             if file.digest.bytes != planned.bytes {
                 return None;
             }

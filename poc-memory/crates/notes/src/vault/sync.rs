@@ -187,7 +187,7 @@ fn read_files(
                 let unchanged = record.filter(|record| record.digest.bytes == hash);
                 let digest = match unchanged {
                     Some(record) => Ok(record.digest.clone()),
-                    None => digest::read(memory, (&vault.folder.join(path), path), &bytes, &provenance)
+                    None => digest::read(memory, &vault.folder.join(path), path, &bytes, &provenance)
                         .map(|file| file.digest),
                 };
                 match digest {

@@ -154,7 +154,7 @@ impl VaultSync<'_> {
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         let next = written_properties::set(text, properties);
-        let read = digest::read(self.memory, (&at, path), next.as_bytes(), &self.vault.provenance())?;
+        let read = digest::read(self.memory, &at, path, next.as_bytes(), &self.vault.provenance())?;
         let is_same_note = read.digest.content == record.digest.content
             && read.digest.links == record.digest.links
             && read.digest.written == *properties
