@@ -86,7 +86,7 @@ impl Op for Delete {
             ctx.require_visible(&node, "node")?;
             resolve::check_version(&node, self.if_version)?;
             if self.erase && target != Some(&ErasureTarget::Note(node.id)) {
-                let message = format!("`{}` became the name of another note meanwhile", self.node);
+                let message = format!("`{}` became the name of another note in the meantime", self.node);
                 return Err(Error::conflict(message).hint("repeat the command").field("node"));
             }
             delete::apply(tx, node.id, now)

@@ -25,7 +25,7 @@ pub(super) struct Doctor {
     /// Also check that model providers can be reached
     #[arg(long)]
     online: bool,
-    /// Also compare everything on disk with the log, which reads all of it. The memory can be used meanwhile
+    /// Also compare everything on disk with the log, which reads all of it. The memory can be used while it runs
     #[arg(long)]
     deep: bool,
 }
