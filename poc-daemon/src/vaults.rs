@@ -115,7 +115,7 @@ impl VaultSyncs {
             }
             Err(error) => (VaultReport::default(), vec![error.line()]),
         };
-        if report.is_changed() {
+        if report.has_changes() {
             tracing::info!(
                 vault = name,
                 tenant = %memory.store.tuple(),

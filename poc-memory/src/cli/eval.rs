@@ -18,7 +18,7 @@ use poc_notes::eval::compare::{self, Comparison};
 use poc_notes::eval::gates::GateRates;
 use poc_notes::eval::report::{ALL, EvalReport};
 use poc_notes::eval::set::EvalSet;
-use poc_notes::eval::{AskMethod, EvalPhase, Evaluation};
+use poc_notes::eval::{EvalPhase, Evaluation, QuestionOp};
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -142,8 +142,8 @@ impl LocalCommand for Eval {
             return Ok(EvalOutput::Gates(GateOutput { set: set.name, embedder, gates }));
         }
         let definitions = self.definitions(&evaluation)?;
-        let method = if self.recall { AskMethod::Recall } else { AskMethod::Retrieve };
-        let mut report = evaluation.ask(&set, method, &progress)?;
+        let op = if self.recall { QuestionOp::Recall } else { QuestionOp::Retrieve };
+        let mut report = evaluation.ask(&set, op, &progress)?;
         let baselines = if self.baselines { evaluation.baselines(&set, &progress)? } else { Vec::new() };
         let mut agents = BTreeMap::new();
         let mut earlier = earlier;
@@ -161,7 +161,7 @@ impl LocalCommand for Eval {
                 }
                 run_agents(&evaluation, &definitions, &bar, &mut agents)?;
             }
-            let after = evaluation.ask(&set, method, &progress)?;
+            let after = evaluation.ask(&set, op, &progress)?;
             earlier = Some(std::mem::replace(&mut report, after));
         }
         bar.clear();

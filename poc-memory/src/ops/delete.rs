@@ -21,8 +21,8 @@ pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
-    /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be
-    /// undone. To erase a note that was deleted before, give its key or full id
+    /// quarantine. This drops the history of the whole memory, so no earlier change can be undone. To erase a note
+    /// that was deleted before, give its key or full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,

@@ -25,7 +25,7 @@ const AT_ONCE: usize = 256;
 pub struct MigrationReport {
     /// The embedder the store had.
     pub from: String,
-    /// The embedder it uses from its next opening on.
+    /// The embedder that it uses once it is opened again.
     pub to: String,
     /// Number of notes that were embedded by this migration.
     pub notes: u64,
