@@ -261,7 +261,8 @@ fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts
         }
         if lacking > 0 {
             let message = format!(
-                "`{name}` in the quarantine contains the text, and also {lacking} notes that the memory does not have"
+                "`{name}` in the quarantine contains the text, and also {lacking} notes that the memory does not \
+                 have"
             );
             return Err(Error::conflict(message)
                 .hint(format!(
