@@ -86,7 +86,7 @@ fn notes_follow_the_files_with_and_without_a_running_daemon() {
     let import = world.json_with_status(&["import", "notes/db"], 1);
     assert_eq!(import["error"]["code"], "conflict");
 
-    // After a kill, the next start applies the changes that were made meanwhile.
+    // After a kill, the next start applies the changes that were made in the meantime.
     world.kill_daemon();
     rename(&world, "notes/log", "notes/storage");
     world.write("notes/db/split.md", "# Split\n\nNo crash loses keys any more.\n");

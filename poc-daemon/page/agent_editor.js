@@ -183,7 +183,7 @@ export class AgentEditor extends HTMLElement {
   conflict(file) {
     const { current: part } = this;
     return h("div", { class: "state-line", role: "alert" },
-      h("p", {}, h("strong", {}, `${file.file} was changed on disk meanwhile. `), "Below is what is on disk (−) and what is here (+)."),
+      h("p", {}, h("strong", {}, `${file.file} was changed on disk in the meantime. `), "Below is what is on disk (−) and what is here (+)."),
       lineDiff(file.text, this.texts[part], ["on disk", "here"]),
       h("div", { class: "actions" },
         h("button", { onclick: () => { this.take(part, file); this.refresh(); } }, "Use the version on disk"),

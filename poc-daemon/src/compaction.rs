@@ -7,7 +7,7 @@ use crate::wall_clock;
 use poc_graph::error::Result;
 use poc_graph::time::Span;
 use poc_notes::compaction;
-use poc_notes::erase::Erasure;
+use poc_notes::erasure::Erasure;
 use poc_store::CompactionCallbacks;
 use std::sync::Arc;
 

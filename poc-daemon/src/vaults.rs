@@ -68,7 +68,7 @@ impl VaultSyncs {
         VaultSyncs { watcher: VaultWatcher::new(changed), all: true, logged: HashMap::new() }
     }
 
-    /// Synchronises every vault with changed files, or all. Returns whether files were being written meanwhile.
+    /// Synchronises every vault with changed files, or all. Returns whether files were being written during the syncs.
     fn run(&mut self, state: &DaemonState, poll: bool) -> bool {
         let all = std::mem::take(&mut self.all) || poll;
         let paths = self.watcher.take_events();
@@ -101,7 +101,7 @@ impl VaultSyncs {
         is_busy
     }
 
-    /// Logs the result of a sync. Returns whether files were being written meanwhile.
+    /// Logs the result of a sync. Returns whether files were being written during the sync.
     fn report(&mut self, vault: &VaultBinding, memory: &Memory, synced: Result<VaultReport>) -> bool {
         let name = vault.name.as_str();
         let (report, problems) = match synced {
@@ -115,7 +115,7 @@ impl VaultSyncs {
             }
             Err(error) => (VaultReport::default(), vec![error.line()]),
         };
-        if report.is_changed() {
+        if report.has_changes() {
             tracing::info!(
                 vault = name,
                 tenant = %memory.store.tuple(),

@@ -18,21 +18,21 @@ const NICE: i32 = 19;
 pub(crate) async fn run(state: Arc<DaemonState>) {
     while wall_clock::wait(&state, POLL).await {
         let last = verification::last(&state.memory.paths.verification());
-        // Old findings may have been repaired before the daemon was restarted, so they are verified again.
-        let is_old = |last: &Verification| !last.findings.is_empty() && last.at < state.started;
+        // What an old one found may have been repaired before the daemon was restarted, so it is repeated.
+        let is_old = |last: &Verification| !last.damaged.is_empty() && last.at < state.started;
         if !verification::is_due(last.as_ref(), state.memory.now()) && !last.as_ref().is_some_and(is_old) {
             continue;
         }
         match state.in_background("the memory was not verified", at_low_priority).await {
             Some(0) => tracing::info!("the memory was verified: log, records, views and indexes agree"),
-            Some(findings) => tracing::error!(findings, "verification found damaged files"),
+            Some(damaged) => tracing::error!(damaged, "verification found damaged files"),
             None => {}
         }
     }
 }
 
 /// Verifies on its own thread, because a process without privileges cannot raise the priority of a thread
-/// again. Returns the number of findings.
+/// again. Returns the number of damaged files.
 fn at_low_priority(state: &DaemonState) -> Result<usize> {
     std::thread::scope(|scope| {
         let verifying = scope.spawn(|| {
@@ -46,6 +46,6 @@ fn at_low_priority(state: &DaemonState) -> Result<usize> {
             verification::verify(&state.memory, &callbacks)
         });
         let verified = verifying.join().map_err(|_| Error::internal("the verification panicked"))?;
-        Ok(verified?.findings.len())
+        Ok(verified?.damaged.len())
     })
 }

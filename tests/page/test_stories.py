@@ -454,7 +454,7 @@ def test_an_edit_never_replaces_a_version_that_was_not_seen(browser):
     page.keyboard.press("e")
     page.fill("textarea[name=body]", "The broker speaks TLS since Friday.")
     theirs("The broker speaks TLS since Tuesday.")
-    page.wait_for_selector("dialog >> text=changed meanwhile")
+    page.wait_for_selector("dialog >> text=changed in the meantime")
     page.click("dialog button.primary")
     page.wait_for_selector("dialog >> text=Somebody else saved version")
     shown = page.inner_text("dialog")
@@ -517,7 +517,7 @@ def test_clicking_at_random_finds_no_error(browser):
     """A minute; PAGE_MONKEY_SECONDS sets another time, PAGE_MONKEY_SEED the clicks."""
     chance = random.Random(int(os.environ.get("PAGE_MONKEY_SEED", "7")))
     watched = browser.open()
-    # A note that was deleted meanwhile, and requests of a screen that was left.
+    # A note that was deleted in the meantime, and requests of a screen that was left.
     watched.expected = ("status of 4", "ERR_ABORTED")
     page = watched.page
     end = time.monotonic() + float(os.environ.get("PAGE_MONKEY_SECONDS", "60"))

@@ -204,7 +204,7 @@ PROMISES = [
     Promise(
         "R20",
         "Compaction keeps every live note, and an erased text is in no file",
-        ["tests::compact::", "compact::", "erase::tests::"],
+        ["tests::compact::", "compact::", "erasure::tests::"],
         {},
         {"PROPTEST_CASES": "200"},
     ),

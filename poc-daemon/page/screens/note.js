@@ -127,7 +127,7 @@ class NoteScreen extends Screen {
   /** Edits a version of the note; `draft` is what was typed before. */
   edit(note = this.note, draft = this.draft()) {
     const typed = ({ title, body, keywords }) => ({ title, body, keywords: keywords.split(",").map((word) => word.trim()).filter(Boolean) });
-    this.warning = h("p", { class: "problem", role: "status", hidden: true }, "This note was changed meanwhile. Both versions are shown when you save.");
+    this.warning = h("p", { class: "problem", role: "status", hidden: true }, "This note was changed in the meantime. Both versions are shown when you save.");
     const isDraft = draft !== note && (draft.title !== note.title || draft.body !== note.body || draft.keywords.join() !== note.keywords.join());
     const discard = () => {
       dialog.close();
@@ -160,11 +160,11 @@ class NoteScreen extends Screen {
     });
   }
 
-  /** Shows what was typed beside the version that came meanwhile. */
+  /** Shows what was typed beside the version that was saved in the meantime. */
   async compare(draft) {
     const theirs = await read(path`/v1/nodes/${this.id}`);
     const parts = [["title", theirs.title, draft.title], ["keywords", theirs.keywords.join(", "), draft.keywords.join(", ")]];
-    form("This note was changed meanwhile", [
+    form("This note was changed in the meantime", [
       h("p", {}, "Somebody else saved version ", theirs.version, ". Saving replaces it by yours; it stays in the history."),
       parts.filter(([, other, own]) => other !== own).map(([field, other, own]) => [h("p", { class: "field-name" }, field), diff(other, own)]),
       theirs.body !== draft.body && [h("p", { class: "field-name" }, "text"), lineDiff(theirs.body, draft.body, ["theirs", "yours"])],

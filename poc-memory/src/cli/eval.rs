@@ -5,7 +5,7 @@ mod gates;
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{Progress, measures_table, plural};
+use crate::ops::{MeasureRow, Progress, measures_table, plural};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
 use poc_agent::{Catalog, Definition};
@@ -18,7 +18,7 @@ use poc_notes::eval::compare::{self, Comparison};
 use poc_notes::eval::gates::GateRates;
 use poc_notes::eval::report::{ALL, EvalReport};
 use poc_notes::eval::set::EvalSet;
-use poc_notes::eval::{AskMethod, EvalPhase, Evaluation};
+use poc_notes::eval::{EvalPhase, Evaluation, QuestionOp};
 use serde::Serialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -142,8 +142,8 @@ impl LocalCommand for Eval {
             return Ok(EvalOutput::Gates(GateOutput { set: set.name, embedder, gates }));
         }
         let definitions = self.definitions(&evaluation)?;
-        let method = if self.recall { AskMethod::Recall } else { AskMethod::Retrieve };
-        let mut report = evaluation.ask(&set, method, &progress)?;
+        let op = if self.recall { QuestionOp::Recall } else { QuestionOp::Retrieve };
+        let mut report = evaluation.ask(&set, op, &progress)?;
         let baselines = if self.baselines { evaluation.baselines(&set, &progress)? } else { Vec::new() };
         let mut agents = BTreeMap::new();
         let mut earlier = earlier;
@@ -161,7 +161,7 @@ impl LocalCommand for Eval {
                 }
                 run_agents(&evaluation, &definitions, &bar, &mut agents)?;
             }
-            let after = evaluation.ask(&set, method, &progress)?;
+            let after = evaluation.ask(&set, op, &progress)?;
             earlier = Some(std::mem::replace(&mut report, after));
         }
         bar.clear();
@@ -193,7 +193,11 @@ impl LocalCommand for Eval {
         }
         let asked = report.questions.len() as u64;
         let _ = writeln!(text, ", {}, embedder `{}`\n", plural(asked, "question"), report.embedder);
-        let rows = report.rows.iter().map(|row| (row.kind.clone(), row.questions.to_string(), &row.measures));
+        let rows = report.rows.iter().map(|row| MeasureRow {
+            kind: row.kind.clone(),
+            questions: row.questions.to_string(),
+            measures: &row.measures,
+        });
         text.push_str(&measures_table(rows, |interval| {
             format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
         }));
@@ -324,8 +328,8 @@ fn baseline_table(baselines: &[BaselineMeasures], report: &EvalReport) -> String
         let is_only = rows.len() <= 2;
         let shown = rows.iter().filter(move |row| !is_only || row.kind == ALL);
         shown.map(move |row| {
-            let name = if is_only { name.to_owned() } else { format!("{name}, {}", row.kind) };
-            (name, row.questions.to_string(), &row.measures)
+            let kind = if is_only { name.to_owned() } else { format!("{name}, {}", row.kind) };
+            MeasureRow { kind, questions: row.questions.to_string(), measures: &row.measures }
         })
     });
     format!("\n{}", measures_table(rows, |interval| format!("{:.3}", interval.mean)))
@@ -335,8 +339,8 @@ fn differences(compared: &Comparison, against: &str) -> String {
     let mut text = format!("\nagainst {against}; * marks differences beyond chance\n\n");
     let rows = compared.rows.iter().map(|row| {
         let [now, then] = row.questions;
-        let asked = if row.paired { now.to_string() } else { format!("{now} (before: {then})") };
-        (row.kind.clone(), asked, &row.measures)
+        let questions = if row.paired { now.to_string() } else { format!("{now} (before: {then})") };
+        MeasureRow { kind: row.kind.clone(), questions, measures: &row.measures }
     });
     text.push_str(&measures_table(rows, |interval| {
         let sure = if interval.low > 0.0 || interval.high < 0.0 { "*" } else { "" };

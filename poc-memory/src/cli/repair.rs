@@ -145,9 +145,9 @@ pub(super) enum RepairOutput {
         /// The last change that any part of the store knows of, if the log has lost its end: later ones are lost.
         lost_after: Option<u64>,
         choices: Vec<RepairChoice>,
-        /// The newest backup in each known place, if it may have changes, or history, that no choice keeps.
+        /// The newest backup in each known destination, if it may have changes, or history, that no choice keeps.
         backups: Vec<FullerBackup>,
-        /// Known places without a readable backup, for example because their disk is not mounted.
+        /// Known destinations without a readable backup, for example because their disk is not mounted.
         unread_backups: Vec<PathBuf>,
     },
     /// The store was repaired.
@@ -232,7 +232,7 @@ impl LocalCommand for RepairStore {
                 lines.extend(backups.iter().map(backup_lines));
                 let unread = unread_backups
                     .iter()
-                    .map(|place| format!("no backup can be read now in `{}`\n", place.display()));
+                    .map(|path| format!("no backup can be read now in `{}`\n", path.display()));
                 lines.extend(unread);
                 let rest = if choices.is_empty() {
                     "neither the log nor the records can be read: move the folder of the store away and restore a \
@@ -293,7 +293,7 @@ fn fuller_backup(repair: &Repair, backup: KnownBackup, choices: &[RepairChoice])
     let same_log =
         backup.checksum.and_then(|checksum| repair.has_record(backup.seq, checksum).ok().flatten());
     (!lost_changes.is_empty() || !lost_history.is_empty()).then_some(FullerBackup {
-        path: backup.place,
+        path: backup.destination,
         generation: backup.generation,
         notes: backup.notes,
         last_change: backup.seq,

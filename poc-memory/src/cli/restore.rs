@@ -24,7 +24,7 @@ pub(super) struct Restore {
     /// The folder or file that `backup` wrote
     #[arg(value_name = "FOLDER|FILE", value_parser = ops::path)]
     path: PathBuf,
-    /// Restore the state after this transaction, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
+    /// Restore the state after this change, or as of this time: `1042`, `2026-11-21T08:00:00Z`, `2026-11-21`, `2h`
     #[arg(long, value_name = "SEQ|TIME", value_parser = point)]
     to: Option<RestoreTarget>,
     /// Restore into this folder, for `POC_MEMORY_HOME`; otherwise into the folders in use
@@ -47,7 +47,7 @@ fn point(word: &str) -> Result<RestoreTarget, String> {
     if !word.is_empty() && word.chars().all(|c| c.is_ascii_digit()) {
         return match word.parse() {
             Ok(seq) if seq > 0 => Ok(RestoreTarget::Seq(seq)),
-            _ => Err(format!("there is no transaction {word}; they are counted from 1")),
+            _ => Err(format!("there is no change {word}; changes are numbered from 1")),
         };
     }
     Moment::parse(word).map(RestoreTarget::Time).map_err(|error| error.line())
@@ -122,7 +122,7 @@ impl LocalCommand for Restore {
 
     fn show(output: &RestoreOutput) -> String {
         let mut text = format!(
-            "restored transaction {} of {}, {} in use, from {}\n",
+            "restored change {} of {}, {} in use, from {}\n",
             output.seq,
             second(output.at),
             plural(output.notes, "note"),

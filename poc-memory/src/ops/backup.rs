@@ -136,7 +136,7 @@ impl Op for Backup {
 
     fn show(output: &BackupOutput) -> String {
         let state = format!(
-            "transaction {}, {} in use, backed up {}",
+            "change {}, {} in use, backed up {}",
             output.seq,
             plural(output.notes, "note"),
             second(output.at)

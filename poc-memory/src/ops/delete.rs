@@ -7,7 +7,7 @@ use super::{Access, Ctx, IrreversibleFlag, Op, Route, ToolEffect};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
-use poc_notes::erase::{self, ErasedTexts, Erasure, ErasureTarget};
+use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::{delete, resolve};
 use poc_store::{LoggedChangeKind, Record as _, Table};
 use schemars::JsonSchema;
@@ -21,8 +21,8 @@ pub(crate) struct Delete {
     /// Key or id of the note
     node: String,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
-    /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be
-    /// undone. To erase a note that was deleted before, give its key or full id
+    /// quarantine. This drops the history of the whole memory, so no earlier change can be undone. To erase a note
+    /// that was deleted before, give its key or full id
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -75,7 +75,7 @@ impl Op for Delete {
                 texts.add_note(&node);
                 texts.add_history(ctx.memory, node.id)?;
                 // Before the deletion, so that a refusal changes nothing.
-                erase::check_quarantine(ctx.memory, &texts)?;
+                poc_notes::erasure::check_quarantine(ctx.memory, &texts)?;
                 begun = Some(Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?);
             }
         }
@@ -87,7 +87,7 @@ impl Op for Delete {
             ctx.require_visible(&node, "node")?;
             resolve::check_version(&node, self.if_version)?;
             if self.erase && target != Some(&ErasureTarget::Note(node.id)) {
-                let message = format!("`{}` became the name of another note meanwhile", self.node);
+                let message = format!("`{}` became the name of another note in the meantime", self.node);
                 return Err(Error::conflict(message).hint("repeat the command").field("node"));
             }
             delete::apply(tx, node.id, now)

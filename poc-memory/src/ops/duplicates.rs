@@ -1,6 +1,6 @@
 //! `duplicates`
 
-use super::hit::{NoteRow, is_zero};
+use super::hit::{NoteRow, is_zero, missing_note};
 use super::text::{left_out, one_line};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
@@ -119,7 +119,7 @@ impl Op for Duplicates {
 
 fn described(ctx: &Ctx<'_>, view: &View, pair: NearDuplicatePair) -> Result<NearDuplicateRow> {
     let note = |id: NodeId| {
-        let ix = view.find(id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+        let ix = view.find(id).ok_or_else(missing_note)?;
         NoteRow::new(view, ix, ctx.memory.store.node(id)?.as_ref(), None, None)
     };
     Ok(NearDuplicateRow {

@@ -5,7 +5,7 @@ use super::text::{plural, second};
 use super::{Ctx, IrreversibleFlag, Principal};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_notes::erase::{ErasedTexts, Erasure};
+use poc_notes::erasure::{ErasedTexts, Erasure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) struct ErasureOutput {
     /// Generations and archives of backups that still contain the text.
     backups: Vec<PathBuf>,
     /// Folders, generations and archives of backups that could not be read completely and may still contain
-    /// the text.
+    /// the text. The list of the backups itself if it could not be read.
     #[serde(default)]
     unread_backups: Vec<PathBuf>,
 }

@@ -1,9 +1,9 @@
 //! `explore`
 
 use super::argument::{self, TextArgument};
-use super::hit::NoteRow;
+use super::hit::{NoteRow, missing_note};
 use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::keyword_normalization;
@@ -113,8 +113,7 @@ impl Op for Explore {
         let found = explore::explore(&query, &*memory.vectors, &view, config, &seen)?;
         let freshness = answer_status::of(memory, &view);
         let visited = |node: explore::ExploredNode| {
-            let ix =
-                view.find(node.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+            let ix = view.find(node.id).ok_or_else(missing_note)?;
             Ok(ExploreNode {
                 note: NoteRow::new(&view, ix, memory.store.node(node.id)?.as_ref(), None, Some(text))?,
                 score: node.score,

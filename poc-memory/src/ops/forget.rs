@@ -8,7 +8,7 @@ use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::{Moment, Timestamp};
-use poc_notes::erase::{self, ErasedTexts, Erasure, ErasureTarget};
+use poc_notes::erasure::{ErasedTexts, Erasure, ErasureTarget};
 use poc_notes::forget::{self, ForgetReport};
 use poc_store::Records as _;
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub(crate) struct Forget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Moment>,
     /// Also erase the text for good: from the log, the records, the indexes, the prompts of runs and the
-    /// quarantine. This drops the history of the whole memory up to now, so that nothing before can be undone
+    /// quarantine. This drops the history of the whole memory, so no earlier change can be undone
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     erase: bool,
@@ -98,7 +98,7 @@ fn check_quarantine(ctx: &Ctx<'_>, ids: &[MessageId]) -> Result<()> {
             texts.get_or_insert_with(ErasedTexts::default).add_message(&message);
         }
     }
-    texts.map_or(Ok(()), |texts| erase::check_quarantine(ctx.memory, &texts))
+    texts.map_or(Ok(()), |texts| poc_notes::erasure::check_quarantine(ctx.memory, &texts))
 }
 
 impl Op for Forget {

@@ -43,7 +43,7 @@ impl NoteRow {
         passage: Option<&str>,
         question: Option<&str>,
     ) -> Result<NoteRow> {
-        let id = view.id(ix).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+        let id = view.id(ix).ok_or_else(missing_note)?;
         Ok(NoteRow {
             id,
             key: view.key(ix).to_owned(),
@@ -65,6 +65,11 @@ impl NoteRow {
     pub(in crate::ops) fn date_and_snippet(&self) -> String {
         format!("{}  {}", day(self.date), self.snippet).trim().to_owned()
     }
+}
+
+/// The error for a result whose note is not in the view that the result comes from.
+pub(in crate::ops) fn missing_note() -> Error {
+    Error::internal("the note of a result does not exist")
 }
 
 /// A text without a first line that repeats the title, as files of Markdown have. A text that is only the title

@@ -8,15 +8,25 @@ use std::collections::BTreeMap;
 /// Column titles of [`MEASURES`].
 const HEADS: [&str; 4] = ["Recall@5", "Recall@10", "nDCG@10", "MRR@10"];
 
-/// A table of measures with column titles: for each row its type, its number of questions and its measures.
+/// A row of a table of measures.
+pub(crate) struct MeasureRow<'a> {
+    /// The type of the questions.
+    pub(crate) kind: String,
+    /// The number of questions.
+    pub(crate) questions: String,
+    /// The measures by name.
+    pub(crate) measures: &'a BTreeMap<String, ConfidenceInterval>,
+}
+
+/// A table of measures with column titles.
 pub(crate) fn measures_table<'a>(
-    rows: impl Iterator<Item = (String, String, &'a BTreeMap<String, ConfidenceInterval>)>,
+    rows: impl Iterator<Item = MeasureRow<'a>>,
     cell: impl Fn(&ConfidenceInterval) -> String,
 ) -> String {
     let head = ["type", "n"].into_iter().chain(HEADS).map(str::to_owned).collect();
-    let rows = rows.map(|(kind, asked, measures)| {
+    let rows = rows.map(|MeasureRow { kind, questions, measures }| {
         let cells = MEASURES.iter().map(|name| measures.get(*name).map(&cell).unwrap_or_default());
-        [kind, asked].into_iter().chain(cells).collect::<Vec<String>>()
+        [kind, questions].into_iter().chain(cells).collect::<Vec<String>>()
     });
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }

@@ -21,7 +21,7 @@ pub(crate) struct EmbedMigrate {}
 pub(crate) struct EmbedMigrateOutput {
     /// The embedder before.
     from: String,
-    /// The embedder from the next opening on; the same as `from` if there was nothing to do.
+    /// The embedder that the store uses once it is opened again; the same as `from` if there was nothing to do.
     to: String,
     /// Number of notes whose vectors were computed now.
     notes: u64,

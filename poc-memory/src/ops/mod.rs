@@ -84,7 +84,7 @@ pub(crate) use hook::{Hook, HookEvent, HookOutput};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub use json_schema::schema;
 pub(crate) use key_prefix::keys_beginning_with;
-pub(crate) use measures::measures_table;
+pub(crate) use measures::{MeasureRow, measures_table};
 pub use page::PageLink;
 pub use principal::Principal;
 pub use request::FormerText;
@@ -92,7 +92,7 @@ pub use shared_log::{PeerOutput, SharedLogOutput};
 pub use terminal::{Emphasis, StyledText, Terminal};
 pub(crate) use text::{plural, second, table};
 pub(crate) use vault::lag;
-pub(crate) use verify::{DamagedFile, VerifyOutput};
+pub(crate) use verify::VerifyOutput;
 
 use poc_graph::error::Result;
 use poc_graph::{Node, Visibility};

@@ -206,12 +206,12 @@ fn signals(signals: &GateSignals) -> String {
     match signals {
         GateSignals::Certainty(CertaintySignals { coverage, cosine, likelihood: judged, certainty }) => {
             let judged = likelihood(judged);
-            format!("words {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
+            format!("coverage {coverage:.3}, meaning {cosine:.3}{judged}, certainty {certainty:.3}")
         }
         GateSignals::Titles(TitleSignals { cosine, trigrams, words, likelihood: judged, fused }) => {
             let fused = fused.map(|fused| format!(", fused {fused:.3}")).unwrap_or_default();
             let judged = likelihood(judged);
-            format!("meaning {cosine:.3}, spelling {trigrams:.3}, words {words:.3}{judged}{fused}")
+            format!("meaning {cosine:.3}, spelling {trigrams:.3}, word overlap {words:.3}{judged}{fused}")
         }
     }
 }

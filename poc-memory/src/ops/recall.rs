@@ -1,11 +1,11 @@
 //! `recall`
 
 use super::argument::{self, TextArgument};
-use super::hit::{NoteRow, bounded, is_zero};
+use super::hit::{NoteRow, bounded, is_zero, missing_note};
 use super::request::FormerText;
 use super::text::table;
 use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::message::{self, ChunkOrigin};
@@ -137,8 +137,7 @@ impl Op for Recall {
         let recalled = recall::recall(memory, &view, &options, now)?;
         let freshness = answer_status::of(memory, &view);
         let remembered = |hit: recall::RecallHit| {
-            let ix =
-                view.find(hit.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+            let ix = view.find(hit.id).ok_or_else(missing_note)?;
             // A note deleted since the view was taken has no text any more.
             let node = memory.store.node(hit.id)?;
             let source = node.as_ref().and_then(|node| node.source.clone());
@@ -157,7 +156,7 @@ impl Op for Recall {
                 breakdown: ScoreBreakdown {
                     sim: hit.similarity,
                     weight: hit.weight,
-                    graph: hit.graph,
+                    graph: hit.path_factor,
                     depth: hit.path.len(),
                 },
                 path: hit
@@ -168,7 +167,7 @@ impl Op for Recall {
             })
         };
         let results = recalled.hits.into_iter().map(remembered).collect::<Result<_>>()?;
-        let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.learning));
+        let learned = (!self.no_learn).then(|| recall::record(memory, ctx.actor.name(), &recalled.update));
         Ok(answer(results, learned, freshness))
     }
 
@@ -216,7 +215,7 @@ fn row(hit: &RecallRow) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use poc_graph::error::Code;
+    use poc_graph::error::{Code, Error};
     use poc_graph::time::Timestamp;
 
     #[test]

@@ -153,10 +153,10 @@ pub(super) fn show(output: &ReinforceOutput) -> String {
             output.seq
         );
     }
-    let mut text = format!("`{key}` weighs {weight:.3} (before: {before:.3})");
+    let mut text = format!("weight of `{key}`: {before:.3} → {weight:.3}");
     if output.skipped_refractory {
         // Writing to a string cannot fail.
-        let _ = write!(text, ": it was rated within the last minute, so its weight does not change");
+        let _ = write!(text, "; it was rated within the last minute, so its weight does not change");
     }
     if output.question.is_some() {
         text.push_str("; similar questions lead to it from now on");

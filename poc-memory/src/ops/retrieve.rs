@@ -1,12 +1,12 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
-use super::hit::{DETAIL_INDENT, NoteRow};
+use super::hit::{DETAIL_INDENT, NoteRow, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::one_line;
 use super::{Access, Ctx, Op, Route, ToolEffect};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, View};
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::{passages, rerank};
@@ -197,7 +197,7 @@ pub(super) fn to_hits(
         Ok(Some(LinkedNote { key: node.key, title: node.title, reason }))
     };
     let of = |hit: RetrievalHit| {
-        let ix = view.find(hit.id).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+        let ix = view.find(hit.id).ok_or_else(missing_note)?;
         let node = ctx.memory.store.node(hit.id)?;
         let near = hit
             .near

@@ -1,7 +1,7 @@
 //! `search`
 
 use super::argument::OptionalTextArgument;
-use super::hit::{DETAIL_INDENT, NoteRow, is_zero};
+use super::hit::{DETAIL_INDENT, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
@@ -310,7 +310,7 @@ fn hit(
     text: Option<&str>,
 ) -> Result<SearchRow> {
     let (view, ix) = (snapshot.view(), item.ix);
-    let id = view.id(ix).ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+    let id = view.id(ix).ok_or_else(missing_note)?;
     Ok(SearchRow {
         note: NoteRow::new(view, ix, snapshot.node(id)?.as_ref(), None, text)?,
         score: item.score,

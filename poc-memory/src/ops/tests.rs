@@ -4,7 +4,7 @@ mod batch;
 mod callers;
 mod consolidate;
 mod counts;
-mod erasing;
+mod erasure;
 mod former_names;
 mod fresh;
 mod generated;

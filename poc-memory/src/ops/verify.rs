@@ -4,15 +4,14 @@ use super::text::second;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Timestamp;
-use poc_notes::verification;
+use poc_notes::verification::{self, DamagedFile, Verification};
 use poc_store::VerifyCallbacks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 /// Compare everything that this memory has on disk with its log: every segment, record, view and index of all tenants.
-/// Nothing but the result is written, and the memory can be used meanwhile. The daemon does the same once a week and
-/// lists what it finds among its problems. `doctor --deep` adds this to its other checks.
+/// Nothing but the result is written, and the memory can be used while it runs. The daemon does the same once a week
+/// and lists what it finds among its problems. `doctor --deep` adds this to its other checks.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {}
@@ -23,17 +22,8 @@ pub(crate) struct VerifyOutput {
     /// When the verification ended.
     pub(crate) at: Timestamp,
     /// Files and folders that are damaged or differ from the log; empty if there are none.
-    pub(crate) findings: Vec<DamagedFile>,
-}
-
-/// A file or folder that is damaged or differs from the log.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct DamagedFile {
-    pub(crate) path: PathBuf,
-    /// What is wrong.
-    pub(crate) message: String,
-    /// How to repair it.
-    pub(crate) hint: String,
+    #[serde(rename = "findings")]
+    pub(crate) damaged: Vec<DamagedFile>,
 }
 
 impl Op for Verify {
@@ -59,26 +49,21 @@ impl Op for Verify {
                 }
             },
         };
-        let done = verification::verify(ctx.memory, &callbacks)?;
-        let finding = |finding: verification::VerificationDiagnostic| DamagedFile {
-            path: finding.path,
-            message: finding.message,
-            hint: finding.hint,
-        };
-        Ok(VerifyOutput { at: done.at, findings: done.findings.into_iter().map(finding).collect() })
+        let Verification { at, damaged } = verification::verify(ctx.memory, &callbacks)?;
+        Ok(VerifyOutput { at, damaged })
     }
 
     fn show(output: &VerifyOutput) -> String {
-        if output.findings.is_empty() {
+        if output.damaged.is_empty() {
             return format!("log, records, views and indexes agree ({})\n", second(output.at));
         }
-        let lines = output.findings.iter().map(|DamagedFile { path, message, hint }| {
+        let lines = output.damaged.iter().map(|DamagedFile { path, message, hint }| {
             format!("`{}`: {message}\n  hint: {hint}\n", path.display())
         });
         lines.collect()
     }
 
     fn exit(output: &VerifyOutput) -> Exit {
-        if output.findings.is_empty() { Exit::Ok } else { Exit::Failed }
+        if output.damaged.is_empty() { Exit::Ok } else { Exit::Failed }
     }
 }

@@ -1,5 +1,6 @@
 //! `view`
 
+use super::hit::missing_note;
 use super::{Access, Ctx, Op, Route, argument, versioned};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
@@ -179,7 +180,7 @@ fn nodes(ctx: &Ctx<'_>, snapshot: &ReadSnapshot<'_>, drawing: &GraphLayout) -> R
     let view = snapshot.view();
     let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: Option<&[f64; 3]>| {
         let id = view.id(ix).zip(view.state(ix));
-        let (id, state) = id.ok_or_else(|| Error::internal("the note of a result does not exist"))?;
+        let (id, state) = id.ok_or_else(missing_note)?;
         // A note deleted since the view was taken has no title any more.
         let (title, provenance, modified) = snapshot
             .node(id)?

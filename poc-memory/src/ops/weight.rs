@@ -55,6 +55,6 @@ impl Op for WeightRequest {
     }
 
     fn show(output: &WeightOutput) -> String {
-        format!("`{}` weighs {:.3} (before: {:.3})\n", output.key, output.weight, output.before)
+        format!("weight of `{}`: {:.3} → {:.3}\n", output.key, output.before, output.weight)
     }
 }

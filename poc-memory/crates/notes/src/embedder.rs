@@ -150,7 +150,7 @@ pub(super) fn file(directory: &Path) -> PathBuf {
 /// field, as 64 hexadecimal digits. Files of earlier releases have no checksum.
 const CHECKSUM: &str = ",\n  \"checksum\": \"";
 
-/// Records the embedder that the store uses from its next opening on.
+/// Records the embedder that the store uses once it is opened again.
 pub(super) fn write(directory: &Path, record: &EmbedderRecord) -> Result<()> {
     let text = serde_json::to_string_pretty(record)
         .map_err(|error| Error::internal(format!("the embedder cannot be recorded: {error}")))?;

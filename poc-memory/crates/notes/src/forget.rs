@@ -1,6 +1,6 @@
 //! Permanently deletes messages, with their chunks.
 
-use super::erase::ErasedTexts;
+use super::erasure::ErasedTexts;
 use super::{Memory, derivation};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -95,7 +95,7 @@ pub fn before(
             let mut rest = rest;
             let mut part = ForgetReport::default();
             while let Some((&id, behind)) = rest.split_first() {
-                // A missing message was deleted by somebody else meanwhile.
+                // A missing message was deleted by somebody else in the meantime.
                 forget(tx, id, author, cause.at, &mut part)?;
                 rest = behind;
                 if tx.write_count() >= RECORDS_PER_TXN {

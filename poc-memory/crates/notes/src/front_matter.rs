@@ -87,7 +87,7 @@ pub fn parse<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
         // The position is in `at`, so it is removed from the message.
         let message = inner.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        Error::invalid(format!("the front matter is wrong: {message}")).at(ErrorLocation { field, ..at })
+        Error::invalid(format!("the front matter is not valid: {message}")).at(ErrorLocation { field, ..at })
     })
 }
 

@@ -32,7 +32,7 @@ const KEPT: usize = 100_000;
 
 /// The cached growth of each transaction; `None` for transactions of another tenant.
 #[derive(Default)]
-pub(super) struct KnownGrowth(BTreeMap<(Tenant, u64), Option<TransactionGrowth>>);
+pub(super) struct GrowthCache(BTreeMap<(Tenant, u64), Option<TransactionGrowth>>);
 
 /// Compares the live notes and edges of a tenant now and after its last transaction at or before an instant;
 /// `None` if the history does not reach back that far.
@@ -54,11 +54,11 @@ pub fn since(memory: &Memory, instant: Timestamp) -> Result<Option<Growth>> {
 
 fn of_transaction(memory: &Memory, seq: u64) -> Result<Option<TransactionGrowth>> {
     let id = (memory.store.tenant(), seq);
-    if let Some(known) = memory.known_growth.lock().0.get(&id) {
+    if let Some(known) = memory.growth_cache.lock().0.get(&id) {
         return Ok(*known);
     }
     let found = memory.store.transaction(seq)?.map(|txn| read(&txn)).transpose()?;
-    let mut known = memory.known_growth.lock();
+    let mut known = memory.growth_cache.lock();
     while known.0.len() >= KEPT {
         known.0.pop_first();
     }

@@ -15,7 +15,7 @@ pub mod diff;
 mod draft;
 pub mod duplicates;
 mod embedder;
-pub mod erase;
+pub mod erasure;
 pub mod eval;
 pub mod export;
 pub mod forget;
@@ -137,7 +137,7 @@ pub struct Memory {
     pub(crate) pending_samples: Arc<samples::PendingSamples>,
     pub(crate) pending_updates: Arc<recall::PendingUpdates>,
     pub(crate) large_transactions: Arc<Mutex<history::LargeTransactions>>,
-    pub(crate) known_growth: Arc<Mutex<growth::KnownGrowth>>,
+    pub(crate) growth_cache: Arc<Mutex<growth::GrowthCache>>,
     /// Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
     pub(crate) missing_vectors: Arc<Mutex<Option<String>>>,
 }
@@ -226,7 +226,7 @@ impl Memory {
             pending_samples: Arc::default(),
             pending_updates: Arc::default(),
             large_transactions: Arc::default(),
-            known_growth: Arc::default(),
+            growth_cache: Arc::default(),
             reranker: Reranker::from_config(&config.rerank).map(Arc::new),
             missing_vectors: Arc::default(),
             paths: Arc::new(paths),

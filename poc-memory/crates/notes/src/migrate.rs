@@ -25,7 +25,7 @@ const AT_ONCE: usize = 256;
 pub struct MigrationReport {
     /// The embedder the store had.
     pub from: String,
-    /// The embedder it uses from its next opening on.
+    /// The embedder that it uses once it is opened again.
     pub to: String,
     /// Number of notes that were embedded by this migration.
     pub notes: u64,
@@ -60,8 +60,8 @@ pub fn migrate(
         already_embedded: 0,
     };
     let mut first = true;
-    // Notes that were written meanwhile only have vectors of the old embedder, so the loop repeats until none
-    // is left.
+    // Notes that are written during the migration only have vectors of the old embedder, so the loop repeats until
+    // none is left.
     loop {
         let without_vectors = without_vectors(memory, next.name())?;
         if first {
@@ -133,7 +133,7 @@ fn count(without_vectors: &[(Memory, Vec<NodeId>)]) -> u64 {
 }
 
 /// Computes and stores vectors and returns the number of notes that got them. A note whose text changed
-/// meanwhile is left for the next round. `before` is the number of notes that were finished in earlier
+/// during this is left for the next round. `before` is the number of notes that were finished in earlier
 /// rounds.
 fn fill(
     memory: &Memory,
@@ -154,7 +154,7 @@ fn fill(
                 && let Some(&id) = ids.next()
             {
                 done += 1;
-                // Notes deleted meanwhile need no vectors.
+                // Notes that were deleted since then need no vectors.
                 if let Some(node) = own.store.node(id)? {
                     bytes += node.body.len();
                     nodes.push(node);

@@ -1,5 +1,5 @@
-//! Selects the notes that a memory adds to the session of an assistant: relevant notes at its start, and
-//! notes on a typed prompt.
+//! Selects the notes that a memory adds to the session of an assistant: at its start, notes about the project; for
+//! each prompt, notes relevant to it.
 //!
 //! Both only read. They see what a model sees, that is, no quarantined notes.
 
@@ -17,7 +17,8 @@ use poc_graph::Node;
 /// The properties of a session of an assistant that determine which notes it gets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionFilter<'a> {
-    /// The name of the project of its folder ([`crate::project::Project::name`]); `None` for a folder of no project.
+    /// The name of the project of its folder ([`crate::project::Project::name`]); `None` if the folder belongs
+    /// to no project.
     pub project: Option<&'a str>,
     /// The prefixes of the keys of its own notes, which are in the conversation already.
     pub own_notes: &'a [String],

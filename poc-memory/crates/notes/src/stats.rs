@@ -114,7 +114,7 @@ fn size(folder: &Path) -> Result<u64> {
         match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => bytes += size(&entry.path())?,
             Ok(metadata) => bytes += metadata.len(),
-            // A newer file has replaced it meanwhile.
+            // A newer file has replaced it since it was listed.
             Err(_) => {}
         }
     }

@@ -13,13 +13,13 @@
 #[cfg(test)]
 mod tests;
 
-use super::{confirmed_question, derivation, resolve, weight};
+use super::weight::decayed_activity_of;
+use super::{confirmed_question, derivation, resolve};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, Visit, one_line};
 use poc_rank::cosine::cosine;
-use poc_rank::decay::lambda;
 use poc_store::{Records, Transaction};
 
 /// Transfers data from `old`, as it was before it was retired, to `new`.
@@ -35,8 +35,8 @@ pub(super) fn apply(
     let new = resolve::expect(tx, new)?;
     take_place_in_session(tx, old.id, new.id)?;
     take_associations(tx, old.id, &new)?;
-    let taken = decayed(tx, old, config, now)?;
-    let own = decayed(tx, &new, config, now)?;
+    let taken = decayed_activity_of(tx, old, &config.weight, now)?;
+    let own = decayed_activity_of(tx, &new, &config.weight, now)?;
     let both = combined(&taken, &own);
     if both != own {
         tx.put_activity(new.id, &both)?;
@@ -61,7 +61,7 @@ pub fn apply_to_parts(
     let old = resolve::expect(tx, old)?;
     let edges = tx.edges(old.id)?;
     let derived_from = |edge: &&Edge| edge.kind == EdgeKind::DerivedFrom;
-    let activity = decayed(tx, &old, config, now)?;
+    let activity = decayed_activity_of(tx, &old, &config.weight, now)?;
     for &part in parts {
         for edge in edges.iter().filter(derived_from).filter(|edge| edge.src == old.id) {
             derivation::add_sources(tx, part, &[edge.dst], &edge.provenance, &edge.reason, now)?;
@@ -90,13 +90,6 @@ fn nearest(tx: &Transaction<'_>, note: NodeId, parts: &[NodeId], embedder: &str)
         }
     }
     Ok(best.map(|(_, part)| part))
-}
-
-/// The activity of a node with its weight decayed to `now`.
-fn decayed(tx: &Transaction<'_>, node: &Node, config: &Config, now: Timestamp) -> Result<Activity> {
-    let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
-    let lambda = lambda(&config.weight, node.category);
-    Ok(Activity { weight: weight::current(&activity, lambda, &config.weight, now), touched: now, ..activity })
 }
 
 /// The combined activity of two notes.

@@ -5,6 +5,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::{Span, Timestamp};
 use poc_index::structure;
 use poc_store::{DamagedPart, StorePart, VerifyCallbacks, atomic_file};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -17,12 +18,13 @@ pub struct Verification {
     /// When the verification ended.
     pub at: Timestamp,
     /// Files and folders that are damaged or differ from the log; empty if there are none.
-    pub findings: Vec<VerificationDiagnostic>,
+    #[serde(rename = "findings")]
+    pub damaged: Vec<DamagedFile>,
 }
 
 /// A file or folder that is damaged or differs from the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VerificationDiagnostic {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DamagedFile {
     /// The file or folder.
     pub path: PathBuf,
     /// What is wrong.
@@ -31,9 +33,9 @@ pub struct VerificationDiagnostic {
     pub hint: String,
 }
 
-impl VerificationDiagnostic {
-    fn of(found: DamagedPart) -> VerificationDiagnostic {
-        let DamagedPart { part, path, message } = found;
+impl DamagedFile {
+    fn of(part: DamagedPart) -> DamagedFile {
+        let DamagedPart { part, path, message } = part;
         let hint = match part {
             StorePart::Log => {
                 "stop the daemon: `poc-memory repair` shows what can be done and changes nothing by itself"
@@ -44,7 +46,7 @@ impl VerificationDiagnostic {
                 path.display()
             ),
         };
-        VerificationDiagnostic { path, message, hint }
+        DamagedFile { path, message, hint }
     }
 }
 
@@ -53,20 +55,20 @@ impl VerificationDiagnostic {
 /// # Errors
 /// As `Store::verify`.
 pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verification> {
-    let mut found = memory.store.verify(callbacks)?;
+    let mut parts = memory.store.verify(callbacks)?;
     let derived = |path: PathBuf, message: &str| DamagedPart {
         part: StorePart::Index,
         path,
         message: message.to_owned(),
     };
     let structure = structure::damaged_file(&memory.paths.structure());
-    found.extend(structure.map(|path| derived(path, "its content does not match its checksum")));
+    parts.extend(structure.map(|path| derived(path, "its content does not match its checksum")));
     let store = memory.paths.store();
     if !matches!(embedder::recorded_name(&store), Ok(Some(name)) if name == memory.embedder.name()) {
-        found.push(derived(embedder::file(&store), "it does not name the embedder of the store"));
+        parts.push(derived(embedder::file(&store), "it does not name the embedder of the store"));
     }
-    let findings = found.into_iter().map(VerificationDiagnostic::of).collect();
-    let verification = Verification { at: memory.now(), findings };
+    let damaged = parts.into_iter().map(DamagedFile::of).collect();
+    let verification = Verification { at: memory.now(), damaged };
     // Return the result even if the disk is not writable.
     if let Err(error) = save(&memory.paths.verification(), &verification) {
         tracing::warn!("the result of the verification was not saved: {error}");
@@ -94,14 +96,13 @@ pub fn is_due(last: Option<&Verification>, now: Timestamp) -> bool {
     last.is_none_or(|last| now < last.at || last.at.plus(INTERVAL) <= now)
 }
 
-/// The findings of the last verification, one line each.
+/// The damaged files that the last verification found, one line each.
 pub fn problems(path: &Path) -> Vec<String> {
-    let Some(Verification { at, findings }) = last(path) else { return Vec::new() };
-    let line = |finding: VerificationDiagnostic| {
-        let VerificationDiagnostic { path, message, hint } = finding;
+    let Some(Verification { at, damaged }) = last(path) else { return Vec::new() };
+    let line = |DamagedFile { path, message, hint }: DamagedFile| {
         format!("`{}`: {message} (verified at {at}; {hint})", path.display())
     };
-    findings.into_iter().map(line).collect()
+    damaged.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -116,8 +117,8 @@ mod tests {
     const QUIET: VerifyCallbacks<'static> =
         VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
 
-    fn files_with_findings(memory: &Memory) -> Vec<PathBuf> {
-        verify(memory, &QUIET).unwrap().findings.into_iter().map(|finding| finding.path).collect()
+    fn damaged_files(memory: &Memory) -> Vec<PathBuf> {
+        verify(memory, &QUIET).unwrap().damaged.into_iter().map(|file| file.path).collect()
     }
 
     /// A memory of two tenants, of which everything is saved.
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn damage_of_every_file_is_found_while_the_memory_is_open() {
         let memory = saved();
-        assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new());
+        assert_eq!(damaged_files(&memory), Vec::<PathBuf>::new());
         let mut files = backup::files_below(&memory.paths.store()).unwrap();
         files.retain(|file| {
             // sled's files are read when they are opened.
@@ -155,12 +156,12 @@ mod tests {
                 }
                 std::fs::write(&file, bytes).unwrap();
                 let is_readable_text = file.extension().is_some_and(|extension| extension == "json");
-                let found = files_with_findings(&memory);
+                let found = damaged_files(&memory);
                 assert!(is_readable_text || found == [file.clone()], "{} at {at}: {found:?}", file.display());
             }
             std::fs::write(&file, whole).unwrap();
         }
-        assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new());
+        assert_eq!(damaged_files(&memory), Vec::<PathBuf>::new());
     }
 
     #[test]
@@ -173,23 +174,23 @@ mod tests {
         for harm in [Delta::NodeDeleted(node.id), other] {
             let is_other = matches!(harm, Delta::Node(_));
             memory.text_by_tenant.apply(0, tenant, std::slice::from_ref(&harm)).unwrap();
-            assert_eq!(files_with_findings(&memory), [folder("text")]);
-            let message = verify(&memory, &QUIET).unwrap().findings.remove(0).message;
+            assert_eq!(damaged_files(&memory), [folder("text")]);
+            let message = verify(&memory, &QUIET).unwrap().damaged.remove(0).message;
             assert_eq!(message, "the index differs from the records: `note-3`");
             memory.text_by_tenant.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
             memory.mentions_by_tenant.apply(0, tenant, &[harm]).unwrap();
-            assert_eq!(files_with_findings(&memory), [folder("mentions")]);
+            assert_eq!(damaged_files(&memory), [folder("mentions")]);
             memory.mentions_by_tenant.apply(0, tenant, &[Delta::Node(Arc::new(node.clone()))]).unwrap();
-            assert_eq!(files_with_findings(&memory), Vec::<PathBuf>::new(), "{is_other}");
+            assert_eq!(damaged_files(&memory), Vec::<PathBuf>::new(), "{is_other}");
         }
         memory.vectors_by_tenant.apply(0, tenant, &[Delta::NodeDeleted(node.id)]).unwrap();
-        assert_eq!(files_with_findings(&memory), [folder("vectors")]);
+        assert_eq!(damaged_files(&memory), [folder("vectors")]);
     }
 
     #[test]
     fn a_memory_is_verified_once_a_week() {
         let at = |days: i64| Timestamp(days * Span::DAY.0);
-        let last = Verification { at: at(100), findings: Vec::new() };
+        let last = Verification { at: at(100), damaged: Vec::new() };
         assert!(is_due(None, at(100)));
         for (day, due) in [(100, false), (106, false), (107, true), (200, true), (99, true)] {
             assert_eq!(is_due(Some(&last), at(day)), due, "day {day}");
@@ -201,12 +202,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verification.json");
         assert!(last(&path).is_none() && problems(&path).is_empty());
-        let finding = VerificationDiagnostic {
-            path: "/m/view".into(),
-            message: "it is damaged".into(),
-            hint: "delete it".into(),
-        };
-        let verification = Verification { at: Timestamp(0), findings: vec![finding] };
+        let file =
+            DamagedFile { path: "/m/view".into(), message: "it is damaged".into(), hint: "delete it".into() };
+        let verification = Verification { at: Timestamp(0), damaged: vec![file] };
         save(&path, &verification).unwrap();
         assert_eq!(last(&path), Some(verification));
         insta::assert_snapshot!(problems(&path)[0], @"`/m/view`: it is damaged (verified at 1970-01-01T00:00:00.000Z; delete it)");

@@ -4,7 +4,7 @@ use super::resolve;
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId};
+use poc_graph::{Activity, Node, NodeId};
 use poc_rank::dampening::dampened;
 use poc_rank::decay::{decayed, lambda};
 use poc_store::Transaction;
@@ -139,8 +139,17 @@ pub fn decayed_activity(
     config: &poc_config::WeightConfig,
     now: Timestamp,
 ) -> Result<Activity> {
-    let node = resolve::expect(tx, id)?;
-    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
+    decayed_activity_of(tx, &resolve::expect(tx, id)?, config, now)
+}
+
+/// Like [`decayed_activity`], for a node that is known.
+pub(crate) fn decayed_activity_of(
+    tx: &Transaction<'_>,
+    node: &Node,
+    config: &poc_config::WeightConfig,
+    now: Timestamp,
+) -> Result<Activity> {
+    let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::new(node.created, 1.0));
     let weight = current(&activity, lambda(config, node.category), config, now);
     Ok(Activity { weight, touched: now, ..activity })
 }

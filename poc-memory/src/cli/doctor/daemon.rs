@@ -25,20 +25,20 @@ pub(super) fn check(context: &CommandContext, config: Option<&Config>) -> (Vec<C
 fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     let version = env!("CARGO_PKG_VERSION");
     let running = format!("runs since {}, pid {}, version {}", status.started, status.pid, status.version);
-    let mut findings = vec![CheckResult::new(CHECK, CheckState::Ok, running)];
+    let mut results = vec![CheckResult::new(CHECK, CheckState::Ok, running)];
     let warning = |message: String| CheckResult::new(CHECK, CheckState::Warning, message);
     if status.version != version {
-        findings.push(
+        results.push(
             warning(format!("it has version {}, but this program has version {version}", status.version))
                 .hint(RESTART),
         );
     }
     if config.is_some_and(|config| config.fingerprint() != status.settings) {
-        findings.push(warning("the settings have changed since it started".into()).hint(RESTART));
+        results.push(warning("the settings have changed since it started".into()).hint(RESTART));
     }
-    findings.extend(status.recovered.iter().map(|note| warning(format!("found when it started: {note}"))));
-    findings.extend(status.problems.iter().map(|problem| warning(problem.clone())));
-    findings
+    results.extend(status.recovered.iter().map(|note| warning(format!("found when it started: {note}"))));
+    results.extend(status.problems.iter().map(|problem| warning(problem.clone())));
+    results
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
             settings: config.fingerprint(),
         };
         let states = |status: &DaemonStatus, config: &Config| {
-            read(status, Some(config)).iter().map(|finding| finding.state).collect::<Vec<_>>()
+            read(status, Some(config)).iter().map(|result| result.state).collect::<Vec<_>>()
         };
         assert_eq!(states(&status, &config), [CheckState::Ok]);
         let changed = Config::layered(Some(("c", "[text]\nk1 = 1.5\n")), std::iter::empty()).unwrap();

@@ -4,9 +4,10 @@ use crate::cli::globals::Globals;
 use crate::cli::progress::Bar;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
-use crate::ops::{self, DamagedFile, VerifyOutput};
+use crate::ops::{self, VerifyOutput};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
+use poc_notes::verification::DamagedFile;
 use serde_json::{Map, Value};
 
 const CHECK: &str = "files";
@@ -16,10 +17,10 @@ pub(super) fn check(memory: &mut Connection, globals: &Globals) -> Vec<CheckResu
     let verified = verify(memory, &bar);
     bar.clear();
     match verified {
-        Ok(output) if output.findings.is_empty() => {
+        Ok(output) if output.damaged.is_empty() => {
             vec![CheckResult::new(CHECK, CheckState::Ok, "log, records, views and indexes agree")]
         }
-        Ok(output) => output.findings.into_iter().map(finding).collect(),
+        Ok(output) => output.damaged.into_iter().map(result).collect(),
         Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
     }
 }
@@ -30,6 +31,6 @@ fn verify(memory: &mut Connection, bar: &Bar) -> Result<VerifyOutput> {
     json::decode_answer("verify", &answer)
 }
 
-fn finding(DamagedFile { path, message, hint }: DamagedFile) -> CheckResult {
+fn result(DamagedFile { path, message, hint }: DamagedFile) -> CheckResult {
     CheckResult::new(CHECK, CheckState::Failed, format!("`{}`: {message}", path.display())).hint(hint)
 }

@@ -25,7 +25,7 @@ pub(super) struct Doctor {
     /// Also check that model providers can be reached
     #[arg(long)]
     online: bool,
-    /// Also compare everything on disk with the log, which reads all of it. The memory can be used meanwhile
+    /// Also compare everything on disk with the log, which reads all of it. The memory can be used while it runs
     #[arg(long)]
     deep: bool,
 }
@@ -35,7 +35,8 @@ pub(super) struct Doctor {
 pub(super) struct DoctorOutput {
     /// Whether no check failed.
     healthy: bool,
-    findings: Vec<CheckResult>,
+    #[serde(rename = "findings")]
+    results: Vec<CheckResult>,
 }
 
 impl LocalCommand for Doctor {
@@ -45,42 +46,38 @@ impl LocalCommand for Doctor {
 
     fn run(self, context: &CommandContext) -> Result<DoctorOutput> {
         context.paths.must_exist()?;
-        let mut findings = checks::folders::check(&context.paths);
+        let mut results = checks::folders::check(&context.paths);
         let (more, config) = settings::check(context);
-        findings.extend(more);
+        results.extend(more);
         let (more, daemon) = daemon::check(context, config.as_ref());
         let settings_problems: Vec<String> =
             config.iter().flat_map(problems).map(|problem| problem.line()).collect();
-        findings.extend(more);
+        results.extend(more);
         if let Some(config) = config {
-            findings.extend(checks::embedder::check(&config, &context.paths.store()));
-            findings.extend(checks::reranker::check(&config));
-            findings.extend(checks::models::check(&config, self.online));
-            // A daemon lists the findings of the last verification among its problems.
+            results.extend(checks::embedder::check(&config, &context.paths.store()));
+            results.extend(checks::reranker::check(&config));
+            results.extend(checks::models::check(&config, self.online));
+            // A daemon lists what the last verification found among its problems.
             let is_reported = daemon.is_some() || self.deep;
             let (more, mut memory) = store::check(&context.paths, config, daemon);
-            findings.extend(more);
+            results.extend(more);
             match memory.as_mut().filter(|_| self.deep) {
-                Some(memory) => findings.extend(deep::check(memory, &context.globals)),
+                Some(memory) => results.extend(deep::check(memory, &context.globals)),
                 None if is_reported => {}
-                None => findings.extend(store::last_verification(&context.paths)),
+                None => results.extend(store::last_verification(&context.paths)),
             }
-            findings.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
-            findings.extend(memory.map(agents::check).unwrap_or_default());
+            results.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
+            results.extend(memory.map(agents::check).unwrap_or_default());
         }
         // Several checks read the settings, so each problem of the settings is listed only once.
-        findings.retain(|finding| {
-            finding.check == settings::CHECK || !settings_problems.contains(&finding.message)
-        });
-        Ok(DoctorOutput {
-            healthy: findings.iter().all(|finding| finding.state != CheckState::Failed),
-            findings,
-        })
+        results
+            .retain(|result| result.check == settings::CHECK || !settings_problems.contains(&result.message));
+        Ok(DoctorOutput { healthy: results.iter().all(|result| result.state != CheckState::Failed), results })
     }
 
     fn show(report: &DoctorOutput) -> String {
-        let mut text = CheckResult::lines(&report.findings);
-        let count = |state| report.findings.iter().filter(|finding| finding.state == state).count();
+        let mut text = CheckResult::lines(&report.results);
+        let count = |state| report.results.iter().filter(|result| result.state == state).count();
         text.push_str(&match (count(CheckState::Failed), count(CheckState::Warning)) {
             (0, 0) => "all is well\n".to_owned(),
             (0, warnings) => format!("it works; warnings: {warnings}\n"),
@@ -101,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_report_is_shown_as_text() {
-        let findings = vec![
+        let results = vec![
             CheckResult::new("folders", CheckState::Ok, "`/m` is private"),
             CheckResult::new("models", CheckState::Note, "`opus` has no key").hint("set `ANTHROPIC_API_KEY`"),
             CheckResult::of(
@@ -110,7 +107,7 @@ mod tests {
                 &Error::config("unknown key `k2`").hint("did you mean `k1`?"),
             ),
         ];
-        let report = DoctorOutput { healthy: false, findings };
+        let report = DoctorOutput { healthy: false, results };
         insta::assert_snapshot!(Doctor::show(&report), @r"
         ok       folders   `/m` is private
         note     models    `opus` has no key

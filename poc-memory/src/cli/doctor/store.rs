@@ -9,7 +9,7 @@ use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
-use poc_notes::{answer_status, erase, verification};
+use poc_notes::{answer_status, erasure, verification};
 use poc_store::{QuarantinePart, Store, quarantine_parts};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -22,13 +22,13 @@ pub(super) fn check(
     config: Config,
     daemon: Option<Client>,
 ) -> (Vec<CheckResult>, Option<Connection>) {
-    let mut findings = check_quarantine(&paths.store());
-    findings.extend(check_erasures(paths));
+    let mut results = check_quarantine(&paths.store());
+    results.extend(check_erasures(paths));
     let connection = match daemon {
         Some(client) => Ok(Connection::Daemon(client)),
         None if config.store.log.is_empty() && !Store::exists(&paths.store()) => {
-            findings.push(CheckResult::new(CHECK, CheckState::Note, "it is created with the first note"));
-            return (findings, None);
+            results.push(CheckResult::new(CHECK, CheckState::Note, "it is created with the first note"));
+            return (results, None);
         }
         None => {
             // Opened without the tenant schema, so that notes of all tenants can be counted.
@@ -46,25 +46,25 @@ pub(super) fn check(
         Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
             let message = format!("not counted: {}", error.message);
             let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
-            findings.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
+            results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
             Ok((Value::Null, connection))
         }
         counts => Ok((counts?, connection)),
     });
     match counted {
         Ok((counts, connection)) => {
-            findings.extend(
+            results.extend(
                 connection
                     .recovered()
                     .into_iter()
                     .map(|note| CheckResult::new(CHECK, CheckState::Warning, note)),
             );
-            findings.extend(read(&counts, &config.tenant_schema));
-            (findings, Some(connection))
+            results.extend(read(&counts, &config.tenant_schema));
+            (results, Some(connection))
         }
         Err(error) => {
-            findings.push(CheckResult::of(CHECK, CheckState::Failed, &error));
-            (findings, None)
+            results.push(CheckResult::of(CHECK, CheckState::Failed, &error));
+            (results, None)
         }
     }
 }
@@ -98,19 +98,19 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
             plural(several.len() as u64, "tenant")
         ),
     };
-    let mut findings =
+    let mut results =
         vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
     if let Some(log) = counts.get("shared_log").and_then(|log| json::decode::<SharedLogOutput>(log).ok()) {
-        findings.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
+        results.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
     }
-    findings.extend(degraded.filter_map(Value::as_str).map(|problem| {
+    results.extend(degraded.filter_map(Value::as_str).map(|problem| {
         match answer_status::read_only_hint(problem) {
             Some(hint) => CheckResult::new(CHECK, CheckState::Failed, problem.to_owned()).hint(hint),
             None => CheckResult::new(CHECK, CheckState::Warning, problem.to_owned()),
         }
     }));
-    findings.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
-    findings
+    results.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
+    results
 }
 
 /// A warning if the schema makes the notes of a tenant unreachable.
@@ -142,11 +142,11 @@ pub(super) fn last_verification(paths: &Paths) -> Vec<CheckResult> {
 
 /// A warning for each erasure that has begun and is not finished.
 fn check_erasures(paths: &Paths) -> Vec<CheckResult> {
-    let unfinished = match erase::unfinished_erasures(paths) {
+    let unfinished = match erasure::unfinished_erasures(paths) {
         Ok(unfinished) => unfinished,
         Err(error) => return vec![CheckResult::of(CHECK, CheckState::Warning, &error)],
     };
-    let warning = |erasure: &erase::UnfinishedErasure| {
+    let warning = |erasure: &erasure::UnfinishedErasure| {
         let message = format!(
             "an erasure that began at {} is not finished: the history may still contain the text",
             erasure.at

@@ -70,8 +70,8 @@ impl Assistant {
         matches!(self, Assistant::ClaudeCode | Assistant::Codex)
     }
 
-    /// The file with its servers, and the path of the memory in it.
-    pub(super) fn server(self, folders: &SettingsFolders) -> (PathBuf, Syntax, Vec<String>) {
+    /// The setting that registers the memory as a server.
+    pub(super) fn server(self, folders: &SettingsFolders) -> ServerSetting {
         let (file, syntax, section) = match self {
             Assistant::ClaudeCode => (folders.claude_state(), Syntax::Json, "mcpServers"),
             Assistant::Codex => (folders.codex().join("config.toml"), Syntax::Toml, "mcp_servers"),
@@ -82,7 +82,7 @@ impl Assistant {
             Assistant::Vscode => (folders.vscode().join("mcp.json"), Syntax::Json, "servers"),
             Assistant::Zed => (folders.zed().join("settings.json"), Syntax::Json, "context_servers"),
         };
-        (file, syntax, vec![section.to_owned(), SERVER.to_owned()])
+        ServerSetting { file, syntax, path: vec![section.to_owned(), SERVER.to_owned()] }
     }
 
     /// The file with its hooks, if it has hooks.
@@ -101,10 +101,10 @@ impl Assistant {
         folders: &SettingsFolders,
         hooks: bool,
     ) -> Result<Vec<SettingsFile>> {
-        let (path, syntax, member) = self.server(folders);
-        let server = self.server_value(&Invocation::of(context, &["mcp"])?);
-        let mut files =
-            vec![SettingsFile { path, syntax, edits: vec![Edit::Member { path: member, value: server }] }];
+        let ServerSetting { file, syntax, path } = self.server(folders);
+        let value = self.server_value(&Invocation::of(context, &["mcp"])?);
+        let edits = vec![Edit::Member { path, value }];
+        let mut files = vec![SettingsFile { path: file, syntax, edits }];
         if let Some(path) = self.hooks_file(folders).filter(|_| hooks) {
             let edits = hook_entries::edits(context)?;
             files.push(SettingsFile { path, syntax: Syntax::Json, edits });
@@ -141,6 +141,15 @@ impl Assistant {
             Assistant::Zed => "restart Zed".into(),
         })
     }
+}
+
+/// The setting of an assistant that registers the memory as a server.
+pub(super) struct ServerSetting {
+    /// The file with the servers of the assistant.
+    pub(super) file: PathBuf,
+    pub(super) syntax: Syntax,
+    /// The keys that lead to the setting in the file.
+    pub(super) path: Vec<String>,
 }
 
 /// The folders in which the assistants of a user keep their settings.

@@ -1,6 +1,6 @@
 //! Calls the memory as the assistants will, with the commands that their settings files now contain.
 
-use super::assistant::{Assistant, SettingsFolders};
+use super::assistant::{Assistant, ServerSetting, SettingsFolders};
 use super::json_file;
 use super::settings_file::{self, Syntax};
 use crate::cli::command_context::CommandContext;
@@ -68,7 +68,7 @@ pub(super) fn check(
 
 /// Starts the server that an assistant's file names, and searches through it.
 fn tools(assistant: Assistant, folders: &SettingsFolders) -> Result<String> {
-    let (file, syntax, path) = assistant.server(folders);
+    let ServerSetting { file, syntax, path } = assistant.server(folders);
     let text = settings_file::read(&file)?.unwrap_or_default();
     let document: Value = match syntax {
         Syntax::Json => json_file::value(&text).map_err(|error| unread(&file, &error))?,

@@ -1,4 +1,4 @@
-//! Converts the findings of `agent check` to lines of a check.
+//! Converts the answer of `agent check` to results of a check.
 
 use super::{CheckResult, CheckState};
 use serde_json::Value;
@@ -9,7 +9,7 @@ pub(crate) const CHECK: &str = "agents";
 pub(crate) fn read(report: &Value) -> Vec<CheckResult> {
     let list =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut findings = Vec::new();
+    let mut results = Vec::new();
     let mut good = Vec::new();
     for agent in list(report, "agents") {
         let name = text(&agent, "name").unwrap_or_default();
@@ -17,25 +17,25 @@ pub(crate) fn read(report: &Value) -> Vec<CheckResult> {
         if errors.is_empty() {
             good.push(name.clone());
         }
-        findings.extend(errors.iter().map(finding(&name, CheckState::Failed)));
-        findings.extend(list(&agent, "warnings").iter().map(finding(&name, CheckState::Warning)));
+        results.extend(errors.iter().map(result(&name, CheckState::Failed)));
+        results.extend(list(&agent, "warnings").iter().map(result(&name, CheckState::Warning)));
     }
     let problems = list(report, "problems");
     let problems = problems.iter().filter_map(Value::as_str);
-    findings.extend(problems.map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())));
-    if findings.is_empty() && good.is_empty() {
+    results.extend(problems.map(|problem| CheckResult::new(CHECK, CheckState::Warning, problem.to_owned())));
+    if results.is_empty() && good.is_empty() {
         let none = CheckResult::new(
             CHECK,
             CheckState::Warning,
             "there are none: notes are not linked or merged automatically",
         );
         let hint = "`poc-memory agent new NAME` creates one, `poc-memory init` writes the bundled ones";
-        findings.push(CheckResult { hint: Some(hint.to_owned()), ..none });
+        results.push(CheckResult { hint: Some(hint.to_owned()), ..none });
     }
     if !good.is_empty() {
-        findings.insert(0, CheckResult::new(CHECK, CheckState::Ok, format!("good: {}", good.join(", "))));
+        results.insert(0, CheckResult::new(CHECK, CheckState::Ok, format!("good: {}", good.join(", "))));
     }
-    findings
+    results
 }
 
 fn text(value: &Value, name: &str) -> Option<String> {
@@ -43,7 +43,7 @@ fn text(value: &Value, name: &str) -> Option<String> {
 }
 
 /// Converts a problem of an agent's file.
-fn finding(agent: &str, state: CheckState) -> impl Fn(&Value) -> CheckResult {
+fn result(agent: &str, state: CheckState) -> impl Fn(&Value) -> CheckResult {
     move |problem| {
         let message = format!("`{agent}`: {}", text(problem, "message").unwrap_or_default());
         CheckResult { hint: text(problem, "hint"), ..CheckResult::new(CHECK, state, message) }

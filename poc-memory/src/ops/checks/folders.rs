@@ -12,14 +12,14 @@ const MIN_FREE_BYTES: u64 = 128 << 20;
 
 pub(crate) fn check(paths: &Paths) -> Vec<CheckResult> {
     let folders = paths.folders();
-    let mut findings: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
+    let mut results: Vec<CheckResult> = folders.iter().filter_map(|folder| check_folder(folder)).collect();
     let secrets = [paths.token(), paths.model_token(), paths.read_token(), paths.socket()];
-    findings.extend(secrets.iter().filter_map(|file| check_secret(file)));
-    if findings.is_empty() {
+    results.extend(secrets.iter().filter_map(|file| check_secret(file)));
+    if results.is_empty() {
         let shown: Vec<String> = folders.iter().map(|folder| format!("`{}`", folder.display())).collect();
-        findings.push(CheckResult::new(CHECK, CheckState::Ok, shown.join(", ")));
+        results.push(CheckResult::new(CHECK, CheckState::Ok, shown.join(", ")));
     }
-    findings
+    results
 }
 
 /// The problem of a folder, if any.
@@ -43,8 +43,8 @@ fn check_folder(folder: &Path) -> Option<CheckResult> {
     if let Err(error) = tempfile::tempfile_in(folder) {
         return failed(format!("`{name}` cannot be written to: {error}"));
     }
-    if let Some(finding) = check_owner(folder, &metadata, "700") {
-        return Some(finding);
+    if let Some(result) = check_owner(folder, &metadata, "700") {
+        return Some(result);
     }
     let free = rustix::fs::statvfs(folder).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?;
     (free < MIN_FREE_BYTES).then(|| {
@@ -87,7 +87,7 @@ mod tests {
     fn a_file_that_others_can_read_is_a_warning() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(&home.path().join("memory"));
-        let states = |paths| check(paths).iter().map(|finding| finding.state).collect::<Vec<_>>();
+        let states = |paths| check(paths).iter().map(|result| result.state).collect::<Vec<_>>();
         assert!(
             states(&paths).iter().all(|state| *state == CheckState::Note),
             "the folder does not exist yet"

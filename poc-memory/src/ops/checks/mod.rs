@@ -61,9 +61,9 @@ impl CheckResult {
     }
 
     /// Each check on a line of its own, with its hint below.
-    pub(crate) fn lines(findings: &[CheckResult]) -> String {
+    pub(crate) fn lines(results: &[CheckResult]) -> String {
         let mut text = String::new();
-        for CheckResult { check, state, message, hint } in findings {
+        for CheckResult { check, state, message, hint } in results {
             text.push_str(&format!("{:<8} {check:<9} {message}\n", state.name()));
             if let Some(hint) = hint {
                 text.push_str(&format!("{:<18} hint: {hint}\n", ""));

@@ -20,12 +20,12 @@ pub(crate) fn check(config: &Config, online: bool) -> Vec<CheckResult> {
             }
         }
     }
-    let mut findings: Vec<CheckResult> = ready.iter().map(|name| check_model(config, name, online)).collect();
-    findings.extend(lacking.into_iter().map(|(help, names)| {
+    let mut results: Vec<CheckResult> = ready.iter().map(|name| check_model(config, name, online)).collect();
+    results.extend(lacking.into_iter().map(|(help, names)| {
         CheckResult::new(CHECK, CheckState::Note, format!("{} cannot be called yet", names.join(", ")))
             .hint(help)
     }));
-    findings
+    results
 }
 
 fn check_model(config: &Config, name: &str, online: bool) -> CheckResult {

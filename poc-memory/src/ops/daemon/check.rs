@@ -32,7 +32,8 @@ pub(crate) struct DaemonCheck {
 pub(crate) struct DaemonCheckOutput {
     /// Whether no check failed.
     healthy: bool,
-    findings: Vec<CheckResult>,
+    #[serde(rename = "findings")]
+    results: Vec<CheckResult>,
     models: Vec<ConfiguredModel>,
     #[serde(flatten)]
     budget: DayBudget,
@@ -82,14 +83,14 @@ impl Op for DaemonCheck {
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonCheckOutput> {
         let (memory, status) = (ctx.memory, ctx.host.daemon()?.status());
         let config = &memory.config;
-        let mut findings = folders::check(&memory.paths);
-        findings.extend(embedder::check(config, &memory.paths.store()));
-        findings.extend(reranker::check(config));
-        findings.extend(models::check(config, false));
+        let mut results = folders::check(&memory.paths);
+        results.extend(embedder::check(config, &memory.paths.store()));
+        results.extend(reranker::check(config));
+        results.extend(models::check(config, false));
         let warnings =
             status.recovered.into_iter().chain(answer_status::of(memory, &memory.store.view()).degraded);
         let warnings: Vec<String> = warnings.collect();
-        findings.extend(match warnings.is_empty() {
+        results.extend(match warnings.is_empty() {
             true => {
                 vec![CheckResult::new("store", CheckState::Ok, "it is intact, and its indexes are current")]
             }
@@ -98,10 +99,10 @@ impl Op for DaemonCheck {
             }
         });
         let checked = AgentCheck::of_all().run(ctx)?;
-        findings.extend(agents::read(&json::encode(&checked)?));
+        results.extend(agents::read(&json::encode(&checked)?));
         let (spending, budget) = (spending(ctx)?, DayBudget::of(ctx)?);
         let warning = budget.budget_warning.as_ref();
-        findings.extend(warning.map(|text| CheckResult::new("budget", CheckState::Warning, text)));
+        results.extend(warning.map(|text| CheckResult::new("budget", CheckState::Warning, text)));
         let model = |(name, model): (&String, &poc_config::ModelConfig)| ConfiguredModel {
             name: name.clone(),
             provider: model.provider.clone(),
@@ -109,8 +110,8 @@ impl Op for DaemonCheck {
             prices: model.input_price.zip(model.output_price),
         };
         Ok(DaemonCheckOutput {
-            healthy: findings.iter().all(|finding| finding.state != CheckState::Failed),
-            findings,
+            healthy: results.iter().all(|result| result.state != CheckState::Failed),
+            results,
             models: config.models.iter().map(model).collect(),
             budget,
             spending,
@@ -119,7 +120,7 @@ impl Op for DaemonCheck {
     }
 
     fn show(output: &DaemonCheckOutput) -> String {
-        let mut text = CheckResult::lines(&output.findings);
+        let mut text = CheckResult::lines(&output.results);
         // Writing to a string cannot fail.
         let DayBudget { usd_today, max_usd_per_day, .. } = &output.budget;
         let _ = writeln!(text, "spent today ${usd_today:.2} of ${max_usd_per_day}");

@@ -49,16 +49,16 @@ impl Op for RemoteBind {
     type Output = RemoteBindOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteBindOutput> {
-        let place = RemoteLocation::parse(&self.remote)?;
-        let remote_store = sync::locate(ctx.memory, &place, self.create)?;
-        let trust = self.trust.unwrap_or_else(|| place.usual_trust());
-        let binding = Binding { place, trust, bound: ctx.memory.now(), last: None };
+        let location = RemoteLocation::parse(&self.remote)?;
+        let remote_store = sync::locate(ctx.memory, &location, self.create)?;
+        let trust = self.trust.unwrap_or_else(|| location.usual_trust());
+        let binding = Binding { location, trust, bound: ctx.memory.now(), last: None };
         let replaced = sync::bind(ctx.memory, &binding, ctx.actor.name())?;
         Ok(RemoteBindOutput {
-            remote: binding.place.to_string(),
+            remote: binding.location.to_string(),
             store: remote_store.store(),
             trust,
-            replaced: replaced.map(|before| before.place.to_string()),
+            replaced: replaced.map(|before| before.location.to_string()),
         })
     }
 

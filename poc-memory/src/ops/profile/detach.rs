@@ -27,7 +27,7 @@ impl Op for RemoteDetach {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteDetachOutput> {
         let binding = sync::detach(ctx.memory, ctx.actor.name())?;
-        Ok(RemoteDetachOutput { remote: binding.place.to_string() })
+        Ok(RemoteDetachOutput { remote: binding.location.to_string() })
     }
 
     fn show(detached: &RemoteDetachOutput) -> String {

@@ -51,11 +51,11 @@ impl Op for RemoteStatus {
         let Some(binding) = Binding::of(&ctx.memory.store)? else {
             return Ok(RemoteStatusOutput { remote: None });
         };
-        let located = sync::locate(ctx.memory, &binding.place, false);
+        let located = sync::locate(ctx.memory, &binding.location, false);
         let holder = located.as_ref().ok().map(sync::RemoteStore::holder).transpose()?.flatten();
         Ok(RemoteStatusOutput {
             remote: Some(Remote {
-                name: binding.place.to_string(),
+                name: binding.location.to_string(),
                 trust: binding.trust,
                 bound: binding.bound,
                 store: located.as_ref().ok().map(sync::RemoteStore::store),

@@ -4,7 +4,7 @@ use crate::ops::text::plural;
 use crate::ops::{Access, Ctx, Op, Progress};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_notes::sync::{self, NoteSummary, SyncCallbacks};
+use poc_notes::sync::{self, NoteSummary, PlannedChanges, SyncCallbacks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -108,7 +108,7 @@ impl Op for RemoteSync {
         let notes = |list: Vec<NoteSummary>| -> Vec<SyncNote> {
             list.into_iter().map(|NoteSummary { id, key, title }| SyncNote { id, key, title }).collect()
         };
-        let [pull, delete, push] = report.lists.map(notes);
+        let PlannedChanges { pulled: pull, deleted: delete, pushed: push } = report.planned;
         let renamed = report.renamed.into_iter();
         Ok(RemoteSyncOutput {
             pulled: report.pulled,
@@ -124,7 +124,11 @@ impl Op for RemoteSync {
                 .map(|sync::KeyRename { pulled, key, renamed }| RenamedNote { pulled, key, renamed })
                 .collect(),
             dry_run: self.dry_run,
-            would: self.dry_run.then_some(SyncPlanRow { pull, delete, push }),
+            would: self.dry_run.then(|| SyncPlanRow {
+                pull: notes(pull),
+                delete: notes(delete),
+                push: notes(push),
+            }),
         })
     }
 

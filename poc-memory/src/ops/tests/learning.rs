@@ -87,9 +87,9 @@ fn recall_is_shown_as_text() {
     ];
     let told: String = lines.iter().map(|line| say(&memory, line)).collect();
     insta::assert_snapshot!(told, @r"
-    `btree` weighs 1.990 (before: 1.000)
-    `btree` weighs 1.990 (before: 1.990): it was rated within the last minute, so its weight does not change
-    `journal` weighs 0.010 (before: 1.000)
+    weight of `btree`: 1.000 → 1.990
+    weight of `btree`: 1.990 → 1.990; it was rated within the last minute, so its weight does not change
+    weight of `journal`: 1.000 → 0.010
     not_found: `node`: there is no note `nothing`
     `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped (rated within the last minute)
     invalid_argument: `since`: 2026-11-21T09:00:00.000Z is not in the past

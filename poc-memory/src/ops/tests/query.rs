@@ -120,7 +120,7 @@ fn the_settings_choose_the_gate_and_the_answer_names_it() {
 
     A split writes two pages.
 
-    meaning 1.000, spelling 1.000, words 1.000, decided by spelling (gate `two-path`)
+    meaning 1.000, spelling 1.000, word overlap 1.000, decided by spelling (gate `two-path`)
       query.title-min-vec = 0.3
       query.two-path.lex-strong-min-lex = 0.15
       query.two-path.lex-strong-min-vec = 0.7
@@ -136,7 +136,7 @@ fn the_settings_choose_the_gate_and_the_answer_names_it() {
 
     A split writes two pages.
 
-    meaning 1.000, spelling 1.000, words 1.000, fused 1.000, decided by fused (gate `fused`)
+    meaning 1.000, spelling 1.000, word overlap 1.000, fused 1.000, decided by fused (gate `fused`)
       query.fused.ce-weight = 0.45
       query.fused.lex-weight = 0.25
       query.fused.strong-min-fused = 0.7
@@ -150,7 +150,7 @@ fn the_settings_choose_the_gate_and_the_answer_names_it() {
 
     A split writes two pages.
 
-    words 1.000, meaning 1.000, certainty 3.000, decided by certainty (gate `certainty`)
+    coverage 1.000, meaning 1.000, certainty 3.000, decided by certainty (gate `certainty`)
       query.gates.hash.strong = 1.5
       query.gates.hash.weak = 1
     ");

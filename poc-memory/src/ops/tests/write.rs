@@ -49,9 +49,9 @@ fn ops_that_write_have_text_answers() {
     $ link btree journal --remove
     not present: `btree` → `journal` (link)
     $ weight btree -0.5
-    `btree` weighs 0.500 (before: 1.000)
+    weight of `btree`: 1.000 → 0.500
     $ weight btree 3
-    `btree` weighs 3.000 (before: 0.500)
+    weight of `btree`: 0.500 → 3.000
     $ visit linker btree journal --outcome skipped
     2 notes skipped by `linker`
     $ supersede btree journal --reason 'said twice'

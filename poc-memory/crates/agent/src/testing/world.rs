@@ -13,7 +13,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust};
-use poc_notes::recall::{self, Learning};
+use poc_notes::recall::{self, RecallUpdate, RetrievedPair};
 use poc_notes::testing::with_hash_embedder;
 use poc_notes::{Draft, Memory, insert};
 use poc_search::query::Names;
@@ -112,10 +112,13 @@ impl World {
         let followed = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
         let pairs: Vec<_> = pairs.filter(|(a, b)| a < b).collect();
-        let record = |learning: &Learning| recall::record(&self.memory, "manual", learning).unwrap();
-        record(&Learning { used, pairs: Vec::new(), followed });
+        let record = |update: &RecallUpdate| recall::record(&self.memory, "manual", update).unwrap();
+        record(&RecallUpdate { used, pairs: Vec::new(), followed });
         for (a, b) in pairs {
-            record(&Learning { pairs: vec![(a, b, 0.5)], ..Learning::default() });
+            record(&RecallUpdate {
+                pairs: vec![RetrievedPair { a, b, gain: 0.5 }],
+                ..RecallUpdate::default()
+            });
         }
         recall::flush(&self.memory).unwrap();
     }

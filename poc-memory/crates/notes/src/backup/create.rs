@@ -4,7 +4,7 @@ use super::files::{self, BackupFile, ByteCounter};
 use super::generation::{self, BackupGeneration};
 use super::generations;
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, backup_places, folder_lock, unusable};
+use super::{BackupCallbacks, backup_destinations, folder_lock, unusable};
 use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -72,7 +72,7 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 
 /// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes
 /// the oldest generations beyond `keep`. Generations that lack a file, or that share a damaged file with this
-/// one, do not count towards `keep`. The store may be written to meanwhile.
+/// one, do not count towards `keep`. The store may be written to during this.
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder
@@ -87,11 +87,11 @@ pub fn create(
     now: Timestamp,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<BackupReport> {
-    let remember = || backup_places::remember(paths, folder);
+    let remember = || backup_destinations::remember(paths, folder);
     write_generation(store, paths, folder, keep, now, &remember, callbacks)
 }
 
-/// [`create`] with a callback that remembers the folder as a place of backups, before older generations are deleted.
+/// [`create`] with a callback that remembers the destination before older generations are deleted.
 pub(super) fn write_generation(
     store: &Store,
     paths: &Paths,
@@ -200,17 +200,20 @@ pub(super) fn origin(store: &Store) -> Result<String> {
     Ok(origin.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Refuses a place that has backups of another memory.
-pub(super) fn require_own(place: &Path, earlier: &[BackupGeneration], origin: &str) -> Result<()> {
+/// Refuses a destination that has backups of another memory.
+pub(super) fn require_own(destination: &Path, earlier: &[BackupGeneration], origin: &str) -> Result<()> {
     let is_other = |generation: &&BackupGeneration| {
         generation.manifest.as_ref().is_ok_and(|manifest| manifest.store != origin)
     };
     match earlier.iter().find(is_other) {
         Some(other) => {
-            let message =
-                format!("`{}` has backups of another memory, such as `{}`", place.display(), other.name);
+            let message = format!(
+                "`{}` has backups of another memory, such as `{}`",
+                destination.display(),
+                other.name
+            );
             // A repair makes a new log, which is another memory for backups.
-            let hint = "name another place; after a repair, new backups need a place of their own";
+            let hint = "choose another path; after a repair, new backups need a path of their own";
             Err(Error::conflict(message).hint(hint).field("path"))
         }
         None => Ok(()),
@@ -226,19 +229,21 @@ pub(super) fn real(path: &Path) -> PathBuf {
     )
 }
 
-/// Refuses a place inside one of the copied folders, because the backup would contain itself.
-pub(super) fn require_outside(place: &Path, paths: &Paths) -> Result<()> {
-    let (place_path, shown) = (real(place), place.display());
+/// Refuses a destination inside one of the copied folders, because the backup would contain itself.
+pub(super) fn require_outside(destination: &Path, paths: &Paths) -> Result<()> {
+    let (path, shown) = (real(destination), destination.display());
     let mut copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
-    let problem = if let Some(inside) = copied.find(|path| place_path.starts_with(real(path))) {
+    let problem = if let Some(inside) = copied.find(|copied| path.starts_with(real(copied))) {
         format!("`{shown}` is inside `{}`, which is part of the memory", inside.display())
-    } else if paths.folders().iter().any(|folder| place_path == real(folder)) {
+    } else if paths.folders().iter().any(|folder| path == real(folder)) {
         // Generations would be mixed with the files of the memory.
         format!("`{shown}` is the folder of the memory")
     } else {
         return Ok(());
     };
-    Err(Error::invalid(problem).hint("name a place elsewhere, best on another disk").field("path"))
+    Err(Error::invalid(problem)
+        .hint("choose a path outside the memory, ideally on another disk")
+        .field("path"))
 }
 
 /// Writes one generation under its temporary name.

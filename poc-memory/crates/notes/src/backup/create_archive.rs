@@ -3,7 +3,7 @@
 //! A generation is written as in a backup folder, into a folder beside the archive, and packed from there.
 
 use super::archive;
-use super::backup_places;
+use super::backup_destinations;
 use super::create::{
     BackupReport, FileTotals, has_other_changes, origin, require_outside, require_own, write_generation,
 };
@@ -28,13 +28,13 @@ const COMPRESSED: [&str; 10] = ["7z", "bz2", "gz", "rar", "tbz2", "tgz", "txz", 
 ///
 /// # Errors
 /// `invalid_argument` when nothing exists there and the name is that of a compressed archive, which backups are not.
-pub fn is_archive(place: &Path) -> Result<bool> {
-    if place.exists() {
-        return Ok(place.is_file());
+pub fn is_archive(path: &Path) -> Result<bool> {
+    if path.exists() {
+        return Ok(path.is_file());
     }
-    let extension = place.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     if COMPRESSED.contains(&extension.as_str()) {
-        return Err(Error::invalid(format!("`{}` would be a compressed archive", place.display()))
+        return Err(Error::invalid(format!("`{}` would be a compressed archive", path.display()))
             .hint("a backup in one file is not compressed: end its name in `.tar`")
             .field("path"));
     }
@@ -42,8 +42,8 @@ pub fn is_archive(place: &Path) -> Result<bool> {
 }
 
 /// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory.
-/// The store may be written to meanwhile. The disk of the archive needs free space of twice its size until
-/// then.
+/// The store may be written to during this. The disk of the archive needs free space of twice its size until
+/// the end.
 ///
 /// # Errors
 /// As [`create`](super::create); `invalid_argument` when the file exists and is not a backup; `conflict` when it has
@@ -65,7 +65,7 @@ pub fn create_archive(
     }
     let report = write_generation(store, paths, &preparation.generations(), 1, now, &|| {}, callbacks)?;
     let report = preparation.pack(file, earlier.as_ref(), report, callbacks)?;
-    backup_places::remember(paths, file);
+    backup_destinations::remember(paths, file);
     Ok(report)
 }
 

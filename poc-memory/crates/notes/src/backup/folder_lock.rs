@@ -15,7 +15,7 @@ pub(super) fn lock(folder: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| unusable(&path, "written", &error))?;
-    // Another backup may have deleted the lock file meanwhile, and a third one may have created a new one.
+    // Another backup may have deleted the lock file in the meantime, and a third one may have created a new one.
     let id = |found: fs::Metadata| FileId::of(&found);
     let is_current = || file.metadata().map(id).ok() == fs::metadata(&path).map(id).ok();
     match file.try_lock() {

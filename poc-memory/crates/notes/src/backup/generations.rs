@@ -17,13 +17,13 @@ const PARTIAL: &str = "partial-";
 /// # Errors
 /// `not_found` when there is no such folder or file, `invalid_argument` when the file is not a backup,
 /// `unavailable` when it cannot be read.
-pub fn generations(place: &Path) -> Result<Vec<BackupGeneration>> {
-    if place.is_file() {
-        return Ok(vec![archive::generation(place)?]);
+pub fn generations(path: &Path) -> Result<Vec<BackupGeneration>> {
+    if path.is_file() {
+        return Ok(vec![archive::generation(path)?]);
     }
-    match in_generation(place) {
+    match in_generation(path) {
         Some(generation) => Ok(vec![generation]),
-        None => in_folder(place),
+        None => in_folder(path),
     }
 }
 

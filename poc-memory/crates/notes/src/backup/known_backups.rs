@@ -1,17 +1,17 @@
-//! The newest backup in each place that a memory was backed up into.
+//! The newest backup in each folder or archive that a memory was backed up into.
 
-use super::backup_places;
+use super::backup_destinations::{self, list_file};
 use super::generation::BackupGeneration;
 use super::generations::generations;
 use poc_config::paths::Paths;
 use poc_graph::time::Timestamp;
 use std::path::PathBuf;
 
-/// The newest complete backup in a place.
+/// The newest complete backup in a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBackup {
     /// The folder or the archive that `backup` was given.
-    pub place: PathBuf,
+    pub destination: PathBuf,
     /// The name of the generation.
     pub generation: String,
     /// The last transaction.
@@ -30,22 +30,30 @@ pub struct KnownBackup {
 /// The backups of a memory, as far as it remembers where they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownBackups {
-    /// The newest complete backup of each place.
+    /// The newest complete backup in each destination.
     pub found: Vec<KnownBackup>,
-    /// Places without a readable backup, for example because their disk is not mounted.
+    /// Destinations without a readable backup, for example because their disk is not mounted. The list of
+    /// destinations itself if it cannot be read.
     pub unread: Vec<PathBuf>,
 }
 
-/// The newest backup in each remembered place. Only manifests and lengths of files are read.
+/// The newest backup in each remembered destination. Only manifests and lengths of files are read.
 pub fn known_backups(paths: &Paths) -> KnownBackups {
+    let destinations = match backup_destinations::destinations(paths) {
+        Ok(destinations) => destinations,
+        Err(error) => {
+            tracing::warn!("no backup is known: {error}");
+            return KnownBackups { found: Vec::new(), unread: vec![list_file(paths)] };
+        }
+    };
     let mut known = KnownBackups::default();
-    for place in backup_places::places(paths) {
-        let all = generations(&place).unwrap_or_default();
+    for destination in destinations {
+        let all = generations(&destination).unwrap_or_default();
         let mut complete = all.iter().filter(|generation| generation.incomplete_files().is_empty());
         let newest = complete.find_map(|generation: &BackupGeneration| {
             let manifest = generation.manifest.as_ref().ok()?;
             Some(KnownBackup {
-                place: place.clone(),
+                destination: destination.clone(),
                 generation: generation.name.clone(),
                 seq: manifest.seq,
                 checksum: manifest.log.last().map(|segment| segment.checksum),
@@ -56,7 +64,7 @@ pub fn known_backups(paths: &Paths) -> KnownBackups {
         });
         match newest {
             Some(backup) => known.found.push(backup),
-            None => known.unread.push(place),
+            None => known.unread.push(destination),
         }
     }
     known

@@ -96,7 +96,7 @@ impl BackupManifest {
             }
             next = segment.last.saturating_add(1);
         }
-        (next != self.seq.saturating_add(1)).then(|| format!("the log lacks transaction {next}"))
+        (next != self.seq.saturating_add(1)).then(|| format!("the log lacks change {next}"))
     }
 
     /// Whether another generation has the same content.

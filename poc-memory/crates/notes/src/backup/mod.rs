@@ -7,7 +7,7 @@
 //! derived from the log, such as indexes, and secrets are left out.
 
 mod archive;
-mod backup_places;
+mod backup_destinations;
 mod create;
 mod create_archive;
 mod files;
@@ -50,8 +50,8 @@ pub(crate) fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The error for a folder without generations.
-pub fn no_backups(place: &Path) -> Error {
-    Error::not_found(format!("`{}` has no backup", place.display()))
+pub fn no_backups(path: &Path) -> Error {
+    Error::not_found(format!("`{}` has no backup", path.display()))
         .hint("name the folder or file that `poc-memory backup` was given")
         .field("path")
 }

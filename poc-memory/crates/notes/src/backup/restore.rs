@@ -1,7 +1,7 @@
-//! Restores a generation, or an earlier transaction of it, into an empty place.
+//! Restores a generation, or an earlier transaction of it, into a profile without notes.
 
 use super::archive;
-use super::backup_places;
+use super::backup_destinations;
 use super::create::{parts, real};
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
@@ -77,27 +77,27 @@ pub struct RestoreOptions {
 ///
 /// # Errors
 /// `conflict` when there is a store with content, `locked` when a process has it open, `not_found` when no generation
-/// has the state, `damaged` when those that have it are damaged. The place is unchanged then.
+/// has the state, `damaged` when those that have it are damaged. The directories are unchanged then.
 pub fn restore(
-    place: &Path,
+    backup: &Path,
     options: RestoreOptions,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
-    require_elsewhere(place, target)?;
+    require_elsewhere(backup, target)?;
     require_no_store(target)?;
-    let all = generations(place)?;
+    let all = generations(backup)?;
     let data = target.store().parent().map(Path::to_owned);
     let new_folder = data.filter(|data| !data.exists());
     let restored = match all.first() {
         Some(archived) if archived.path.is_file() => {
-            restore_archive(archived, &all, place, options, target, callbacks)
+            restore_archive(archived, &all, backup, options, target, callbacks)
         }
-        _ => restore_of(&all, place, options, target, callbacks),
+        _ => restore_of(&all, backup, options, target, callbacks),
     };
     match (&restored, new_folder) {
         // Later erasures must search this backup, because it contains the same texts.
-        (Ok(_), _) => backup_places::remember(target, place),
+        (Ok(_), _) => backup_destinations::remember(target, backup),
         // The folder is not removed if it is not empty.
         (Err(_), Some(made)) => drop(fs::remove_dir(made)),
         (Err(_), None) => {}
@@ -109,22 +109,22 @@ pub fn restore(
 fn restore_archive(
     archived: &BackupGeneration,
     all: &[BackupGeneration],
-    place: &Path,
+    backup: &Path,
     options: RestoreOptions,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
-    if candidates(all, place, options.point)?.is_empty() {
+    if candidates(all, backup, options.point)?.is_empty() {
         return Err(no_such_state(all, options.point));
     }
     if let Err(problem) = &archived.manifest {
-        return Err(damaged(&format!("`{}`: {problem}", place.display())));
+        return Err(damaged(&format!("`{}`: {problem}", backup.display())));
     }
     let unpacked = target.store().with_file_name(UNPACKED);
     files::remove(&unpacked)?;
     create_private(&unpacked)?;
     let restored = archive::unpack(archived, &unpacked, callbacks).and_then(|damage| {
-        let restored = restore_of(&generations(&unpacked)?, place, options, target, callbacks);
+        let restored = restore_of(&generations(&unpacked)?, backup, options, target, callbacks);
         // The error is about the first file that is missing or cut off, which the damage of the archive explains.
         restored.map_err(|error| match damage {
             Some(damage) => Error { message: format!("{}; {damage}", error.message), ..error },
@@ -136,16 +136,16 @@ fn restore_archive(
     restored
 }
 
-/// Restores the newest intact one of the generations of a place.
+/// Restores the newest intact one of the generations of a backup.
 fn restore_of(
     all: &[BackupGeneration],
-    place: &Path,
+    backup: &Path,
     options: RestoreOptions,
     target: &Paths,
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
     let (mut skipped, mut is_log_intact) = (Vec::new(), false);
-    for generation in candidates(all, place, options.point)? {
+    for generation in candidates(all, backup, options.point)? {
         match select(generation, options, callbacks)? {
             Selection::State { seq, damaged } => {
                 let report = put_in_place(generation, seq, &damaged, target, callbacks)?;
@@ -190,9 +190,9 @@ fn restore_of(
 }
 
 /// Refuses to restore into the backup itself, which is not changed.
-fn require_elsewhere(place: &Path, target: &Paths) -> Result<()> {
+fn require_elsewhere(backup: &Path, target: &Paths) -> Result<()> {
     let store = real(&target.store());
-    if place.is_dir() && store.starts_with(real(place)) {
+    if backup.is_dir() && store.starts_with(real(backup)) {
         let message = format!("`{}` is inside the backup", store.display());
         return Err(Error::invalid(message).hint("name a folder elsewhere").field("into"));
     }
@@ -217,11 +217,11 @@ fn require_no_store(target: &Paths) -> Result<()> {
 /// The generations that may have a state, newest first.
 fn candidates<'a>(
     all: &'a [BackupGeneration],
-    place: &Path,
+    backup: &Path,
     point: RestorePoint,
 ) -> Result<Vec<&'a BackupGeneration>> {
     let Some(newest) = all.first() else {
-        return Err(no_backups(place));
+        return Err(no_backups(backup));
     };
     let has = |generation: &&BackupGeneration| match point {
         RestorePoint::Newest => generation.name == newest.name,
@@ -240,19 +240,19 @@ fn no_such_state(all: &[BackupGeneration], point: RestorePoint) -> Error {
     let last = all.iter().map(|generation| generation.at).max();
     let message = match point {
         RestorePoint::At(at) if last.is_some_and(|last| last < at) => format!("no backup is as new as {at}"),
-        RestorePoint::At(at) => format!("no backup has a transaction of {at} or earlier"),
-        RestorePoint::Seq(seq) => format!("no backup has transaction {seq}"),
+        RestorePoint::At(at) => format!("no backup has a change of {at} or earlier"),
+        RestorePoint::Seq(seq) => format!("no backup has change {seq}"),
         RestorePoint::Newest => "there is no backup".to_owned(),
     };
     let last = last.map_or_else(String::new, |last| format!(" of {last}"));
     let bases = all.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.base.max(1)));
     let hint = match bases.min().filter(|oldest| *oldest < newest) {
         Some(oldest) => format!(
-            "the oldest state is transaction {oldest}, the newest is transaction {newest}{last}: `poc-memory restore PATH` \
+            "the oldest state is change {oldest}, the newest is change {newest}{last}: `poc-memory restore PATH` \
              restores the newest"
         ),
         None => {
-            format!("the newest state is transaction {newest}{last}: `poc-memory restore PATH` restores it")
+            format!("the newest state is change {newest}{last}: `poc-memory restore PATH` restores it")
         }
     };
     Error::not_found(message).hint(hint).field("to")
@@ -422,11 +422,11 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
         return Err(wrong(damage.to_owned()));
     }
     if store.last_seq() != report.seq {
-        return Err(wrong(format!("it ends with transaction {}", store.last_seq())));
+        return Err(wrong(format!("it ends with change {}", store.last_seq())));
     }
     let base = store.history_base().filter(|base| base.seq == report.seq).map(|base| base.at);
     let last = store.transaction_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
-    report.at = last.or(base).ok_or_else(|| wrong("its last transaction is missing".into()))?;
+    report.at = last.or(base).ok_or_else(|| wrong("its last change is missing".into()))?;
     for (tuple, view) in store.tenants()? {
         let records = store.for_tenant(&tuple).range::<Node>(&[])?.len();
         if records != view.node_count() {

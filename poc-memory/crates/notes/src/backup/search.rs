@@ -1,10 +1,11 @@
 //! Finds the backups of a memory that contain something.
 
+use super::backup_destinations::{self, list_file};
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::generations::generations;
 use super::manifest::{BackupManifest, BackupSegment};
-use super::{BackupCallbacks, BackupFile, archive, backup_places, unusable};
+use super::{BackupCallbacks, BackupFile, archive, unusable};
 use poc_config::paths::Paths;
 use poc_graph::error::Result;
 use poc_store::{FileId, LoggedTransaction, each_transaction_of_segment};
@@ -25,23 +26,29 @@ pub(crate) enum BackupPart<'a> {
 pub(crate) struct BackupSearchResult {
     /// Generations and archives with a part that matches.
     pub(crate) found: Vec<PathBuf>,
-    /// Generations and archives that cannot be read completely, and places without a backup, for example
-    /// because their disk is not mounted.
+    /// Generations and archives that cannot be read completely, and destinations without a backup, for example
+    /// because their disk is not mounted. The list of destinations itself if it cannot be read.
     pub(crate) unread: Vec<PathBuf>,
 }
 
-/// Searches the places that the memory was backed up into. A file that several generations share is read once. If
-/// `check_cancelled` fails, all places count as unread.
+/// Searches the folders and archives that the memory was backed up into. A file that several generations share
+/// is read once. If `check_cancelled` fails, all of them count as unread.
 pub(crate) fn search(
     paths: &Paths,
     matches: &dyn Fn(BackupPart<'_>) -> bool,
     callbacks: &BackupCallbacks<'_>,
 ) -> BackupSearchResult {
-    let places = backup_places::places(paths);
+    let destinations = match backup_destinations::destinations(paths) {
+        Ok(destinations) => destinations,
+        Err(error) => {
+            tracing::warn!("the backups were not searched: {error}");
+            return BackupSearchResult { found: Vec::new(), unread: vec![list_file(paths)] };
+        }
+    };
     let mut searcher =
         Searcher { matches, counter: ByteCounter::new(callbacks, None), known: BTreeMap::new() };
-    let found = searcher.in_places(&places);
-    found.unwrap_or_else(|_| BackupSearchResult { found: Vec::new(), unread: places })
+    let found = searcher.in_destinations(&destinations);
+    found.unwrap_or_else(|_| BackupSearchResult { found: Vec::new(), unread: destinations })
 }
 
 struct Searcher<'a> {
@@ -54,12 +61,12 @@ struct Searcher<'a> {
 impl Searcher<'_> {
     /// # Errors
     /// Those of `check_cancelled`, as for the methods below.
-    fn in_places(&mut self, places: &[PathBuf]) -> Result<BackupSearchResult> {
+    fn in_destinations(&mut self, destinations: &[PathBuf]) -> Result<BackupSearchResult> {
         let mut result = BackupSearchResult::default();
-        for place in places {
-            let all = generations(place).unwrap_or_default();
+        for destination in destinations {
+            let all = generations(destination).unwrap_or_default();
             if all.is_empty() {
-                result.unread.push(place.clone());
+                result.unread.push(destination.clone());
             }
             for generation in all {
                 match self.in_generation(&generation)? {

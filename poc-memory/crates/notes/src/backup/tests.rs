@@ -73,8 +73,8 @@ impl Profile {
     }
 
     /// Restores the undamaged files of the newest generation, also from an archive.
-    fn restore_rest(&self, place: &Path) -> Result<(RestoreReport, Paths, TempDir)> {
-        restore_with(place, RestoreOptions { point: RestorePoint::Newest, skip_damaged_files: true })
+    fn restore_rest(&self, backup: &Path) -> Result<(RestoreReport, Paths, TempDir)> {
+        restore_with(backup, RestoreOptions { point: RestorePoint::Newest, skip_damaged_files: true })
     }
 
     fn archive(&self) -> PathBuf {
@@ -95,9 +95,9 @@ impl Profile {
     }
 }
 
-/// Restores a place into a new home and returns it.
-fn restore_from(place: &Path, point: RestorePoint) -> Result<(RestoreReport, Paths, TempDir)> {
-    restore_with(place, whole(point))
+/// Restores a backup into a new home and returns it.
+fn restore_from(backup: &Path, point: RestorePoint) -> Result<(RestoreReport, Paths, TempDir)> {
+    restore_with(backup, whole(point))
 }
 
 /// Options that leave nothing out.
@@ -105,10 +105,10 @@ fn whole(point: RestorePoint) -> RestoreOptions {
     RestoreOptions { point, skip_damaged_files: false }
 }
 
-fn restore_with(place: &Path, options: RestoreOptions) -> Result<(RestoreReport, Paths, TempDir)> {
+fn restore_with(backup: &Path, options: RestoreOptions) -> Result<(RestoreReport, Paths, TempDir)> {
     let home = tempfile::tempdir().unwrap();
     let paths = Paths::in_folder(&home.path().join("restored"));
-    let report = restore(place, options, &paths, &quiet())?;
+    let report = restore(backup, options, &paths, &quiet())?;
     Ok((report, paths, home))
 }
 

@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
             (Some(SegmentState::Whole { last, checksum, .. }), Some(segment))
                 if (last, checksum) != (segment.last, segment.checksum) =>
             {
-                Some(format!("ends with transaction {last} instead of {}", segment.last))
+                Some(format!("ends with change {last} instead of {}", segment.last))
             }
             _ => None,
         })

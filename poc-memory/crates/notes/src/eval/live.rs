@@ -16,7 +16,7 @@ use poc_graph::{NodeId, View, Visibility, cancellation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Instant;
 
@@ -82,14 +82,14 @@ pub fn read(memory: &Memory, file: &Path) -> Result<Vec<LiveQuestion>> {
         .file(name.clone())
     })?;
     let view = memory.store.view();
-    let (mut questions, mut ids) = (Vec::new(), HashSet::new());
+    let (mut questions, mut ids) = (Vec::new(), HashMap::new());
     for (number, line) in lines(&text) {
         let fields = fields(file, number, line)?;
         let text = string_field(&fields, "text")
             .ok_or_else(|| line_error(file, number, "the question has no `text`").hint(FORMAT))?;
         let id = string_field(&fields, "id").unwrap_or_else(|| number.to_string());
-        if !ids.insert(id.clone()) {
-            let message = format!("there is a question `{id}` already");
+        if let Some(first) = ids.insert(id.clone(), number) {
+            let message = format!("duplicate question id `{id}`, first used at line {first}");
             return Err(line_error(file, number, message).hint("give each its own id, or none"));
         }
         let mut answers = Vec::new();

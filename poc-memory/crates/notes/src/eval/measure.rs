@@ -31,7 +31,7 @@ pub enum EvalPhase {
 
 /// The op that answers the questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskMethod {
+pub enum QuestionOp {
     /// `retrieve`.
     Retrieve,
     /// `recall`, without learning from it.
@@ -96,10 +96,10 @@ impl Evaluation {
     pub fn ask(
         &self,
         set: &EvalSet,
-        method: AskMethod,
+        op: QuestionOp,
         progress: &dyn Fn(EvalPhase, u64, u64),
     ) -> Result<EvalReport> {
-        let (asked, took) = ask(set, &self.groups, method, progress)?;
+        let (asked, took) = ask(set, &self.groups, op, progress)?;
         let seconds = self.stored.as_secs_f64();
         Ok(EvalReport::new(
             set,
@@ -119,7 +119,7 @@ impl Evaluation {
 pub fn run(set: &EvalSet, config: Config, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<EvalReport> {
     Evaluation::load(set, config, None, Arc::new(SystemClock), progress)?.ask(
         set,
-        AskMethod::Retrieve,
+        QuestionOp::Retrieve,
         progress,
     )
 }
@@ -189,7 +189,7 @@ pub(super) fn load(
 fn ask(
     set: &EvalSet,
     groups: &[LoadedGroup],
-    method: AskMethod,
+    op: QuestionOp,
     progress: &dyn Fn(EvalPhase, u64, u64),
 ) -> Result<(Vec<QuestionResult>, Vec<Duration>)> {
     let total = set.questions.len() as u64;
@@ -199,10 +199,10 @@ fn ask(
         let Some(group) = groups.get(question.group) else { continue };
         // Warm up: the first search of a group also loads data.
         if warm.insert(question.group) {
-            find(&group.memory, &question.text, method)?;
+            find(&group.memory, &question.text, op)?;
         }
         let started = Instant::now();
-        let hits = find(&group.memory, &question.text, method)?;
+        let hits = find(&group.memory, &question.text, op)?;
         took.push(started.elapsed());
         asked.push(score(question, group, &hits));
         progress(EvalPhase::Asking, done, total);
@@ -210,11 +210,11 @@ fn ask(
     Ok((asked, took))
 }
 
-fn find(memory: &Memory, text: &str, method: AskMethod) -> Result<Vec<NodeId>> {
+fn find(memory: &Memory, text: &str, op: QuestionOp) -> Result<Vec<NodeId>> {
     let (view, now) = (memory.store.view(), memory.now());
     // At least as many hits as `retrieve` returns, so that the latency is comparable.
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
-    if method == AskMethod::Recall {
+    if op == QuestionOp::Recall {
         let (vector, config) = (memory.embedder.embed_one(text)?, &memory.config.recall);
         let options =
             RecallOptions { vector: &vector, k: wanted, hops: config.hops, oversample: config.oversample };

@@ -17,4 +17,4 @@ pub mod set;
 #[cfg(test)]
 mod tests;
 
-pub use measure::{AskMethod, EvalPhase, Evaluation, run};
+pub use measure::{EvalPhase, Evaluation, QuestionOp, run};

@@ -155,7 +155,7 @@ pub(super) fn string_field(fields: &Map<String, Value>, name: &str) -> Option<St
 
 fn id(file: &Path, number: u64, fields: &Map<String, Value>) -> Result<String> {
     string_field(fields, "id").ok_or_else(|| {
-        line_error(file, number, "the line has no `id`").hint("give each line an id, which is a text")
+        line_error(file, number, "the line has no `id`").hint("give each line an `id`: a string or a number")
     })
 }
 
@@ -179,7 +179,7 @@ fn groups(file: &Path) -> Result<(Vec<Group>, GroupOfDocument)> {
             groups.len() - 1
         });
         if group_of.insert(id.clone(), index).is_some() {
-            return Err(line_error(file, number, format!("there is a document `{id}` already"))
+            return Err(line_error(file, number, format!("duplicate document id `{id}`"))
                 .hint("give each its own id"));
         }
         if let Some(group) = groups.get_mut(index) {
@@ -199,7 +199,7 @@ fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
         let fields = fields(file, number, line)?;
         let id = id(file, number, &fields)?;
         if let Some(first) = seen.insert(id.clone(), number) {
-            let message = format!("there is a question `{id}` already, at line {first}");
+            let message = format!("duplicate question id `{id}`, first used at line {first}");
             return Err(line_error(file, number, message).hint("give each its own id"));
         }
         let text = string_field(&fields, "text").ok_or_else(|| {

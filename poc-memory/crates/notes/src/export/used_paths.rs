@@ -11,7 +11,7 @@ pub(super) struct UsedPaths(HashSet<String>);
 
 impl UsedPaths {
     /// Reserves a path; false if it is already in use.
-    pub(super) fn take(&mut self, path: &Path) -> bool {
+    pub(super) fn reserve(&mut self, path: &Path) -> bool {
         self.0.insert(path.to_string_lossy().to_lowercase())
     }
 

@@ -31,7 +31,7 @@ pub fn vault(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Res
         let links = added_links(memory, &view, note)?;
         let mut files = Vec::new();
         for frame in frames {
-            let path = safe(&frame.path).filter(|path| names.take(path));
+            let path = safe(&frame.path).filter(|path| names.reserve(path));
             let path = path.unwrap_or_else(|| names.path(&note.key));
             files.push((path, framed(&node, frame, &links)?));
         }

@@ -64,7 +64,7 @@ impl Fuzzed {
         assert!(parts.front.len() + parts.body.len() <= text.len());
         let _ = front_matter::parse::<serde_json::Value>(parts.front);
         for name in ["notes/note.md", "notes/drawing.canvas"] {
-            let _ = read_vault_note(&self.memory, (&self.file, name), text, "vault:notes");
+            let _ = read_vault_note(&self.memory, &self.file, name, text, "vault:notes");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sources of an import: a file, a folder, a text.
 
-use super::format::{self, Class, Format, json_lines};
+use super::format::{self, FolderRole, Format, json_lines};
 use super::location::SourceLocation;
 use super::run::{Import, PROVENANCE};
 use super::source_file::{SourceFile, unreadable};
@@ -146,13 +146,13 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
             .file(folder.display().to_string()));
     }
     // In a folder with Markdown or the data of programs, other documents count as attachments.
-    let is_attachment = |format: &dyn Format| format.class() == Class::Document;
+    let is_attachment = |format: &dyn Format| format.folder_role() == FolderRole::Document;
     let has_others = forced.is_none() && files.iter().any(|(_, format)| !is_attachment(*format));
     let (attachments, files): (Vec<_>, Vec<_>) =
         files.into_iter().partition(|(_, format)| has_others && is_attachment(*format));
     import.report.left_out =
         attachments.into_iter().map(|(file, format)| (file.name, format.name())).collect();
-    if files.iter().all(|(_, format)| format.class() == Class::Markdown) {
+    if files.iter().all(|(_, format)| format.folder_role() == FolderRole::Markdown) {
         import.total = Some(files.len() as u64);
     }
     files.iter().try_for_each(|(file, format)| read_file(file, *format, import))

@@ -30,13 +30,14 @@ pub(crate) struct VaultNote {
     pub(crate) frame: Option<MarkdownFrame>,
 }
 
-/// Reads the text of a file with the path `name` in its folder.
+/// Reads the text of the file at `path`. `name` is its path in the folder of the vault.
 ///
 /// # Errors
 /// `invalid_argument` if the file cannot become a note.
 pub(crate) fn read_vault_note(
     memory: &Memory,
-    (path, name): (&Path, &str),
+    path: &Path,
+    name: &str,
     text: &str,
     provenance: &str,
 ) -> Result<VaultNote> {

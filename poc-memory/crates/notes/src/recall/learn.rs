@@ -17,20 +17,31 @@ const PAIRS_PER_RECALL: usize = 1;
 /// replaces the weakest.
 const MAX_EDGES: usize = 32;
 
-/// The updates of one recall.
+/// What one recall changes: the weights and edges that it strengthens.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Learning {
+pub struct RecallUpdate {
     /// Hits that were found by their similarity to the text.
     pub used: Vec<NodeId>,
-    /// Pairs of nodes that were retrieved together, and the gain of the edges between them.
-    pub pairs: Vec<(NodeId, NodeId, f64)>,
+    /// Pairs of nodes that were retrieved together.
+    pub pairs: Vec<RetrievedPair>,
     /// Source and target of each edge that was followed to a hit, without duplicates.
     pub followed: Vec<(NodeId, NodeId)>,
 }
 
-/// The updates of several recalls.
+/// Two nodes that were retrieved together, in any order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RetrievedPair {
+    /// One node.
+    pub a: NodeId,
+    /// The other node.
+    pub b: NodeId,
+    /// What the edges between them gain.
+    pub gain: f64,
+}
+
+/// The updates of several recalls, added up.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecallUpdates {
+pub struct RecallUpdateBatch {
     recalls: usize,
     /// How often each node was used.
     used: BTreeMap<NodeId, u64>,
@@ -40,19 +51,20 @@ pub struct RecallUpdates {
     followed: BTreeMap<(NodeId, NodeId), u64>,
 }
 
-impl RecallUpdates {
-    /// Adds the updates of a recall.
-    pub fn add(&mut self, learning: &Learning) {
-        self.merge(RecallUpdates {
+impl RecallUpdateBatch {
+    /// Adds the update of a recall.
+    pub fn add(&mut self, update: &RecallUpdate) {
+        let pairs = update.pairs.iter().map(|pair| ((pair.a.min(pair.b), pair.a.max(pair.b)), pair.gain));
+        self.merge(RecallUpdateBatch {
             recalls: 1,
-            used: learning.used.iter().map(|id| (*id, 1)).collect(),
-            pairs: learning.pairs.iter().map(|(a, b, gain)| ((*a.min(b), *a.max(b)), *gain)).collect(),
-            followed: learning.followed.iter().map(|edge| (*edge, 1)).collect(),
+            used: update.used.iter().map(|id| (*id, 1)).collect(),
+            pairs: pairs.collect(),
+            followed: update.followed.iter().map(|edge| (*edge, 1)).collect(),
         });
     }
 
-    /// Adds other updates.
-    pub(super) fn merge(&mut self, other: RecallUpdates) {
+    /// Adds another batch.
+    pub(super) fn merge(&mut self, other: RecallUpdateBatch) {
         self.recalls += other.recalls;
         for (id, count) in other.used {
             *self.used.entry(id).or_default() += count;
@@ -71,9 +83,10 @@ impl RecallUpdates {
     }
 
     /// The pairs to store, strongest first: as many as [`PAIRS_PER_RECALL`] allows.
-    fn strongest_pairs(&self) -> Vec<(NodeId, NodeId, f64)> {
-        let mut pairs: Vec<_> = self.pairs.iter().map(|((a, b), gain)| (*a, *b, *gain)).collect();
-        pairs.sort_by(|(.., a), (.., b)| b.total_cmp(a));
+    fn strongest_pairs(&self) -> Vec<RetrievedPair> {
+        let pairs = self.pairs.iter().map(|(&(a, b), &gain)| RetrievedPair { a, b, gain });
+        let mut pairs: Vec<_> = pairs.collect();
+        pairs.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         pairs.truncate(self.recalls * PAIRS_PER_RECALL);
         pairs
     }
@@ -92,7 +105,7 @@ impl RecallUpdates {
 /// that, the weakest ones are deleted.
 pub fn learn(
     tx: &mut Transaction<'_>,
-    updates: &RecallUpdates,
+    updates: &RecallUpdateBatch,
     config: &Config,
     provenance: &str,
     now: Timestamp,
@@ -104,8 +117,8 @@ pub fn learn(
     }
     let recall = &config.recall;
     let mut gains: Vec<(EdgeId, f64)> = Vec::new();
-    for (src, dst, gain) in updates.strongest_pairs() {
-        let edge = EdgeId { src, kind: EdgeKind::CoRetrieval, dst };
+    for RetrievedPair { a, b, gain } in updates.strongest_pairs() {
+        let edge = EdgeId { src: a, kind: EdgeKind::CoRetrieval, dst: b };
         gains.extend([(edge, gain), (edge.reversed(), gain)]);
     }
     let traversal_gain = recall.co_retrieval_base * recall.co_traversal_multiplier;

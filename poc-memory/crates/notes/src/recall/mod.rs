@@ -1,7 +1,7 @@
 //! Recall: finds notes that are similar to a text and have a high weight, finds the notes linked to them, and learns
 //! from the result.
 //!
-//! [`recall`] reads and ranks without changing the store. [`record`] keeps its updates in memory, and [`flush`] stores
+//! [`recall`] reads and ranks without changing the store. [`record`] keeps its update in memory, and [`flush`] stores
 //! those of several recalls in one transaction.
 
 mod expand;
@@ -11,7 +11,7 @@ mod pending;
 mod tests;
 
 pub use expand::PathHop;
-pub use learn::{Learning, RecallUpdates, learn};
+pub use learn::{RecallUpdate, RecallUpdateBatch, RetrievedPair, learn};
 pub use pending::{PendingUpdates, flush, record};
 
 use super::{Memory, weight};
@@ -42,25 +42,25 @@ pub struct RecallOptions<'a> {
 pub struct RecallHit {
     /// The node.
     pub id: NodeId,
-    /// `similarity^α · graph · weight^β`.
+    /// `similarity^α · path_factor · weight^β`.
     pub score: f64,
     /// Similarity of the start of its path to the text, 0–1.
     pub similarity: f64,
     /// Its weight decayed to now, with the gain of this recall.
     pub weight: f64,
     /// The factor of the path: 1 for a start, divided by the depth factor at each hop.
-    pub graph: f64,
+    pub path_factor: f64,
     /// The path from its start; empty for a start.
     pub path: Vec<PathHop>,
 }
 
-/// The recalled nodes, and the updates to learn from them.
+/// The recalled nodes, and what to learn from them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecallResult {
     /// At most `k` hits, best first; equal scores are ordered by id.
     pub hits: Vec<RecallHit>,
-    /// The updates that [`record`] takes.
-    pub learning: Learning,
+    /// The update that [`record`] takes.
+    pub update: RecallUpdate,
 }
 
 /// Recalls nodes in these steps:
@@ -71,9 +71,9 @@ pub struct RecallResult {
 /// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
 ///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
 ///    with the highest score counts, then the shorter one.
-/// 4. The best `k` of all by `similarity^α · graph · weight^β` are the hits.
+/// 4. The best `k` of all by `similarity^α · path_factor · weight^β` are the hits.
 ///
-/// The result includes the updates to learn: the hits among the starts count as used, the best
+/// The result includes the update to learn: the hits among the starts count as used, the best
 /// `co_retrieval_notes` starts count as retrieved together, and the edges that led to the hits count as
 /// followed.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
@@ -115,14 +115,14 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
             let ix = end.ix;
             let known = weights.get(&ix).copied();
             let weight = known.unwrap_or_else(|| weight_at(view, ix, &config.weight, now));
-            let graph = after_hops(end.hops, config.recall.depth_factor);
-            let score = score(end.similarity, graph, weight, exponents);
+            let path_factor = after_hops(end.hops, config.recall.depth_factor);
+            let score = score(end.similarity, path_factor, weight, exponents);
             let hit = RecallHit {
                 id: view.id(ix)?,
                 score,
                 similarity: end.similarity,
                 weight,
-                graph,
+                path_factor,
                 path: Vec::new(),
             };
             Some((hit, at))
@@ -134,7 +134,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         hits.into_iter().map(|(hit, at)| RecallHit { path: expansion.path(at), ..hit }).collect();
     let followed: BTreeSet<(NodeId, NodeId)> =
         hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
-    let learning = Learning {
+    let update = RecallUpdate {
         used: hits.iter().filter(|hit| hit.path.is_empty()).map(|hit| hit.id).collect(),
         pairs: pairs(
             starts.get(..config.recall.co_retrieval_notes).unwrap_or(&starts),
@@ -142,7 +142,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         ),
         followed: followed.into_iter().collect(),
     };
-    Ok(RecallResult { hits, learning })
+    Ok(RecallResult { hits, update })
 }
 
 /// Whether the decayed weight of a node is at least the floor before it is clamped. The clamped weight that
@@ -155,10 +155,15 @@ fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool 
 }
 
 /// Every pair of starts, and the gain of the edges between them: `base · min(similarity)`.
-fn pairs(starts: &[Start], base: f64) -> Vec<(NodeId, NodeId, f64)> {
+fn pairs(starts: &[Start], base: f64) -> Vec<RetrievedPair> {
     let mut pairs = Vec::new();
-    for (at, a) in starts.iter().enumerate() {
-        pairs.extend(starts.iter().skip(at + 1).map(|b| (a.id, b.id, base * a.similarity.min(b.similarity))));
+    for (index, a) in starts.iter().enumerate() {
+        let gain = |b: &Start| base * a.similarity.min(b.similarity);
+        pairs.extend(starts.iter().skip(index + 1).map(|b| RetrievedPair {
+            a: a.id,
+            b: b.id,
+            gain: gain(b),
+        }));
     }
     pairs
 }

@@ -5,7 +5,7 @@
 //! pairs that were recalled several times are then written once. What is pending is lost if the process is
 //! killed.
 
-use super::learn::{Learning, RecallUpdates, learn};
+use super::learn::{RecallUpdate, RecallUpdateBatch, learn};
 use crate::Memory;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
@@ -18,29 +18,29 @@ const MAX_PENDING_PAIRS: usize = 50_000;
 /// The updates that are not stored yet, by tenant and actor.
 #[derive(Debug, Default)]
 pub struct PendingUpdates {
-    by_actor: Mutex<BTreeMap<(Tenant, String), (Tuple, RecallUpdates)>>,
+    by_actor: Mutex<BTreeMap<(Tenant, String), (Tuple, RecallUpdateBatch)>>,
     /// Held while updates are stored, so that all updates are stored when a concurrent flush returns.
     flushing: Mutex<()>,
 }
 
-/// Adds the updates of a recall by an actor.
+/// Adds the update of a recall by an actor.
 ///
 /// # Errors
 /// `read_only` when the store takes no writes; nothing is learned then.
-pub fn record(memory: &Memory, actor: &str, learning: &Learning) -> Result<()> {
+pub fn record(memory: &Memory, actor: &str, update: &RecallUpdate) -> Result<()> {
     if let Some(cause) = memory.store.read_only() {
         return Err(cause.error());
     }
-    let pairs = put(memory, actor, |updates| updates.add(learning));
+    let pairs = put(memory, actor, |updates| updates.add(update));
     if pairs < MAX_PENDING_PAIRS { Ok(()) } else { flush(memory) }
 }
 
 /// Adds to the updates of a tenant and an actor. Returns how many pairs they have then.
-fn put(memory: &Memory, actor: &str, add: impl FnOnce(&mut RecallUpdates)) -> usize {
+fn put(memory: &Memory, actor: &str, add: impl FnOnce(&mut RecallUpdateBatch)) -> usize {
     let mut pending = memory.pending_updates.by_actor.lock();
     let key = (memory.store.tenant(), actor.to_owned());
     let (_, updates) =
-        pending.entry(key).or_insert_with(|| (memory.store.tuple().clone(), RecallUpdates::default()));
+        pending.entry(key).or_insert_with(|| (memory.store.tuple().clone(), RecallUpdateBatch::default()));
     add(updates);
     updates.pair_count()
 }

@@ -49,12 +49,16 @@ fn ask(memory: &TestMemory, parts: &[i8], k: usize, hops: usize, oversample: usi
 }
 
 fn write_down(memory: &TestMemory, recalled: &RecallResult) {
-    record(memory, "manual", &recalled.learning).unwrap();
+    record(memory, "manual", &recalled.update).unwrap();
     flush(memory).unwrap();
 }
 
 fn id(number: u64) -> NodeId {
     testing::node(number).id
+}
+
+fn pair(a: u64, b: u64, gain: f64) -> RetrievedPair {
+    RetrievedPair { a: id(a), b: id(b), gain }
 }
 
 fn weight(memory: &TestMemory, number: u64) -> f64 {
@@ -88,12 +92,12 @@ fn recall_matches_hand_computed_values() {
     let reported = |recalled: &RecallResult| -> Vec<(NodeId, f64, f64, usize)> {
         let hits = recalled.hits.iter();
         // The index computes cosines in single precision.
-        hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.graph, hit.path.len())).collect()
+        hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.path_factor, hit.path.len())).collect()
     };
     // `k` is the number of hits and also the number of starts.
     let only = ask(&memory, &[1, 0], 1, 2, 1);
     assert_eq!(reported(&only), [(id(1), 2.0, 1.0, 0)]);
-    assert_eq!(only.learning, Learning { used: vec![id(1)], pairs: Vec::new(), followed: Vec::new() });
+    assert_eq!(only.update, RecallUpdate { used: vec![id(1)], pairs: Vec::new(), followed: Vec::new() });
 
     put(&memory, |tx| {
         for number in [2, 3, 4] {
@@ -106,7 +110,7 @@ fn recall_matches_hand_computed_values() {
     let path: Vec<_> =
         three.hits[2].path.iter().map(|step| (step.from, step.to, step.kind, step.strength)).collect();
     assert_eq!(path, [(id(1), id(2), EdgeKind::Structural, 1.0), (id(2), id(3), EdgeKind::CoRetrieval, 2.0)]);
-    assert_eq!(three.learning.followed, [(id(1), id(2)), (id(2), id(3))]);
+    assert_eq!(three.update.followed, [(id(1), id(2)), (id(2), id(3))]);
     assert_eq!(reported(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "without hops, nothing else is reached");
     assert_eq!(reported(&ask(&memory, &[1, 0], 9, 3, 300)).len(), 4);
 
@@ -141,8 +145,8 @@ fn the_gain_of_an_edge_follows_from_the_smaller_similarity() {
     assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.25));
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
     for _ in 0..500 {
-        let seed = Learning { used: Vec::new(), pairs: vec![(id(1), id(2), 0.25)], followed: Vec::new() };
-        write_down(&memory, &RecallResult { hits: Vec::new(), learning: seed });
+        let update = RecallUpdate { pairs: vec![pair(1, 2, 0.25)], ..RecallUpdate::default() };
+        write_down(&memory, &RecallResult { hits: Vec::new(), update });
     }
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(100.0), "the cap");
 }
@@ -157,7 +161,7 @@ fn only_the_best_notes_retrieved_together_get_edges() {
     }
     let recalled = ask(&memory, &[1, 0], 9, 0, 300);
     assert_eq!(recalled.hits.len(), 9);
-    let pairs: Vec<_> = recalled.learning.pairs.iter().map(|(a, b, _)| (*a, *b)).collect();
+    let pairs: Vec<_> = recalled.update.pairs.iter().map(|pair| (pair.a, pair.b)).collect();
     assert_eq!(pairs, [(id(1), id(2)), (id(1), id(3)), (id(2), id(3))]);
     // With the default configuration, the largest answer writes hundreds of edges and not tens of thousands.
     assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 64);
@@ -202,7 +206,7 @@ fn retired_and_quarantined_notes_are_not_recalled() {
     });
     let recalled = ask(&memory, &[1, 0], 9, 2, 300);
     assert_eq!(recalled.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [id(1)]);
-    assert_eq!(recalled.learning.used, [id(1)]);
+    assert_eq!(recalled.update.used, [id(1)]);
 }
 
 #[test]
@@ -321,7 +325,7 @@ fn recalls_of_a_minute_are_one_short_log_record() {
         for _ in 0..300 {
             let parts: Vec<i8> = (0..12).map(|_| (rng.next_u64() % 255) as i8).collect();
             let recalled = ask(&memory, &parts, 8, 2, 300);
-            record(&memory, "manual", &recalled.learning).unwrap();
+            record(&memory, "manual", &recalled.update).unwrap();
         }
         assert_eq!(memory.store.view().seq, seq, "a recall writes nothing by itself");
         flush(&memory).unwrap();
@@ -340,7 +344,7 @@ fn the_weakest_learned_edges_are_dropped() {
         put_node(&memory, &testing::node(number), &[1], 1.0, 0);
     }
     let together =
-        |other: u64, gain: f64| Learning { pairs: vec![(id(0), id(other), gain)], ..Learning::default() };
+        |other: u64, gain: f64| RecallUpdate { pairs: vec![pair(0, other, gain)], ..RecallUpdate::default() };
     for other in 1..=40 {
         record(&memory, "manual", &together(other, other as f64)).unwrap();
     }
@@ -360,9 +364,9 @@ fn one_pair_for_each_recall_is_stored() {
     for number in 1..=4 {
         put_node(&memory, &testing::node(number), &[1], 1.0, 0);
     }
-    let pairs = |pairs: &[(u64, u64)]| Learning {
-        pairs: pairs.iter().map(|&(a, b)| (id(a), id(b), 0.4)).collect(),
-        ..Learning::default()
+    let pairs = |pairs: &[(u64, u64)]| RecallUpdate {
+        pairs: pairs.iter().map(|&(a, b)| pair(a, b, 0.4)).collect(),
+        ..RecallUpdate::default()
     };
     record(&memory, "manual", &pairs(&[(1, 2), (1, 3)])).unwrap();
     record(&memory, "manual", &pairs(&[(4, 1), (2, 1)])).unwrap();

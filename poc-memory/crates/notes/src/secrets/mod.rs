@@ -1,5 +1,5 @@
-//! Finds secrets in a text (keys, tokens, private keys, passwords) and replaces each by a placeholder that names
-//! its kind. The secret itself appears in no report.
+//! Finds secrets in a text (keys, tokens, private keys, passwords) and redacts them: replaces each by a placeholder
+//! that names its kind. The secret itself appears in no report.
 //!
 //! Three scanners find secrets: [`tokens`] by the prefixes that providers give their tokens, [`blocks`] by their
 //! form (private keys, JSON Web Tokens, passwords in URLs), and [`assignments`] by the name that a value is

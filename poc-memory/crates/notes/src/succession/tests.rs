@@ -3,7 +3,7 @@
 use super::*;
 use crate::link::{self, Link};
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, insert, sequence, supersede, undo, visit};
+use crate::{Draft, insert, sequence, supersede, undo, visit, weight};
 use poc_graph::time::Span;
 use poc_graph::{State, VisitOutcome};
 use poc_store::Transaction;

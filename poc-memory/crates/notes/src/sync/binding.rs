@@ -72,7 +72,7 @@ impl fmt::Display for RemoteLocation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
     /// The location of the remote.
-    pub place: RemoteLocation,
+    pub location: RemoteLocation,
     /// Upper limit of the trust of pulled notes.
     pub trust: Trust,
     /// When it was bound.
@@ -163,7 +163,7 @@ impl RemotePosition {
     pub(super) fn at(remote: &Store, identity: StoreId, seq: u64) -> Result<RemotePosition> {
         let checksum = remote
             .checksum(seq)?
-            .ok_or_else(|| Error::internal(format!("the remote's log does not hold transaction {seq}")))?;
+            .ok_or_else(|| Error::internal(format!("the remote's log does not contain change {seq}")))?;
         Ok(RemotePosition { remote: identity, seq, checksum })
     }
 
@@ -189,7 +189,7 @@ pub(super) struct SyncedNote {
     /// The hash of its text.
     pub(super) hash: [u8; 32],
     /// Its id in the remote; `None` if both ids are the same.
-    pub(super) there: Option<NodeId>,
+    pub(super) remote_id: Option<NodeId>,
 }
 
 /// The hash of the text that both stores had.
@@ -213,27 +213,27 @@ pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<
     let (notes, remote_ids) = (of_tenant(NOTES, tenant), of_tenant(REMOTE_IDS, tenant));
     let mut marks = HashMap::new();
     for (key, SharedHash(hash)) in records.range::<SharedHash>(&notes)? {
-        marks.insert(read_id(key.get(notes.len()..))?, SyncedNote { hash, there: None });
+        marks.insert(read_id(key.get(notes.len()..))?, SyncedNote { hash, remote_id: None });
     }
-    for (key, RemoteId(there)) in records.range::<RemoteId>(&remote_ids)? {
+    for (key, RemoteId(remote_id)) in records.range::<RemoteId>(&remote_ids)? {
         if let Some(mark) = marks.get_mut(&read_id(key.get(remote_ids.len()..))?) {
-            mark.there = Some(there);
+            mark.remote_id = Some(remote_id);
         }
     }
     Ok(marks)
 }
 
-/// Records that both stores have this text of a note, which has the id `there` in the remote.
+/// Records that both stores have this text of a note, which has the id `remote_id` in the remote.
 pub(super) fn mark(
     tx: &mut Transaction<'_>,
     tenant: Tenant,
     id: NodeId,
     hash: [u8; 32],
-    there: NodeId,
+    remote_id: NodeId,
 ) -> Result<()> {
     tx.put(&key_of(NOTES, tenant, id), &SharedHash(hash))?;
     let key = key_of(REMOTE_IDS, tenant, id);
-    if there == id { tx.delete::<RemoteId>(&key) } else { tx.put(&key, &RemoteId(there)) }
+    if remote_id == id { tx.delete::<RemoteId>(&key) } else { tx.put(&key, &RemoteId(remote_id)) }
 }
 
 /// Deletes the mark.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// A note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct InventoryNote {
     pub(super) id: NodeId,
     pub(super) hash: [u8; 32],
     pub(super) state: State,
@@ -17,7 +17,7 @@ pub(super) struct Item {
     pub(super) is_own: bool,
 }
 
-impl Item {
+impl InventoryNote {
     /// Whether it is copied to the other store. Expired notes are not, because they would come back each time
     /// they are deleted.
     pub(super) fn is_synced(&self, now: Timestamp) -> bool {
@@ -28,7 +28,7 @@ impl Item {
 /// The notes of a store by id and by text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inventory {
-    items: Vec<Item>,
+    notes: Vec<InventoryNote>,
     by_id: HashMap<NodeId, usize>,
     by_hash: HashMap<[u8; 32], usize>,
 }
@@ -40,10 +40,10 @@ impl Inventory {
         let mut ids: Vec<NodeId> =
             (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix)).collect();
         ids.sort_unstable();
-        let mut items = Vec::with_capacity(ids.len());
+        let mut notes = Vec::with_capacity(ids.len());
         for (done, id) in ids.iter().enumerate() {
             if let Some(node) = store.node(*id)? {
-                items.push(Item {
+                notes.push(InventoryNote {
                     id: node.id,
                     hash: node.content_hash,
                     state: node.state,
@@ -55,46 +55,47 @@ impl Inventory {
                 progress(done as u64, ids.len() as u64);
             }
         }
-        Ok(Inventory::of(items))
+        Ok(Inventory::of(notes))
     }
 
-    /// An inventory of items. Notes with the same text are represented by the live one with the smallest id.
-    pub(super) fn of(mut items: Vec<Item>) -> Inventory {
-        items.sort_unstable_by_key(|item| (!item.state.is_live(), item.id));
+    /// An inventory of notes. Notes with the same text are represented by the live one with the smallest id.
+    pub(super) fn of(mut notes: Vec<InventoryNote>) -> Inventory {
+        notes.sort_unstable_by_key(|note| (!note.state.is_live(), note.id));
         let mut inventory = Inventory::default();
-        for (at, item) in items.iter().enumerate() {
-            inventory.by_id.insert(item.id, at);
-            inventory.by_hash.entry(item.hash).or_insert(at);
+        for (at, note) in notes.iter().enumerate() {
+            inventory.by_id.insert(note.id, at);
+            inventory.by_hash.entry(note.hash).or_insert(at);
         }
-        Inventory { items, ..inventory }
+        Inventory { notes, ..inventory }
     }
 
     /// The inventory after some notes were deleted and others were added or changed.
-    pub(super) fn after(&self, deleted: &[NodeId], changed: Vec<Item>) -> Inventory {
-        let mut items: HashMap<NodeId, Item> = self.items.iter().map(|item| (item.id, *item)).collect();
+    pub(super) fn after(&self, deleted: &[NodeId], changed: Vec<InventoryNote>) -> Inventory {
+        let mut notes: HashMap<NodeId, InventoryNote> =
+            self.notes.iter().map(|note| (note.id, *note)).collect();
         for id in deleted {
-            items.remove(id);
+            notes.remove(id);
         }
-        items.extend(changed.into_iter().map(|item| (item.id, item)));
-        Inventory::of(items.into_values().collect())
+        notes.extend(changed.into_iter().map(|note| (note.id, note)));
+        Inventory::of(notes.into_values().collect())
     }
 
     /// All notes, live ones first, then by id.
-    pub(super) fn items(&self) -> &[Item] {
-        &self.items
+    pub(super) fn notes(&self) -> &[InventoryNote] {
+        &self.notes
     }
 
-    pub(super) fn with_id(&self, id: NodeId) -> Option<&Item> {
-        self.by_id.get(&id).and_then(|&at| self.items.get(at))
+    pub(super) fn with_id(&self, id: NodeId) -> Option<&InventoryNote> {
+        self.by_id.get(&id).and_then(|&at| self.notes.get(at))
     }
 
     /// The note that represents all notes with this text.
-    pub(super) fn with_hash(&self, hash: &[u8; 32]) -> Option<&Item> {
-        self.by_hash.get(hash).and_then(|&at| self.items.get(at))
+    pub(super) fn with_hash(&self, hash: &[u8; 32]) -> Option<&InventoryNote> {
+        self.by_hash.get(hash).and_then(|&at| self.notes.get(at))
     }
 
-    /// One note for each text, in the order of [`Inventory::items`].
-    pub(super) fn texts(&self) -> impl Iterator<Item = &Item> {
-        self.items.iter().filter(|item| self.with_hash(&item.hash).is_some_and(|first| first.id == item.id))
+    /// One note for each text, in the order of [`Inventory::notes`].
+    pub(super) fn texts(&self) -> impl Iterator<Item = &InventoryNote> {
+        self.notes.iter().filter(|note| self.with_hash(&note.hash).is_some_and(|first| first.id == note.id))
     }
 }

@@ -7,7 +7,7 @@
 
 use super::Sync;
 use super::binding;
-use super::inventory::{Inventory, Item};
+use super::inventory::{Inventory, InventoryNote};
 use super::plan::{CopyTarget, NoteCopy, RemoteSyncPlan};
 use crate::Memory;
 use crate::supersede;
@@ -44,7 +44,7 @@ struct Pairs {
 
 impl Pairs {
     fn of(local: &Inventory, remote: &Inventory) -> Pairs {
-        let same = |own: &super::inventory::Item| Some((own.id, remote.with_hash(&own.hash)?.id));
+        let same = |own: &InventoryNote| Some((own.id, remote.with_hash(&own.hash)?.id));
         let to_remote: HashMap<NodeId, NodeId> = local.texts().filter_map(same).collect();
         let to_local = to_remote.iter().map(|(own, other)| (*other, *own)).collect();
         Pairs { to_remote, to_local }
@@ -180,7 +180,7 @@ fn remove(tx: &mut Transaction<'_>, EdgeId { src, kind, dst }: EdgeId, memory: &
 /// Retires the notes of both stores that the remote retired without a `supersedes` edge. Returns their number.
 pub(super) fn follow_retired(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<u64> {
     let marks = binding::marks(&sync.local.store, sync.tenant)?;
-    let is_marked = |own: &Item| marks.get(&own.id).is_some_and(|mark| mark.hash == own.hash);
+    let is_marked = |own: &InventoryNote| marks.get(&own.id).is_some_and(|mark| mark.hash == own.hash);
     let mut retired = Vec::new();
     for own in local.texts().filter(|own| own.state.is_live() && is_marked(own)) {
         let Some(other) = remote.with_hash(&own.hash) else { continue };

@@ -24,12 +24,12 @@ mod transfer;
 pub use binding::{Binding, LastSync, RemoteLocation};
 pub use links::LinkReport;
 pub use remote::RemoteStore;
-pub use report::{KeyRename, NoteSummary, SyncReport};
+pub use report::{KeyRename, NoteSummary, PlannedChanges, SyncReport};
 
 use super::{Memory, derivation, message};
 use binding::{RemotePosition, StoreId};
-use inventory::{Inventory, Item};
-use plan::{CopyTarget, NoteCopy, RemoteSyncPlan};
+use inventory::{Inventory, InventoryNote};
+use plan::{CopyTarget, NoteCopy, NoteDeletion, RemoteSyncPlan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Commit, Store, Transaction};
@@ -50,11 +50,11 @@ pub fn bind(memory: &Memory, binding: &Binding, actor: &str) -> Result<Option<Bi
     let cause = memory.cause(actor, "profile remote bind");
     let replaced = memory.store.transact(cause, |tx| {
         let before = Binding::of(tx)?;
-        let last = before.as_ref().filter(|before| before.place == binding.place).and_then(|b| b.last);
+        let last = before.as_ref().filter(|before| before.location == binding.location).and_then(|b| b.last);
         Binding { last, ..binding.clone() }.put(tx)?;
         Ok(before)
     })?;
-    Ok(replaced.value.filter(|before| before.place != binding.place))
+    Ok(replaced.value.filter(|before| before.location != binding.location))
 }
 
 /// Removes the remote. All notes stay and count as never synchronised.
@@ -69,8 +69,8 @@ pub fn detach(memory: &Memory, actor: &str) -> Result<Binding> {
 }
 
 /// Finds the store at a location without opening it; `create` creates an empty one if there is none.
-pub fn locate(memory: &Memory, place: &RemoteLocation, create: bool) -> Result<RemoteStore> {
-    if create { remote::create(memory, place) } else { remote::find(memory, place) }
+pub fn locate(memory: &Memory, location: &RemoteLocation, create: bool) -> Result<RemoteStore> {
+    if create { remote::create(memory, location) } else { remote::find(memory, location) }
 }
 
 fn unbound() -> Error {
@@ -85,7 +85,7 @@ fn unbound() -> Error {
 /// is the local store itself or has a newer format. Nothing is changed in these cases.
 pub fn run(memory: &Memory, dry_run: bool, callbacks: &SyncCallbacks<'_>) -> Result<SyncReport> {
     let binding = Binding::of(&memory.store)?.ok_or_else(unbound)?;
-    let remote = remote::find(memory, &binding.place)?.open(memory)?.of(memory.store.tuple());
+    let remote = remote::find(memory, &binding.location)?.open(memory)?.of(memory.store.tuple());
     between(memory, &remote, &binding, dry_run, callbacks)
 }
 
@@ -102,7 +102,7 @@ fn between(
         remote,
         tenant: memory.store.tenant(),
         trust: binding.trust,
-        from: format!("remote:{}", binding.place),
+        from: format!("remote:{}", binding.location),
         by: format!("remote:{}", memory.paths.profile()),
         identity: Cell::new(None),
         callbacks,
@@ -218,13 +218,14 @@ impl Sync<'_> {
         };
         let (local, remote) = (&self.local.store, &self.remote.store);
         let pulled = named(remote, &mut plan.pulls.iter().map(|copy| copy.id))?;
-        let deleted = named(local, &mut plan.deletes.iter().map(|(id, _)| *id).chain(plan.replaced()))?;
+        let deleted =
+            named(local, &mut plan.deletes.iter().map(|deletion| deletion.id).chain(plan.replaced()))?;
         let pushed = named(local, &mut plan.pushes.iter().map(|copy| copy.id))?;
         Ok(SyncReport {
             pulled: pulled.len() as u64,
             deleted: deleted.len() as u64,
             pushed: pushed.len() as u64,
-            lists: [pulled, deleted, pushed],
+            planned: PlannedChanges { pulled, deleted, pushed },
             ..SyncReport::default()
         })
     }
@@ -265,7 +266,8 @@ impl Sync<'_> {
 
     fn execute(&self, plan: &RemoteSyncPlan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
         let counts = RefCell::new(SyncReport::default());
-        let (mut pulled_items, mut pushed_items): (Vec<Item>, Vec<Item>) = Default::default();
+        let (mut pulled_notes, mut pushed_notes): (Vec<InventoryNote>, Vec<InventoryNote>) =
+            Default::default();
         let total = (plan.pulls.len() + plan.deletes.len() + plan.pushes.len()) as u64;
         let done = Cell::new(0);
         let progress = |more: usize| {
@@ -274,7 +276,9 @@ impl Sync<'_> {
         };
 
         links::delete_lost_marks(self, own, plan)?;
-        self.write_local(&plan.recognized, |tx, (id, hash, there)| self.mark_pushed(tx, *id, *hash, *there))?;
+        self.write_local(&plan.recognized, |tx, note| {
+            self.mark_pushed(tx, note.local, note.hash, note.remote)
+        })?;
         self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
@@ -289,20 +293,20 @@ impl Sync<'_> {
                 let Some(id) = copied.id else { continue };
                 report.pulled += 1;
                 report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
-                pulled_items.extend(copied_item(other, &copied.copy, id));
+                pulled_notes.extend(copied_note(other, &copied.copy, id));
                 report.renamed.extend(renamed(copied, true));
             }
             progress(copied.value.len());
             (self.callbacks.check_cancelled)()
         })?;
 
-        self.write_local(&plan.deletes, |tx, (id, hash)| {
-            // A note that was edited meanwhile is kept.
-            if let Some(node) = tx.node(*id)?.filter(|node| node.content_hash == *hash) {
-                let message = message::of(tx, *id, node.source.as_deref())?;
-                derivation::source_deleted(tx, *id, self.local.now())?;
-                tx.delete_node(*id)?;
-                binding::unmark(tx, self.tenant, *id)?;
+        self.write_local(&plan.deletes, |tx, &NoteDeletion { id, hash }| {
+            // A note that was edited since the plan was made is kept.
+            if let Some(node) = tx.node(id)?.filter(|node| node.content_hash == hash) {
+                let message = message::of(tx, id, node.source.as_deref())?;
+                derivation::source_deleted(tx, id, self.local.now())?;
+                tx.delete_node(id)?;
+                binding::unmark(tx, self.tenant, id)?;
                 if let Some((_, message)) = message {
                     transfer::forget_emptied(tx, &message, &self.remote.store)?;
                 }
@@ -316,23 +320,23 @@ impl Sync<'_> {
         let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, actor: &self.by };
         job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Commit<Vec<CopyResult>>| {
             (self.callbacks.check_cancelled)()?;
-            let there = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
-            let there: Vec<(&CopyResult, NodeId)> = there.collect();
-            self.write_local(&there, |tx, (copied, there)| {
-                self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *there)
+            let written = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
+            let written: Vec<(&CopyResult, NodeId)> = written.collect();
+            self.write_local(&written, |tx, (copied, remote_id)| {
+                self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *remote_id)
             })?;
             let mut report = counts.borrow_mut();
-            for (copied, there) in there {
+            for (copied, remote_id) in written {
                 report.pushed += 1;
-                pushed_items.extend(copied_item(own, &copied.copy, there));
+                pushed_notes.extend(copied_note(own, &copied.copy, remote_id));
                 report.renamed.extend(renamed(copied, false));
             }
             progress(copied.value.len());
             Ok(())
         })?;
 
-        let deleted: Vec<NodeId> = plan.deletes.iter().map(|(id, _)| *id).collect();
-        let (own, other) = (own.after(&deleted, pulled_items), other.after(&[], pushed_items));
+        let deleted: Vec<NodeId> = plan.deletes.iter().map(|deletion| deletion.id).collect();
+        let (own, other) = (own.after(&deleted, pulled_notes), other.after(&[], pushed_notes));
         (self.callbacks.progress)("edges", 0, 1);
         let links = links::synchronize(self, &own, &other)?;
         let retired = links::follow_retired(self, &own, &other)?;
@@ -340,30 +344,36 @@ impl Sync<'_> {
         Ok(SyncReport { links, retired, ..counts.into_inner() })
     }
 
-    /// Records that the remote has a text of a note, under the id `there`. If the note was edited meanwhile,
-    /// its new text is pushed by the next sync as a new version.
-    fn mark_pushed(&self, tx: &mut Transaction<'_>, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
+    /// Records that the remote has a text of a note, under the id `remote_id`. If the note was edited since
+    /// then, its new text is pushed by the next sync as a new version.
+    fn mark_pushed(
+        &self,
+        tx: &mut Transaction<'_>,
+        id: NodeId,
+        hash: [u8; 32],
+        remote_id: NodeId,
+    ) -> Result<()> {
         let Some(node) = tx.node(id)? else { return Ok(()) };
         if node.content_hash == hash && node.origin == Origin::Local {
             tx.put_node(&Node { origin: Origin::Pushed, ..node })?;
         }
-        binding::mark(tx, self.tenant, id, hash, there)
+        binding::mark(tx, self.tenant, id, hash, remote_id)
     }
 
-    /// Records the completed sync, unless the remote was detached meanwhile.
+    /// Records the completed sync, unless the remote was detached during the sync.
     fn record_last_sync(&self, binding: &Binding, report: &SyncReport) -> Result<()> {
         let SyncReport { pulled, deleted, pushed, .. } = *report;
         let last = LastSync { at: self.local.now(), pulled, deleted, pushed };
         self.write_local(&[()], |tx, ()| match Binding::of(tx)? {
-            Some(now) if now.place == binding.place => Binding { last: Some(last), ..now }.put(tx),
+            Some(now) if now.location == binding.location => Binding { last: Some(last), ..now }.put(tx),
             _ => Ok(()),
         })
     }
 }
 
-/// The inventory item of a copied note in the target store.
-fn copied_item(from: &Inventory, copy: &NoteCopy, id: NodeId) -> Option<Item> {
-    from.with_id(copy.id).map(|item| Item { id, ..*item })
+/// A copied note as it is in the inventory of the target store.
+fn copied_note(from: &Inventory, copy: &NoteCopy, id: NodeId) -> Option<InventoryNote> {
+    from.with_id(copy.id).map(|note| InventoryNote { id, ..*note })
 }
 
 fn renamed(copied: &CopyResult, pulled: bool) -> Option<KeyRename> {

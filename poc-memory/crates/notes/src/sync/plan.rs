@@ -6,7 +6,7 @@
 //! a new version of the same note in the other.
 
 use super::binding::SyncedNote;
-use super::inventory::{Inventory, Item};
+use super::inventory::{Inventory, InventoryNote};
 use poc_graph::NodeId;
 use poc_graph::time::Timestamp;
 use std::collections::{HashMap, HashSet};
@@ -17,17 +17,35 @@ const MAX_IDS: usize = 8;
 /// The changes that a sync will make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RemoteSyncPlan {
-    /// Notes that are in both stores but have no mark, because a push was interrupted or an edit was reverted:
-    /// local id, content hash and remote id.
-    pub(super) recognized: Vec<(NodeId, [u8; 32], NodeId)>,
+    /// Notes that are in both stores but have no mark, because a push was interrupted or an edit was reverted.
+    pub(super) recognized: Vec<RecognizedNote>,
     /// Local notes that now have the text of another remote note; their marks are deleted.
     pub(super) diverged: Vec<NodeId>,
     /// Notes to copy from the remote.
     pub(super) pulls: Vec<NoteCopy>,
-    /// Local notes to delete, with the content hash that both stores had.
-    pub(super) deletes: Vec<(NodeId, [u8; 32])>,
+    /// Local notes to delete.
+    pub(super) deletes: Vec<NoteDeletion>,
     /// Notes to copy to the remote.
     pub(super) pushes: Vec<NoteCopy>,
+}
+
+/// A note that both stores have under their own ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecognizedNote {
+    /// Its id in the local store.
+    pub(super) local: NodeId,
+    /// Its content hash.
+    pub(super) hash: [u8; 32],
+    /// Its id in the remote.
+    pub(super) remote: NodeId,
+}
+
+/// A local note to delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoteDeletion {
+    pub(super) id: NodeId,
+    /// The content hash that both stores had.
+    pub(super) hash: [u8; 32],
 }
 
 /// A note to copy from one store into the other.
@@ -61,62 +79,68 @@ impl RemoteSyncPlan {
         let mut plan = RemoteSyncPlan::default();
         let mark = |id: NodeId| marks.and_then(|marks| marks.get(&id)).copied();
         let mut synced: HashSet<NodeId> = HashSet::new();
-        for item in local.items() {
-            let said = mark(item.id).filter(|mark| mark.hash == item.hash);
-            let copy = copy_of(item.id, said.unwrap_or(SyncedNote { hash: item.hash, there: None }), remote);
-            if said.is_some() || copy.is_some() {
-                synced.insert(item.id);
+        for note in local.notes() {
+            let valid_mark = mark(note.id).filter(|mark| mark.hash == note.hash);
+            let unmarked = SyncedNote { hash: note.hash, remote_id: None };
+            let copy = copy_of(note.id, valid_mark.unwrap_or(unmarked), remote);
+            if valid_mark.is_some() || copy.is_some() {
+                synced.insert(note.id);
                 // A note that was edited and then reverted has a local origin.
-                let is_to_mark = said.is_none() || item.is_own;
-                if let Some(copy) = copy.or(remote.with_hash(&item.hash)).filter(|_| is_to_mark) {
-                    plan.recognized.push((item.id, item.hash, copy.id));
+                let is_to_mark = valid_mark.is_none() || note.is_own;
+                if let Some(copy) = copy.or(remote.with_hash(&note.hash)).filter(|_| is_to_mark) {
+                    plan.recognized.push(RecognizedNote { local: note.id, hash: note.hash, remote: copy.id });
                 }
-            } else if mark(item.id).is_some() && remote.with_hash(&item.hash).is_some() {
-                plan.diverged.push(item.id);
+            } else if mark(note.id).is_some() && remote.with_hash(&note.hash).is_some() {
+                plan.diverged.push(note.id);
             }
         }
 
         // Remote notes that get a local edit.
         let mut overwritten = HashSet::new();
         let mut pushed = HashSet::new();
-        for item in local.items() {
-            let known = synced.contains(&item.id) || remote.with_hash(&item.hash).is_some();
-            if known || !item.is_synced(now) || !pushed.insert(item.hash) {
+        for note in local.notes() {
+            let known = synced.contains(&note.id) || remote.with_hash(&note.hash).is_some();
+            if known || !note.is_synced(now) || !pushed.insert(note.hash) {
                 continue;
             }
-            let before = mark(item.id).and_then(|mark| copy_of(item.id, mark, remote));
+            let before = mark(note.id).and_then(|mark| copy_of(note.id, mark, remote));
             let target = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
                 Some(other) => {
                     overwritten.insert(other.id);
                     CopyTarget::NextVersion(other.id, other.hash)
                 }
-                None => CopyTarget::New(free_id(item, remote)),
+                None => CopyTarget::New(free_id(note, remote)),
             };
-            plan.pushes.push(NoteCopy { id: item.id, hash: item.hash, target });
+            plan.pushes.push(NoteCopy { id: note.id, hash: note.hash, target });
         }
 
         let mut replaced = HashSet::new();
-        for item in remote.texts() {
-            if local.with_hash(&item.hash).is_some() || !item.is_synced(now) || overwritten.contains(&item.id)
+        for note in remote.texts() {
+            if local.with_hash(&note.hash).is_some() || !note.is_synced(now) || overwritten.contains(&note.id)
             {
                 continue;
             }
-            let target = match local.with_id(item.id) {
+            let target = match local.with_id(note.id) {
                 Some(own) if synced.contains(&own.id) && remote.with_hash(&own.hash).is_none() => {
                     replaced.insert(own.id);
                     CopyTarget::NextVersion(own.id, own.hash)
                 }
-                _ => CopyTarget::New(free_id(item, local)),
+                _ => CopyTarget::New(free_id(note, local)),
             };
-            plan.pulls.push(NoteCopy { id: item.id, hash: item.hash, target });
+            plan.pulls.push(NoteCopy { id: note.id, hash: note.hash, target });
         }
 
-        let gone = |item: &&Item| {
-            synced.contains(&item.id)
-                && remote.with_hash(&item.hash).is_none()
-                && !replaced.contains(&item.id)
+        let is_deleted = |note: &&InventoryNote| {
+            synced.contains(&note.id)
+                && remote.with_hash(&note.hash).is_none()
+                && !replaced.contains(&note.id)
         };
-        plan.deletes = local.items().iter().filter(gone).map(|item| (item.id, item.hash)).collect();
+        plan.deletes = local
+            .notes()
+            .iter()
+            .filter(is_deleted)
+            .map(|note| NoteDeletion { id: note.id, hash: note.hash })
+            .collect();
         plan
     }
 
@@ -131,44 +155,51 @@ impl RemoteSyncPlan {
 
 /// The remote copy of a local note, if it still has the text that both had: the note itself, not just one with
 /// the same text.
-fn copy_of(id: NodeId, SyncedNote { hash, there }: SyncedNote, remote: &Inventory) -> Option<&Item> {
-    if let Some(there) = there {
-        return remote.with_id(there).filter(|other| other.hash == hash);
+fn copy_of(
+    id: NodeId,
+    SyncedNote { hash, remote_id }: SyncedNote,
+    remote: &Inventory,
+) -> Option<&InventoryNote> {
+    if let Some(remote_id) = remote_id {
+        return remote.with_id(remote_id).filter(|other| other.hash == hash);
     }
-    let said = Item { id, hash, ..*remote.with_hash(&hash)? };
+    let local = InventoryNote { id, hash, ..*remote.with_hash(&hash)? };
     // The search continues after an unused candidate id, because the note that had this id when the copy was
     // made may have been deleted.
-    let pushed = candidate_ids(&said)
+    let pushed = candidate_ids(&local)
         .take(MAX_IDS)
         .filter_map(|id| remote.with_id(id))
         .find(|other| other.hash == hash);
     let pulled = || {
-        remote.with_hash(&hash).filter(|other| candidate_ids(other).take(MAX_IDS).any(|place| place == id))
+        remote
+            .with_hash(&hash)
+            .filter(|other| candidate_ids(other).take(MAX_IDS).any(|candidate| candidate == id))
     };
     pushed.or_else(pulled)
 }
 
 /// The id that a note gets in a store: its own, unless that is taken.
-fn free_id(item: &Item, there: &Inventory) -> NodeId {
-    candidate_ids(item).find(|id| there.with_id(*id).is_none()).unwrap_or(item.id)
+fn free_id(note: &InventoryNote, target: &Inventory) -> NodeId {
+    candidate_ids(note).find(|id| target.with_id(*id).is_none()).unwrap_or(note.id)
 }
 
 /// The ids that a note may get, in order of preference.
-fn candidate_ids(item: &Item) -> impl Iterator<Item = NodeId> {
-    std::iter::successors(Some(*item), |item| Some(Item { id: next_id(item), ..*item })).map(|item| item.id)
+fn candidate_ids(note: &InventoryNote) -> impl Iterator<Item = NodeId> {
+    std::iter::successors(Some(*note), |note| Some(InventoryNote { id: next_id(note), ..*note }))
+        .map(|note| note.id)
 }
 
 /// The next candidate id of a note, for a store where its id belongs to another text. It is derived from id and
 /// text, so that a copy without a mark is recognised.
-fn next_id(item: &Item) -> NodeId {
+fn next_id(note: &InventoryNote) -> NodeId {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(item.id.as_bytes()).update(&item.hash);
-    let mut bytes = *item.id.as_bytes();
+    hasher.update(note.id.as_bytes()).update(&note.hash);
+    let mut bytes = *note.id.as_bytes();
     // The leading timestamp is kept so that the id sorts correctly, as are the version and variant bits of
     // the UUID.
     let (_, random) = bytes.split_at_mut(6);
-    for (place, (byte, fresh)) in random.iter_mut().zip(hasher.finalize().as_bytes()).enumerate() {
-        let kept = match place {
+    for (index, (byte, fresh)) in random.iter_mut().zip(hasher.finalize().as_bytes()).enumerate() {
+        let kept = match index {
             0 => 0xF0,
             2 => 0xC0,
             _ => 0,

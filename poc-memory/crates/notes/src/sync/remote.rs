@@ -21,11 +21,11 @@ pub struct RemoteStore {
 /// # Errors
 /// `not_found` if there is none; `conflict` if it is this memory's own store or has a newer format. Nothing is
 /// opened or changed.
-pub(super) fn find(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStore> {
-    let paths = locate(memory, place)?;
-    let name = format!("the remote `{place}`");
+pub(super) fn find(memory: &Memory, location: &RemoteLocation) -> Result<RemoteStore> {
+    let paths = locate(memory, location)?;
+    let name = format!("the remote `{location}`");
     if !is_store(&paths.store()) {
-        return Err(missing(memory, place, &paths)?);
+        return Err(missing(memory, location, &paths)?);
     }
     check_other(memory, &paths, &name)?;
     Store::check_format(&paths.store()).map_err(|error| of_remote(&name, error))?;
@@ -33,18 +33,18 @@ pub(super) fn find(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStor
 }
 
 /// Creates an empty store at a location that has none.
-pub(super) fn create(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStore> {
-    let paths = locate(memory, place)?;
+pub(super) fn create(memory: &Memory, location: &RemoteLocation) -> Result<RemoteStore> {
+    let paths = locate(memory, location)?;
     if is_store(&paths.store()) {
-        return find(memory, place);
+        return find(memory, location);
     }
-    let found = RemoteStore { paths, name: format!("the remote `{place}`") };
+    let found = RemoteStore { paths, name: format!("the remote `{location}`") };
     drop(found.open(memory)?);
     Ok(found)
 }
 
-fn locate(memory: &Memory, place: &RemoteLocation) -> Result<Paths> {
-    match place {
+fn locate(memory: &Memory, location: &RemoteLocation) -> Result<Paths> {
+    match location {
         RemoteLocation::Profile(name) => memory.paths.of_profile(name).map_err(|error| error.field("remote")),
         // The folder may be the store itself, or the root folder of a memory.
         RemoteLocation::Folder(folder) if is_store(folder) => Ok(Paths::of_store(folder)),
@@ -117,8 +117,8 @@ fn check_other(memory: &Memory, paths: &Paths, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn missing(memory: &Memory, place: &RemoteLocation, paths: &Paths) -> Result<Error> {
-    let error = match place {
+fn missing(memory: &Memory, location: &RemoteLocation, paths: &Paths) -> Result<Error> {
+    let error = match location {
         RemoteLocation::Profile(name) => {
             let names = memory.paths.profiles()?;
             let error = Error::not_found(match paths.exists() {

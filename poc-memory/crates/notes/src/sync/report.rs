@@ -14,6 +14,17 @@ pub struct NoteSummary {
     pub title: String,
 }
 
+/// The notes that a sync would pull, delete and push.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlannedChanges {
+    /// Notes of the remote to pull.
+    pub pulled: Vec<NoteSummary>,
+    /// Local notes to delete.
+    pub deleted: Vec<NoteSummary>,
+    /// Local notes to push.
+    pub pushed: Vec<NoteSummary>,
+}
+
 /// A copied note that could not keep its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRename {
@@ -41,6 +52,6 @@ pub struct SyncReport {
     pub links: LinkReport,
     /// Notes whose key was taken in the other store.
     pub renamed: Vec<KeyRename>,
-    /// In a dry run, the notes that would be pulled, deleted and pushed.
-    pub lists: [Vec<NoteSummary>; 3],
+    /// The changes that a dry run plans; empty after a sync.
+    pub planned: PlannedChanges,
 }

@@ -29,7 +29,7 @@ impl Both {
     pub(super) fn new() -> Both {
         let config = || Config::defaults().unwrap();
         let binding = Binding {
-            place: RemoteLocation::Profile("there".into()),
+            location: RemoteLocation::Profile("there".into()),
             trust: Trust::User,
             bound: Timestamp(0),
             last: None,

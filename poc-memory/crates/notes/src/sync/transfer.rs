@@ -38,8 +38,8 @@ pub(super) struct SyncPayload {
 pub(super) struct CopyResult {
     /// The copied note.
     pub(super) copy: NoteCopy,
-    /// Its id in the target store; `None` if that store was changed meanwhile, so that the next sync has to
-    /// decide again.
+    /// Its id in the target store; `None` if that store was changed in the meantime, so that the next sync has
+    /// to decide again.
     pub(super) id: Option<NodeId>,
     /// The key that was taken and the key it got instead.
     pub(super) renamed: Option<(String, String)>,
@@ -90,7 +90,7 @@ impl CopyJob<'_> {
     }
 
     /// Reads notes, and embeds those whose vectors cannot be copied. A note that was deleted or changed
-    /// meanwhile is left for the next sync.
+    /// since the plan was made is left for the next sync.
     fn prepare(&self, copies: &[NoteCopy]) -> Result<Vec<SyncPayload>> {
         let mut payloads = Vec::with_capacity(copies.len());
         for &copy in copies {
@@ -162,7 +162,7 @@ fn put(tx: &mut Transaction<'_>, embedder: &str, payload: &SyncPayload) -> Resul
     let mut renamed = None;
     let node = match copy.target {
         CopyTarget::New(id) => {
-            // Another writer may have stored the same text or the id meanwhile.
+            // Another writer may have stored the same text or the id in the meantime.
             let written = source.state.is_live() && tx.find_hash(&source.content_hash)?.is_some();
             if written || tx.node(id)?.is_some() {
                 return Ok(conflict);

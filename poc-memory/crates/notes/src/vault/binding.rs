@@ -60,7 +60,7 @@ pub(super) struct VaultFile {
     /// Whether the properties of the note come from this file: the first of the files with the text.
     pub(super) is_source: bool,
     /// When the file was found deleted and the note was retired; `None` while the file exists.
-    pub(super) gone: Option<Timestamp>,
+    pub(super) deleted_at: Option<Timestamp>,
     /// The state of write-back for the file.
     pub(super) write_back: WriteBackState,
 }

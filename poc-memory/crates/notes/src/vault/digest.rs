@@ -54,13 +54,14 @@ pub(super) struct ReadFile {
     pub(super) note: VaultNote,
 }
 
-/// Reads the text of a file.
+/// Reads the text of the file at `path`. `name` is its path in the folder of the vault.
 ///
 /// # Errors
 /// `invalid_argument` if it cannot become a note.
 pub(super) fn read(
     memory: &Memory,
-    (path, name): (&Path, &str),
+    path: &Path,
+    name: &str,
     bytes: &[u8],
     provenance: &str,
 ) -> Result<ReadFile> {
@@ -71,7 +72,7 @@ pub(super) fn read(
         Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
             .hint("save it as UTF-8")
     })?;
-    let mut note = read_vault_note(memory, (path, name), text, provenance)?;
+    let mut note = read_vault_note(memory, path, name, text, provenance)?;
     let written = take_written(&mut note);
     let words = note.draft.keywords.take().unwrap_or_default();
     let words = keyword_normalization::normalize(&words)?;

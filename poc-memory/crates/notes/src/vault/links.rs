@@ -121,7 +121,7 @@ fn desired_edges(
     let live: Vec<(&String, &VaultFile, NodeId)> = sync
         .records
         .iter()
-        .filter(|(_, record)| record.gone.is_none())
+        .filter(|(_, record)| record.deleted_at.is_none())
         .map(|(path, record)| (path, record, sync.current(record.node)))
         .filter(|(_, _, node)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
         .collect();

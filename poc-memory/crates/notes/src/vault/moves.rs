@@ -1,4 +1,4 @@
-//! Assigns to notes the names of their files, and retires notes whose files are gone.
+//! Assigns to notes the names of their files, and retires notes whose files were deleted.
 
 use super::binding::{VaultFile, put_file};
 use super::names::{self, NameChange, NameOwners};
@@ -27,7 +27,7 @@ impl VaultSync<'_> {
     /// Deletes the records of files whose notes were deleted for good.
     pub(super) fn forget(&mut self) -> Result<()> {
         let view = self.memory.store.view();
-        let is_deleted = |record: &VaultFile| record.gone.is_some() && view.find(record.node).is_none();
+        let is_deleted = |record: &VaultFile| record.deleted_at.is_some() && view.find(record.node).is_none();
         let paths: Vec<String> = self
             .records
             .iter()
@@ -43,7 +43,7 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// Retires the notes whose files are gone, in a transaction of its own that can be undone.
+    /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
         let others = self.nodes_of_other_vaults()?;
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
@@ -53,10 +53,10 @@ impl VaultSync<'_> {
             let (vault, records) = (&self.vault, &self.records);
             let cause = self.cause("vault retire");
             let now = cause.at;
-            let gone: Vec<(&String, &VaultFile)> = records
+            let deleted: Vec<(&String, &VaultFile)> = records
                 .iter()
                 .filter(|(_, record)| {
-                    record.gone.is_none() && is_retired.contains(&self.current(record.node))
+                    record.deleted_at.is_none() && is_retired.contains(&self.current(record.node))
                 })
                 .collect();
             let count = self.memory.store.transact(cause, |tx| {
@@ -68,17 +68,17 @@ impl VaultSync<'_> {
                         count += 1;
                     }
                 }
-                for (path, record) in &gone {
-                    let record = VaultFile { gone: Some(now), ..(*record).clone() };
+                for (path, record) in &deleted {
+                    let record = VaultFile { deleted_at: Some(now), ..(*record).clone() };
                     put_file(tx, vault, path, Some(&record))?;
                 }
                 Ok(count)
             })?;
             self.report.retired += count.value;
-            let paths: Vec<String> = gone.iter().map(|(path, _)| (*path).clone()).collect();
+            let paths: Vec<String> = deleted.iter().map(|(path, _)| (*path).clone()).collect();
             for path in paths {
                 if let Some(record) = self.records.get_mut(&path) {
-                    record.gone = Some(now);
+                    record.deleted_at = Some(now);
                 }
             }
         }
@@ -182,7 +182,16 @@ impl VaultSync<'_> {
         let desired_name = self.desired_names.get(path)?.clone();
         let name = name.to_owned();
         let write_back = self.before_sync(path).map(|before| before.write_back.clone()).unwrap_or_default();
-        Some(VaultFile { node, desired_name, name, digest, is_own, is_source: false, gone: None, write_back })
+        Some(VaultFile {
+            node,
+            desired_name,
+            name,
+            digest,
+            is_own,
+            is_source: false,
+            deleted_at: None,
+            write_back,
+        })
     }
 
     /// The record of a file before this sync, found by its former path if it was moved; `None` if the file is
@@ -192,11 +201,11 @@ impl VaultSync<'_> {
         before.or_else(|| self.start.get(path))
     }
 
-    /// The records of files that are gone although their notes stay.
+    /// The records of files that were deleted although their notes stay.
     fn lost_records(&self) -> impl Iterator<Item = (&String, &VaultFile)> {
         let kept: HashSet<NodeId> = self.plan.groups.iter().filter_map(|group| group.node).collect();
         self.records.iter().filter(move |(path, record)| {
-            !self.files.contains_key(*path) && (record.gone.is_none() || kept.contains(&record.node))
+            !self.files.contains_key(*path) && (record.deleted_at.is_none() || kept.contains(&record.node))
         })
     }
 
@@ -220,12 +229,12 @@ impl VaultSync<'_> {
     /// The names that notes lose and get.
     fn name_changes(&self) -> Vec<NameChange> {
         let mut by_node: BTreeMap<NodeId, Vec<(&String, &VaultFile)>> = BTreeMap::new();
-        for (path, record) in self.records.iter().filter(|(_, record)| record.gone.is_none()) {
+        for (path, record) in self.records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
             by_node.entry(self.current(record.node)).or_default().push((path, record));
         }
-        let mut gone: HashMap<NodeId, Vec<&String>> = HashMap::new();
-        for record in self.records.values().filter(|record| record.gone.is_some()) {
-            gone.entry(record.node).or_default().push(&record.name);
+        let mut deleted_names: HashMap<NodeId, Vec<&String>> = HashMap::new();
+        for record in self.records.values().filter(|record| record.deleted_at.is_some()) {
+            deleted_names.entry(record.node).or_default().push(&record.name);
         }
         let without_file: HashSet<NodeId> =
             self.lost_records().map(|(_, record)| self.current(record.node)).collect();
@@ -252,10 +261,10 @@ impl VaultSync<'_> {
                 change.kept.contains(name) || change.gained.iter().any(|(_, gained)| gained == name)
             };
             // A revived note still has the names that it had when it was retired.
-            let gone = group.node.and_then(|node| gone.get(&node)).into_iter().flatten();
-            let names = before.iter().map(|(_, record)| &record.name).chain(gone.copied());
+            let former = group.node.and_then(|node| deleted_names.get(&node)).into_iter().flatten();
+            let names = before.iter().map(|(_, record)| &record.name).chain(former.copied());
             change.lost = names.filter(|name| !is_kept(name)).cloned().collect();
-            // Two copies may have the same name; the record of a copy that is gone must be deleted anyway.
+            // Two copies may have the same name; the record of a deleted copy must be deleted anyway.
             let has_lost = group.node.is_some_and(|node| without_file.contains(&node));
             // A temporary key shows that an exchange of names was interrupted.
             let key = group.node.and_then(|node| view.find(node)).map(|ix| view.key(ix));

@@ -34,7 +34,7 @@ pub(super) struct FileGroup {
 pub(super) struct VaultSyncPlan {
     /// All files, grouped by text.
     pub(super) groups: Vec<FileGroup>,
-    /// Notes whose files are gone.
+    /// Notes whose files were deleted.
     pub(super) retired: BTreeSet<NodeId>,
     /// Notes whose files now have the text of another group, with the index of that group.
     pub(super) merged: BTreeMap<NodeId, usize>,
@@ -46,7 +46,7 @@ pub(super) struct VaultSyncPlan {
 pub(super) type Digests = BTreeMap<String, FileDigest>;
 
 /// Plans a sync. `current` maps a recorded note to the note that now stands for it: itself or its successor
-/// if that is live, itself if it was retired and can be revived, `None` if it is gone.
+/// if that is live, itself if it was retired and can be revived, `None` if it was deleted.
 pub(super) fn plan(
     files: &Digests,
     records: &VaultFiles,
@@ -80,7 +80,7 @@ pub(super) fn plan(
         .collect();
     let kept: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
     let mut paths_of: BTreeMap<NodeId, Vec<&str>> = BTreeMap::new();
-    for (path, record) in records.iter().filter(|(_, record)| record.gone.is_none()) {
+    for (path, record) in records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
         paths_of.entry(record.node).or_default().push(path);
     }
     for (node, paths) in &paths_of {
@@ -100,7 +100,7 @@ pub(super) fn plan(
     for group in &groups {
         let Some(node) = group.node else { continue };
         let was_in = |path: &&String| {
-            records.get(*path).is_some_and(|record| record.node == node && record.gone.is_none())
+            records.get(*path).is_some_and(|record| record.node == node && record.deleted_at.is_none())
         };
         let mut before = paths_of
             .get(&node)
@@ -156,9 +156,11 @@ impl Matching<'_> {
 
     /// Matches by the same text: first live notes, then retired ones.
     fn by_content(&mut self, contents: &[[u8; 32]]) {
-        for is_gone in [false, true] {
+        for is_deleted in [false, true] {
             let mut owners: HashMap<[u8; 32], Vec<(&String, &VaultFile)>> = HashMap::new();
-            for (path, record) in self.records.iter().filter(|(_, record)| record.gone.is_some() == is_gone) {
+            for (path, record) in
+                self.records.iter().filter(|(_, record)| record.deleted_at.is_some() == is_deleted)
+            {
                 owners.entry(record.digest.content).or_default().push((path, record));
             }
             for at in self.open() {
@@ -168,7 +170,7 @@ impl Matching<'_> {
                 let mut found = found.clone();
                 found.sort_by_key(|(path, _)| !paths.contains(path));
                 for (_, record) in found {
-                    let is_given = match is_gone {
+                    let is_given = match is_deleted {
                         // Only if the note expired because of the deletion of its file.
                         true => (self.current)(record.node, true)
                             .filter(|node| *node == record.node && record.is_own)
@@ -189,12 +191,13 @@ impl Matching<'_> {
 
     /// Matches by the same path. A note that was not created from the files is not changed.
     fn by_path(&mut self) {
-        for is_gone in [false, true] {
+        for is_deleted in [false, true] {
             for at in self.open() {
                 let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
                 for path in paths {
                     let record = self.records.get(&path).filter(|record| record.is_own);
-                    let Some(record) = record.filter(|record| record.gone.is_some() == is_gone) else {
+                    let Some(record) = record.filter(|record| record.deleted_at.is_some() == is_deleted)
+                    else {
                         continue;
                     };
                     if let Some(node) = (self.current)(record.node, true)
@@ -207,14 +210,13 @@ impl Matching<'_> {
         }
     }
 
-    /// The notes whose files are gone, each with its former path. A new file may be one of them.
+    /// The notes whose files were deleted, each with its former path. A new file may be one of them.
     fn lost(&self, files: &Digests) -> Vec<(&String, &VaultFile, NodeId)> {
-        let gone = self
-            .records
-            .iter()
-            .filter(|(path, record)| record.gone.is_none() && record.is_own && !files.contains_key(*path));
+        let deleted = self.records.iter().filter(|(path, record)| {
+            record.deleted_at.is_none() && record.is_own && !files.contains_key(*path)
+        });
         let with_note =
-            gone.filter_map(|(path, record)| Some((path, record, (self.current)(record.node, true)?)));
+            deleted.filter_map(|(path, record)| Some((path, record, (self.current)(record.node, true)?)));
         with_note.filter(|(_, _, node)| !self.taken.contains(node)).collect()
     }
 

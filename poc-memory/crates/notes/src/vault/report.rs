@@ -48,7 +48,7 @@ pub struct VaultReport {
 
 impl VaultReport {
     /// Whether anything in the memory changed.
-    pub fn is_changed(&self) -> bool {
+    pub fn has_changes(&self) -> bool {
         self.added
             + self.updated
             + self.retired

@@ -44,7 +44,7 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     let record = ScanRecord::of(memory, vault);
     let files = binding::files(&memory.store, vault)?;
     let live: Vec<&String> =
-        files.iter().filter(|(_, file)| file.gone.is_none()).map(|(path, _)| path).collect();
+        files.iter().filter(|(_, file)| file.deleted_at.is_none()).map(|(path, _)| path).collect();
     let scan = VaultScan::of(&vault.folder);
     let state = if scan.is_ok() { FolderState::Present } else { FolderState::Missing };
     let scan = scan.unwrap_or_default();
@@ -60,9 +60,10 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     let behind = match state {
         FolderState::Missing => 0,
         FolderState::Present => {
-            let gone = live.iter().filter(|path| !scan.files.contains_key(**path) && !scan.is_unknown(path));
+            let deleted =
+                live.iter().filter(|path| !scan.files.contains_key(**path) && !scan.is_unknown(path));
             let changed = scan.files.keys().filter(|path| is_changed(path));
-            (gone.count() + changed.count()) as u64
+            (deleted.count() + changed.count()) as u64
         }
     };
     Ok(VaultStatus {

@@ -48,7 +48,7 @@ impl VaultSync<'_> {
                 return false;
             };
             let is_source = place == 0;
-            record.gone.is_none()
+            record.deleted_at.is_none()
                 && group.node.is_some_and(|node| self.current(record.node) == node)
                 && record.digest.bytes == digest.bytes
                 && (record.is_source || !is_source)
@@ -134,14 +134,14 @@ impl VaultSync<'_> {
         let provenance = self.vault.provenance();
         let mut read = Vec::new();
         for (place, path) in group.paths.iter().enumerate() {
-            let record = self.records.get(path).filter(|record| record.gone.is_none());
+            let record = self.records.get(path).filter(|record| record.deleted_at.is_none());
             let planned = self.files.get(path)?;
             if place > 0 && record.is_some_and(|record| record.digest.bytes == planned.bytes) {
                 continue;
             }
             let at = self.vault.folder.join(path);
             let bytes = regular_file::read(&at).ok()?;
-            let file = digest::read(self.memory, (&at, path), &bytes, &provenance).ok()?;
+            let file = digest::read(self.memory, &at, path, &bytes, &provenance).ok()?;
             if file.digest.bytes != planned.bytes {
                 return None;
             }
@@ -231,7 +231,7 @@ impl VaultSync<'_> {
                 digest: FileDigest::clone(digest),
                 is_own,
                 is_source: place == 0,
-                gone: None,
+                deleted_at: None,
                 write_back,
             };
             put_file(tx, &self.vault, path, Some(&record))?;

@@ -75,7 +75,7 @@ pub fn sync(
     let began = file_time(memory)?;
     let scan = VaultScan::of(&vault.folder)?;
     let records = binding::files(&memory.store, &vault)?;
-    let known = records.values().filter(|record| record.gone.is_none()).count();
+    let known = records.values().filter(|record| record.deleted_at.is_none()).count();
     if scan.files.is_empty() && known > 1 && !options.allow_empty {
         return Err(Error::conflict(format!(
             "the folder `{}` is empty, but {known} notes come from its files",
@@ -122,7 +122,7 @@ pub fn sync(
         sync.report.unresolved = last.unresolved.clone();
         sync.report.ambiguous = last.ambiguous.clone();
     }
-    sync.report.files = sync.records.values().filter(|record| record.gone.is_none()).count() as u64;
+    sync.report.files = sync.records.values().filter(|record| record.deleted_at.is_none()).count() as u64;
     let VaultSync { vault, report, .. } = sync;
     // A file that was not stored is read again.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
@@ -160,7 +160,7 @@ fn read_files(
     let mut read = FilesRead { files: Digests::new(), stats: Vec::new() };
     for (path, stat) in &scan.files {
         cancellation::check()?;
-        let record = records.get(path).filter(|record| record.gone.is_none());
+        let record = records.get(path).filter(|record| record.deleted_at.is_none());
         // An all-zero hash marks a file whose note was not stored completely.
         let is_complete = record.is_some_and(|record| record.digest.bytes != [0; 32]);
         if let Some(record) = record
@@ -187,7 +187,7 @@ fn read_files(
                 let unchanged = record.filter(|record| record.digest.bytes == hash);
                 let digest = match unchanged {
                     Some(record) => Ok(record.digest.clone()),
-                    None => digest::read(memory, (&vault.folder.join(path), path), &bytes, &provenance)
+                    None => digest::read(memory, &vault.folder.join(path), path, &bytes, &provenance)
                         .map(|file| file.digest),
                 };
                 match digest {
@@ -215,7 +215,7 @@ fn read_files(
     }
     // Files in a folder that could not be read count as unchanged.
     let unknown = records.iter().filter(|(path, record)| {
-        record.gone.is_none() && !scan.files.contains_key(*path) && scan.is_unknown(path)
+        record.deleted_at.is_none() && !scan.files.contains_key(*path) && scan.is_unknown(path)
     });
     read.files.extend(unknown.map(|(path, record)| (path.clone(), record.digest.clone())));
     Ok(read)
@@ -244,7 +244,7 @@ fn read_file(memory: &Memory, path: &Path, stat: &FileStat) -> Result<Option<Vec
 fn has_changed(records: &VaultFiles, files: &Digests) -> bool {
     let recorded: BTreeMap<_, _> = records
         .iter()
-        .filter(|(_, record)| record.gone.is_none())
+        .filter(|(_, record)| record.deleted_at.is_none())
         .map(|(path, record)| (path, &record.digest.bytes))
         .collect();
     recorded.len() != files.len()
@@ -314,7 +314,9 @@ impl VaultSync<'_> {
         for vault in binding::bindings(self.memory)? {
             if vault.number != self.vault.number {
                 let files = binding::files(&self.memory.store, &vault)?;
-                nodes.extend(files.values().filter(|record| record.gone.is_none()).map(|record| record.node));
+                nodes.extend(
+                    files.values().filter(|record| record.deleted_at.is_none()).map(|record| record.node),
+                );
             }
         }
         Ok(nodes)

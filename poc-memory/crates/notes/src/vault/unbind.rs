@@ -16,5 +16,5 @@ pub fn remove(memory: &Memory, vault: &VaultBinding) -> Result<u64> {
         tx.delete::<VaultBinding>(&vault.key())
     })?;
     scan_record::remove(memory, vault);
-    Ok(files.values().filter(|file| file.gone.is_none()).count() as u64)
+    Ok(files.values().filter(|file| file.deleted_at.is_none()).count() as u64)
 }

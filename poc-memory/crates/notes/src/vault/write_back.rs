@@ -31,14 +31,16 @@ impl VaultSync<'_> {
         let paths: HashMap<NodeId, String> = self
             .records
             .iter()
-            .filter(|(_, record)| record.gone.is_none() && record.is_source)
+            .filter(|(_, record)| record.deleted_at.is_none() && record.is_source)
             .map(|(path, record)| (self.current(record.node), path.clone()))
             .filter(|(node, _)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
             .collect();
         let mut writes = Vec::new();
         for (path, record) in &self.records {
-            let is_note =
-                record.gone.is_none() && record.is_source && record.is_own && !path.ends_with(".canvas");
+            let is_note = record.deleted_at.is_none()
+                && record.is_source
+                && record.is_own
+                && !path.ends_with(".canvas");
             let now = self.current(record.node);
             if !is_note || paths.get(&now) != Some(path) {
                 continue;
@@ -152,7 +154,7 @@ impl VaultSync<'_> {
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         let next = written_properties::set(text, properties);
-        let read = digest::read(self.memory, (&at, path), next.as_bytes(), &self.vault.provenance())?;
+        let read = digest::read(self.memory, &at, path, next.as_bytes(), &self.vault.provenance())?;
         let is_same_note = read.digest.content == record.digest.content
             && read.digest.links == record.digest.links
             && read.digest.written == *properties

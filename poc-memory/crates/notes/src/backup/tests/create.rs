@@ -131,6 +131,19 @@ fn generations_with_changes_that_the_memory_lacks_are_not_deleted() {
 }
 
 #[test]
+fn a_list_of_destinations_that_cannot_be_read_is_reported() {
+    let profile = Profile::new();
+    profile.put(1..3);
+    let paths = profile.paths();
+    assert_eq!(known_backups(&paths), KnownBackups::default(), "no backup is remembered");
+    let list = paths.store().join("backups");
+    fs::create_dir(&list).unwrap();
+    profile.back_up(100, 9).unwrap();
+    assert_eq!(known_backups(&paths), KnownBackups { found: Vec::new(), unread: vec![list.clone()] });
+    assert_eq!(search(&paths, &|_| true, &quiet()).unread, [list]);
+}
+
+#[test]
 fn a_backup_of_another_memory_or_of_an_empty_one_is_refused() {
     let profile = Profile::new();
     assert_eq!(profile.back_up(1, 9).unwrap_err().code, Code::Conflict);

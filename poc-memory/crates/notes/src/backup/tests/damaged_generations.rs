@@ -83,10 +83,10 @@ fn damaged_files_beside_the_log_can_be_left_out() {
     damaged[at] ^= 1;
     fs::write(profile.archive(), damaged).unwrap();
     fs::write(profile.folder().join(&made.name).join("agents/one.toml"), "query = \"none\"\n").unwrap();
-    for place in [profile.folder(), profile.archive()] {
-        let error = restore_from(&place, RestorePoint::Newest).err().unwrap();
+    for backup in [profile.folder(), profile.archive()] {
+        let error = restore_from(&backup, RestorePoint::Newest).err().unwrap();
         assert!(error.hint.as_ref().unwrap().contains("`--skip-damaged-files`"), "{error:?}");
-        let (report, paths, _home) = profile.restore_rest(&place).unwrap();
+        let (report, paths, _home) = profile.restore_rest(&backup).unwrap();
         assert_eq!((report.seq, report.notes, report.left_out.len()), (29, 29, 1));
         assert!(report.left_out[0].starts_with("`agents/one.toml` "), "{:?}", report.left_out);
         assert!(paths.config_file().exists() && !paths.agents().join("one.toml").exists());

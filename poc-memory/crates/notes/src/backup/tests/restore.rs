@@ -23,8 +23,8 @@ fn a_generation_that_was_renamed_is_found() {
     profile.put(3..5);
     let newest = profile.back_up(101, 9).unwrap();
     fs::rename(profile.folder().join(&newest.name), profile.folder().join("renamed")).unwrap();
-    for place in [profile.folder(), profile.folder().join("renamed")] {
-        let (report, ..) = restore_from(&place, RestorePoint::Newest).unwrap();
+    for backup in [profile.folder(), profile.folder().join("renamed")] {
+        let (report, ..) = restore_from(&backup, RestorePoint::Newest).unwrap();
         assert_eq!((report.seq, report.generation), (4, newest.name.clone()));
     }
 }
@@ -66,14 +66,14 @@ fn a_time_selects_the_last_transaction_before_it() {
         );
     }
     for (time, message) in
-        [(39 * HOUR + 1, "no backup is as new as"), (HOUR - 1, "no backup has a transaction of")]
+        [(39 * HOUR + 1, "no backup is as new as"), (HOUR - 1, "no backup has a change of")]
     {
         let error = at(time).err().unwrap();
         assert_eq!(error.code, Code::NotFound);
         assert!(error.message.starts_with(message), "{error}");
     }
     let error = profile.restore(RestorePoint::Seq(40)).err().unwrap();
-    assert_eq!((error.code, error.message.as_str()), (Code::NotFound, "no backup has transaction 40"));
+    assert_eq!((error.code, error.message.as_str()), (Code::NotFound, "no backup has change 40"));
 }
 
 #[test]

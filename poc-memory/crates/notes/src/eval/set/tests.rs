@@ -65,9 +65,9 @@ fn errors_name_file_and_line() {
     insta::assert_snapshot!(all.join("\n"), @r#"
     /docs.jsonl:5: it is not JSON: EOF while parsing an object at column 10 (-)
     /docs.jsonl:5: it is JSON but not an object (write {"id": …, "text": …})
-    /docs.jsonl:5: the line has no `id` (give each line an id, which is a text)
-    /docs.jsonl:5: there is a document `d1` already (give each its own id)
-    /queries.jsonl:3: there is a question `q1` already, at line 1 (give each its own id)
+    /docs.jsonl:5: the line has no `id` (give each line an `id`: a string or a number)
+    /docs.jsonl:5: duplicate document id `d1` (give each its own id)
+    /queries.jsonl:3: duplicate question id `q1`, first used at line 1 (give each its own id)
     /queries.jsonl:3: the question `q3` has no `text` (write the question as `text`)
     /queries.jsonl:3: no document belongs to the group `c` (use the `meta.group` of documents in `docs.jsonl`)
     /queries.jsonl:3: the question `q3` has no group, and every document has one (add `"meta": {"group": …}`)

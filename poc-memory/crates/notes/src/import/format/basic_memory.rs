@@ -2,7 +2,7 @@
 //! (`- relation [[Target]] (context)`).
 
 use super::markdown::read_parts;
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::front_matter;
 use crate::import::ParsedNote;
 use crate::import::note_link::NoteLink;
@@ -23,8 +23,8 @@ impl Format for BasicMemory {
         "Markdown of basic-memory, with observations and relations"
     }
 
-    fn class(&self) -> Class {
-        Class::Markdown
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Markdown
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

@@ -3,7 +3,7 @@
 //! A canvas becomes one note: its text is that of its cards, and it links to the files that it shows. An arrow between
 //! two files becomes a link between their notes.
 
-use super::{Class, Format};
+use super::{FolderRole, Format};
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
 use crate::import::note_link::NoteLink;
@@ -61,8 +61,8 @@ impl Format for Canvas {
         "canvas files of Obsidian"
     }
 
-    fn class(&self) -> Class {
-        Class::Markdown
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Markdown
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

@@ -2,7 +2,7 @@
 //! the way from `current_node` to the root; other branches were abandoned.
 
 use super::claude_code::text_bytes;
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, turns};
 use crate::import::run::Import;
 use crate::import::skipped::SkippedCounts;
@@ -23,14 +23,12 @@ impl Format for ChatGpt {
         "`conversations.json` of ChatGPT's export"
     }
 
-    fn class(&self) -> Class {
-        Class::Records
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Records
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
-        let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
-        text.is_some_and(|text| {
-            let names = json::names(text);
+        json::sample_names(sample).is_some_and(|names| {
             json::has(&names, 1, &["mapping"])
                 && (names.iter().any(|(depth, name)| *depth > 1 && name == "message"))
         })

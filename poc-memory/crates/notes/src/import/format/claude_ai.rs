@@ -2,7 +2,7 @@
 //! same export holds documents and is read, too.
 
 use super::claude_code::text_bytes;
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, short, turns};
 use crate::import::foreign::ForeignNote;
@@ -25,14 +25,12 @@ impl Format for ClaudeAi {
         "`conversations.json` and `projects.json` of Claude.ai's export"
     }
 
-    fn class(&self) -> Class {
-        Class::Records
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Records
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
-        let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
-        text.is_some_and(|text| {
-            let names = json::names(text);
+        json::sample_names(sample).is_some_and(|names| {
             json::has(&names, 1, &["uuid", "chat_messages"])
                 || json::has(&names, 1, &["uuid", "docs", "prompt_template"])
         })

@@ -1,7 +1,7 @@
 //! Tables with a header row: each row is a note. The columns have the names of the fields of JSON Lines; if none of
 //! them is a text, the text of a note is the list of its columns.
 
-use super::{Class, Format};
+use super::{FolderRole, Format};
 use crate::import::ParsedNote;
 use crate::import::foreign::{self, ForeignNote};
 use crate::import::run::Import;
@@ -22,8 +22,8 @@ impl Format for Csv {
         "tables with a header row"
     }
 
-    fn class(&self) -> Class {
-        Class::Document
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Document
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
@@ -49,7 +49,7 @@ impl Format for Csv {
         // An unclosed quote would make the rest of the file one cell and hide the rows in it.
         if let Some(line) = unclosed_quote(file, delimiter)? {
             let error = Error::invalid("a quote in this row is not closed")
-                .hint("close it, or write a quote inside a cell twice; nothing of the table was imported");
+                .hint("close it, or write a quote inside a cell twice; no row was imported");
             return import.take(file.line(line), 0, Err(error));
         }
         let mut row = csv::ByteRecord::new();

@@ -1,6 +1,6 @@
 //! Web pages, converted to Markdown.
 
-use super::{Class, Format};
+use super::{FolderRole, Format};
 use crate::import::document::Document;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
@@ -19,8 +19,8 @@ impl Format for Html {
         "web pages"
     }
 
-    fn class(&self) -> Class {
-        Class::Document
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Document
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

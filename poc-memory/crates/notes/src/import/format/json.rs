@@ -2,7 +2,7 @@
 
 use crate::import::location::SourceLocation;
 use crate::import::run::Import;
-use crate::import::source_file::SourceFile;
+use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for &mut Elements<'_, '_, '_> {
 
 fn not_json(error: &serde_json::Error) -> Error {
     Error::invalid(format!("it is not JSON from line {} on: {}", error.line(), reason(error)))
-        .hint("export it again: what is before this line was imported")
+        .hint("everything before the error was imported; export the file again for the rest")
 }
 
 fn reason(error: &serde_json::Error) -> String {
@@ -152,6 +152,12 @@ pub(super) fn names(text: &str) -> Vec<(usize, String)> {
         }
     }
     names
+}
+
+/// The [`names`] of a sample; `None` if it does not begin as an array or an object of JSON.
+pub(super) fn sample_names(sample: &Sample) -> Option<Vec<(usize, String)>> {
+    let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
+    text.map(names)
 }
 
 /// Whether a list of names has all of these at a depth.

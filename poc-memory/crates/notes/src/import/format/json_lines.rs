@@ -1,6 +1,6 @@
 //! JSON Lines: one note per line, written by export or by any other tool.
 
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::foreign::{ForeignNote, field_of};
 use crate::import::options::ImportOptions;
@@ -23,8 +23,8 @@ impl Format for JsonLines {
         "one JSON object with a note per line, as `poc-memory export` writes it"
     }
 
-    fn class(&self) -> Class {
-        Class::Document
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Document
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

@@ -2,7 +2,7 @@
 //! agent become turns.
 
 use super::claude_code::text_bytes;
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::conversation::{Conversation, IdentifiedMessage, TurnMessage, turns};
 use crate::import::foreign::ForeignNote;
@@ -25,14 +25,12 @@ impl Format for Letta {
         "agent files and memory blocks of Letta"
     }
 
-    fn class(&self) -> Class {
-        Class::Records
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Records
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
-        let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
-        text.is_some_and(|text| {
-            let names = json::names(text);
+        json::sample_names(sample).is_some_and(|names| {
             let is_block = ["limit", "description", "read_only", "is_template"];
             json::has(&names, 1, &["label", "value"])
                 && is_block.iter().any(|name| json::has(&names, 1, &[name]))

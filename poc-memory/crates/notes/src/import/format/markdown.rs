@@ -1,6 +1,6 @@
 //! Markdown with optional front matter, as Obsidian and similar editors write it, and as export does.
 
-use super::{Class, Format};
+use super::{FolderRole, Format};
 use crate::front_matter;
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
@@ -26,8 +26,8 @@ impl Format for Markdown {
         "Markdown files with or without front matter, as in an Obsidian vault"
     }
 
-    fn class(&self) -> Class {
-        Class::Markdown
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Markdown
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

@@ -1,6 +1,6 @@
 //! `memory.jsonl` of the MCP reference server `memory`: entities with observations, and relations between them.
 
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
@@ -23,8 +23,8 @@ impl Format for McpMemory {
         "`memory.jsonl` of the MCP reference server"
     }
 
-    fn class(&self) -> Class {
-        Class::Records
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Records
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

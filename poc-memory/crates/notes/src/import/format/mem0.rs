@@ -1,7 +1,7 @@
 //! Memories of mem0: the answer of `get_all` (`{"results": […]}`), a list, or JSON Lines.
 
 use super::claude_code::text_bytes;
-use super::{Class, Format, json};
+use super::{FolderRole, Format, json};
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
 use crate::import::location::SourceLocation;
@@ -22,14 +22,12 @@ impl Format for Mem0 {
         "memories of mem0, as JSON or JSON Lines"
     }
 
-    fn class(&self) -> Class {
-        Class::Records
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Records
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
-        let text = sample.text().filter(|_| matches!(sample.first(), Some('[' | '{')));
-        text.is_some_and(|text| {
-            let names = json::names(text);
+        json::sample_names(sample).is_some_and(|names| {
             let is_memory = |depth| {
                 json::has(&names, depth, &["memory"])
                     && ["hash", "user_id", "agent_id", "run_id", "created_at", "categories", "score"]

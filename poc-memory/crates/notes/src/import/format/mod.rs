@@ -37,7 +37,7 @@ pub(super) trait Format: Sync {
     fn about(&self) -> &'static str;
 
     /// How its files are treated in a folder with files of other formats.
-    fn class(&self) -> Class;
+    fn folder_role(&self) -> FolderRole;
 
     /// Whether a file with this beginning has the format.
     fn recognizes(&self, sample: &Sample) -> bool;
@@ -51,7 +51,7 @@ pub(super) trait Format: Sync {
 
 /// How the files of a format are treated in a folder with files of other formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum FolderRole {
     /// The data of another program. Always imported.
     Records,
     /// Markdown. Always imported.

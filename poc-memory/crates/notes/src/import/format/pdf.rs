@@ -1,6 +1,6 @@
 //! The text of PDF documents.
 
-use super::{Class, Format};
+use super::{FolderRole, Format};
 use crate::import::document::Document;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
@@ -19,8 +19,8 @@ impl Format for Pdf {
         "PDF documents with text"
     }
 
-    fn class(&self) -> Class {
-        Class::Document
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Document
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

@@ -383,7 +383,7 @@ fn bad_parts_are_named() {
     let report = take(&memory, &memory.folder().join("in"));
     insta::assert_snapshot!(failures(&report), @r#"
     `blocks.json` block 2: the block has no text (a block of Letta has `label` and `value`)
-    `chatgpt-cut.json`: it is not JSON from line 1 on: EOF while parsing a string (export it again: what is before this line was imported)
+    `chatgpt-cut.json`: it is not JSON from line 1 on: EOF while parsing a string (everything before the error was imported; export the file again for the rest)
     `chatgpt.json` conversation 2: the conversation has no `mapping` (a conversation of ChatGPT's export has `title`, `mapping` and `current_node`)
     `chatgpt.json` conversation 3: the conversation has no `conversation_id` (a conversation of ChatGPT's export has `conversation_id` or `id`)
     `claude.json` conversation 2: the conversation has no `chat_messages` (a conversation of Claude.ai's export has `uuid`, `name` and `chat_messages`)
@@ -414,7 +414,7 @@ fn bad_tables_and_documents_are_named() {
     `empty.csv`: the table has no header row (write the names of the columns into the first row, for example `title,body`)
     `empty.txt`: the document has no text (leave it out)
     `latin.txt`: it is not UTF-8 from byte 4 on (save it as UTF-8)
-    `open.csv` line 3: a quote in this row is not closed (close it, or write a quote inside a cell twice; nothing of the table was imported)
+    `open.csv` line 3: a quote in this row is not closed (close it, or write a quote inside a cell twice; no row was imported)
     `rows.csv` line 3: the row has 3 cells, the header 2 (put a cell that contains the delimiter into double quotes)
     `rows.csv` line 4: the note has no text (give it a title, a body or both)
     `rows.csv` line 6: the column `body` is not UTF-8 (save the table as UTF-8)

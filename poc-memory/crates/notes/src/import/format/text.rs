@@ -1,6 +1,6 @@
 //! Plain text: each file is a note, or several if it is long.
 
-use super::{Class, Format};
+use super::{FolderRole, Format};
 use crate::import::document::Document;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
@@ -18,8 +18,8 @@ impl Format for Text {
         "plain text"
     }
 
-    fn class(&self) -> Class {
-        Class::Document
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Document
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

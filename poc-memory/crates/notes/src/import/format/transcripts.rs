@@ -1,6 +1,6 @@
 //! Transcripts of assistants as formats of import.
 
-use super::{Class, Format, claude_code, codex};
+use super::{FolderRole, Format, claude_code, codex};
 use crate::import::conversation::Conversation;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
@@ -31,8 +31,8 @@ impl Format for Transcripts {
         self.about
     }
 
-    fn class(&self) -> Class {
-        Class::Records
+    fn folder_role(&self) -> FolderRole {
+        FolderRole::Records
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {

@@ -97,7 +97,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     `empty.md`: the note has no text (give it a title, a body or both)
     `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
     `list.md`: the front matter is not a list of `name: value` (write one property per line, for example `title: Journal`)
-    `yaml.md`: 3:1: `title`: the front matter is wrong: did not find expected ',' or ']'
+    `yaml.md`: 3:1: `title`: the front matter is not valid: did not find expected ',' or ']'
     ");
     let warnings = ImportReport { failed: report.warnings, ..ImportReport::default() };
     insta::assert_snapshot!(failures(&warnings), @r"

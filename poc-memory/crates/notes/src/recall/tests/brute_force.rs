@@ -171,7 +171,7 @@ proptest! {
             let first = hit.path.first().map_or(hit.id, |step| step.from);
             prop_assert!(starts.contains(&number(first)));
             prop_assert!((hit.similarity - candidates[&number(first)].0).abs() < 1e-6);
-            prop_assert_eq!(hit.graph, 0.5f64.powi(hit.path.len() as i32));
+            prop_assert_eq!(hit.path_factor, 0.5f64.powi(hit.path.len() as i32));
             prop_assert!(hit.path.len() <= plain.hops);
             for step in &hit.path {
                 let strongest = plain.walkable(number(step.from), number(step.to)).unwrap();
@@ -182,7 +182,7 @@ proptest! {
         }
 
         // Learning makes the expected changes and no others.
-        let mut used: Vec<usize> = recalled.learning.used.iter().map(|&id| number(id)).collect();
+        let mut used: Vec<usize> = recalled.update.used.iter().map(|&id| number(id)).collect();
         used.sort_unstable();
         let mut likely: Vec<usize> =
             recalled.hits.iter().filter(|hit| hit.path.is_empty()).map(|hit| number(hit.id)).collect();
@@ -199,10 +199,10 @@ proptest! {
         }
         // All pairs of starts are reported, and the strongest one is stored.
         let mut pairs = BTreeMap::new();
-        for (a, b, gain) in &recalled.learning.pairs {
-            let (a, b) = (number(*a), number(*b));
+        for pair in &recalled.update.pairs {
+            let (a, b, gain) = (number(pair.a), number(pair.b), pair.gain);
             prop_assert!((gain - 0.5 * candidates[&a].0.min(candidates[&b].0)).abs() < 1e-6);
-            prop_assert!(pairs.insert((a.min(b), a.max(b)), *gain).is_none());
+            prop_assert!(pairs.insert((a.min(b), a.max(b)), gain).is_none());
         }
         prop_assert_eq!(pairs.len(), starts.len() * (starts.len() - 1) / 2);
         let strongest = pairs.values().copied().fold(0.0, f64::max);

@@ -28,9 +28,9 @@ fn write(memory: &Memory, key: &str, body: &str) {
     insert::insert(memory, draft, memory.cause("manual", "insert")).unwrap();
 }
 
-fn bound(memory: &Memory, place: RemoteLocation) {
-    let trust = place.usual_trust();
-    bind(memory, &Binding { place, trust, bound: Timestamp(0), last: None }, "manual").unwrap();
+fn bound(memory: &Memory, location: RemoteLocation) {
+    let trust = location.usual_trust();
+    bind(memory, &Binding { location, trust, bound: Timestamp(0), last: None }, "manual").unwrap();
 }
 
 fn describe(error: Error) -> String {
@@ -71,15 +71,15 @@ fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
     write(&open(home.of_profile("work").unwrap(), 2), "work", "Written at work.");
     write(&open(Paths::in_folder(&folder.path().join("disk")), 3), "disk", "Written elsewhere.");
     copy(&folder.path().join("disk/store"), &folder.path().join("bare"));
-    for (place, pulled) in [
+    for (location, pulled) in [
         (RemoteLocation::Profile("work".into()), 1),
         (RemoteLocation::Folder(folder.path().join("disk")), 1),
         // A copy of the previous one, with the same notes.
         (RemoteLocation::Folder(folder.path().join("bare")), 0),
     ] {
-        bound(&memory, place.clone());
-        assert_eq!(run(&memory, false, &SILENT).unwrap().pulled, pulled, "{place}");
-        assert_eq!(run(&memory, false, &SILENT).unwrap(), SyncReport::default(), "{place}");
+        bound(&memory, location.clone());
+        assert_eq!(run(&memory, false, &SILENT).unwrap().pulled, pulled, "{location}");
+        assert_eq!(run(&memory, false, &SILENT).unwrap(), SyncReport::default(), "{location}");
         assert!(Binding::of(&memory.store).unwrap().unwrap().last.is_some());
     }
     assert_eq!(texts(&open(home.of_profile("work").unwrap(), 4)).len(), 2);
@@ -98,8 +98,8 @@ fn an_invalid_remote_is_refused_and_not_changed() {
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);
     let here = folder.path().display().to_string();
-    let refused = |place: RemoteLocation| {
-        bound(&memory, place);
+    let refused = |location: RemoteLocation| {
+        bound(&memory, location);
         describe(run(&memory, false, &SILENT).unwrap_err()).replace(&here, "HOME")
     };
     insta::assert_snapshot!(describe(run(&memory, false, &SILENT).unwrap_err()), @r"

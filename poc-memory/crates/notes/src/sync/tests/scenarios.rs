@@ -1,6 +1,7 @@
 //! Tests of single cases.
 
 use super::*;
+use crate::sync::{NoteSummary, PlannedChanges};
 use crate::visit;
 use crate::weight::current;
 use crate::weight::{self, WeightChange};
@@ -331,9 +332,9 @@ fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
     let before = seqs();
     let report = both.dry_run();
     assert_eq!(seqs(), before);
-    let keys =
-        report.lists.each_ref().map(|list| list.iter().map(|note| note.key.clone()).collect::<Vec<_>>());
-    assert_eq!(keys, [["theirs"], ["gone"], ["ours"]]);
+    let keys = |notes: &[NoteSummary]| notes.iter().map(|note| note.key.clone()).collect::<Vec<_>>();
+    let PlannedChanges { pulled, deleted, pushed } = &report.planned;
+    assert_eq!([pulled, deleted, pushed].map(|notes| keys(notes)), [["theirs"], ["gone"], ["ours"]]);
     assert_eq!(counts(&both.sync()), counts(&report));
 }
 

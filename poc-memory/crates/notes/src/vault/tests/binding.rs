@@ -72,7 +72,7 @@ fn an_imported_folder_is_taken_over() {
 }
 
 #[test]
-fn a_folder_that_is_gone_changes_nothing() {
+fn a_missing_folder_changes_nothing() {
     let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
     world.sync();
     let vault = named(&world.memory, "vault").unwrap();

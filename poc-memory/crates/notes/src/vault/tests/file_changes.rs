@@ -24,7 +24,7 @@ fn files_become_notes_and_follow_their_edits() {
     assert_eq!((note.provenance.as_str(), note.trust), ("import:vault", Trust::External));
 
     let before = world.memory.store.published_seq();
-    assert!(!world.sync().is_changed());
+    assert!(!world.sync().has_changes());
     assert_eq!(world.memory.store.published_seq(), before, "a sync without changes writes nothing");
 
     world.put("journal.md", "# The journal\n\nRecovery reads it.\n");

@@ -41,7 +41,7 @@ fn a_bad_file_is_named_and_keeps_its_note() {
     world.put("a.md", "---\ntitle: [x\n---\nThe first text.\n");
     let report = world.sync();
     assert!(
-        problems(&report).contains("a.md: 3:1: `title`: the front matter is wrong"),
+        problems(&report).contains("a.md: 3:1: `title`: the front matter is not valid"),
         "{}",
         problems(&report)
     );

@@ -42,7 +42,7 @@ fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
     // The notes are the same, and the edges still those of the agent.
     let seq = world.memory.store.published_seq();
     let report = world.sync();
-    assert!(!report.is_changed() && report.written.is_empty(), "{report:#?}");
+    assert!(!report.has_changes() && report.written.is_empty(), "{report:#?}");
     assert_eq!(world.memory.store.published_seq(), seq);
     assert_eq!((world.note("journal"), world.note("db/split")), before);
     let edge = world.memory.store.edge(before.0.id, EdgeKind::Link, world.note("soup").id).unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_graph::error::Code;
-use poc_notes::erase::unfinished_erasures;
+use poc_notes::erasure::unfinished_erasures;
 use serde_json::json;
 
 #[test]

@@ -24,6 +24,7 @@ use poc_store::{
 };
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub struct ErasureReport {
     /// Generations and archives of backups that still contain the texts.
     pub backups: Vec<PathBuf>,
     /// Folders, generations and archives of backups that could not be read completely and may still contain
-    /// the texts.
+    /// the texts. The list of the backups itself if it could not be read.
     pub unread_backups: Vec<PathBuf>,
 }
 
@@ -145,7 +146,7 @@ fn erase(
     callbacks: &CompactionCallbacks<'_>,
 ) -> Result<ErasureReport> {
     let store = &memory.store;
-    let quarantine = quarantine_with(&memory.paths.store(), texts)?;
+    let quarantine = quarantine_with(&memory.paths.store(), texts).map_err(not_erased)?;
     require_no_only_copies(memory, &quarantine, texts).map_err(not_erased)?;
     let rows = store
         .transact(memory.cause("manual", op), |tx| {
@@ -173,7 +174,7 @@ fn erase(
         Error::internal("the text is deleted, but the history that contains it could not be dropped")
             .hint("write something and erase again")
     })?;
-    // Runs that began before the deletion have ended meanwhile.
+    // Runs that began before the deletion have ended by now.
     run_files += remove_run_files(&memory.paths.runs(), texts)?;
     let elsewhere = elsewhere(memory, texts)?;
     let in_part = |part: BackupPart<'_>| match part {
@@ -197,9 +198,13 @@ fn erase(
 
 /// Adds to the error of a check that the texts are deleted, and how to complete the erasure.
 fn not_erased(error: Error) -> Error {
-    let hint = error.hint.clone().unwrap_or_default();
+    let brings_back = "`poc-memory undo` brings the text back";
+    let hint = match &error.hint {
+        Some(hint) => format!("{hint}; or {brings_back}"),
+        None => brings_back.to_owned(),
+    };
     let message = format!("the text is deleted but not erased: {}", error.message);
-    Error { message, ..error }.hint(format!("{hint}; or `poc-memory undo` brings the text back"))
+    Error { message, ..error }.hint(hint)
 }
 
 /// Adds a hint to the error of a failed compaction: how to complete the erasure.
@@ -217,7 +222,7 @@ fn incomplete(error: Error) -> Error {
 fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
     let mut removed = 0;
     for file in backup::files_below(folder)? {
-        let Ok(bytes) = fs::read(&file) else { continue };
+        let Some(bytes) = read_if_present(&file)? else { continue };
         if texts.are_in_file(&bytes) {
             fs::remove_file(&file).map_err(|error| unremovable(&file, &error))?;
             removed += 1;
@@ -230,7 +235,8 @@ fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
 /// unfinished ones, so their parts of the quarantine count, too.
 ///
 /// # Errors
-/// `conflict` with the part of the quarantine that has the texts and such notes.
+/// `conflict` with the part of the quarantine that has the texts and such notes; `unavailable` when a part cannot be
+/// read.
 pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     let mut all = unfinished::texts(memory)?;
     all.append(texts.clone());
@@ -254,8 +260,10 @@ fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts
             }
         }
         if lacking > 0 {
-            let message =
-                format!("`{name}` in the quarantine has the text, and {lacking} notes that the memory lacks");
+            let message = format!(
+                "`{name}` in the quarantine contains the text, and also {lacking} notes that the memory does not \
+                 have"
+            );
             return Err(Error::conflict(message)
                 .hint(format!(
                     "`poc-memory doctor quarantine restore {name}` restores these notes, `poc-memory doctor quarantine \
@@ -282,12 +290,17 @@ fn quarantine_with(store: &Path, texts: &ErasedTexts) -> Result<Vec<String>> {
             let name = file.strip_prefix(folder).unwrap_or(file).to_string_lossy();
             name.contains(".log") || name.contains("records")
         };
-        let may_have_them = |file: &PathBuf| match is_compressed(file) {
-            true => !is_repair,
-            false => fs::read(file).is_ok_and(|bytes| texts.are_in_bytes(&bytes)),
+        let may_have_them = |file: &PathBuf| -> Result<bool> {
+            if is_compressed(file) {
+                return Ok(!is_repair);
+            }
+            Ok(read_if_present(file)?.is_some_and(|bytes| texts.are_in_bytes(&bytes)))
         };
         let files = if path.is_dir() { backup::files_below(&path)? } else { vec![path] };
-        let mut is_found = files.iter().any(may_have_them);
+        let mut is_found = false;
+        for file in &files {
+            is_found = is_found || may_have_them(file)?;
+        }
         if is_repair && !is_found {
             for_each_quarantine_record(store, &name, &mut |table, bytes| {
                 is_found = is_found || texts.are_in_record(table, bytes);
@@ -326,6 +339,16 @@ fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Reads a file; `None` if it was deleted after it was listed. A file that cannot be read may contain the texts.
+fn read_if_present(file: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(file) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::unavailable(format!("`{}` cannot be read: {error}", file.display()))
+            .hint("make the file readable or delete it, then erase again")),
+    }
 }
 
 fn unremovable(path: &Path, error: &std::io::Error) -> Error {

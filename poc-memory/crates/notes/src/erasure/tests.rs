@@ -216,6 +216,26 @@ fn the_texts_of_unfinished_erasures_are_also_looked_for_before_a_deletion() {
     assert_eq!(check_quarantine(&memory, &texts).unwrap_err().code, Code::Conflict);
 }
 
+#[test]
+fn a_quarantined_file_that_cannot_be_read_stops_an_erasure() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let file = memory.paths.store().join("quarantine/piece");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    // Nobody can read a link to itself, not even root.
+    std::os::unix::fs::symlink("piece", &file).unwrap();
+    let mut texts = ErasedTexts::default();
+    texts.add(SECRET);
+    assert_eq!(check_quarantine(&memory, &texts).unwrap_err().code, Code::Unavailable);
+    let texts = deleted(&memory, id);
+    let error = erase(&memory, &texts, "delete", &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.starts_with("the text is deleted but not erased: `"), "{error}");
+    fs::remove_file(&file).unwrap();
+    erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert_eq!(files_with_it(&memory.paths.store()), Vec::<PathBuf>::new());
+}
+
 /// Puts a store with these notes into the quarantine, as a repair does.
 fn quarantine_repair(memory: &TestMemory, number: u8, notes: &[(&str, &str)]) {
     let replaced = TestMemory::new();
