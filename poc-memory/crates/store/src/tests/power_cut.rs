@@ -129,7 +129,9 @@ fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
     };
     power.left.store(1000, Ordering::SeqCst);
     let store = open().unwrap();
-    (1..=7).for_each(|number| drop(put(&store, number)));
+    for number in 1..=7 {
+        put(&store, number);
+    }
     assert!(fs::read_dir(folder.path().join("log")).unwrap().count() > 2, "several segments");
     // The next write reaches the file, but its sync fails, and then the process is killed.
     power.left.store(1, Ordering::SeqCst);
