@@ -280,7 +280,10 @@ impl Committer {
         let (commits, writer) = (self.commits.clone(), self.writer.clone());
         let work = AssertUnwindSafe(|| -> Result<()> {
             self.index_workers.wait_loaded();
-            if let Some(why) = self.engine.substituted() {
+            // If the disk has failed the log too, that reason says more.
+            if let Some(why) = self.engine.substituted()
+                && !matches!(self.commits.read_only(), Some(ReadOnlyReason::Disk(_)))
+            {
                 self.refuse(ReadOnlyReason::Disk(why), Vec::new());
             }
             loop {

@@ -35,7 +35,7 @@ pub(super) struct RecordFolder {
 impl RecordFolder {
     /// Opens the engine, brings it up to the end of the log, and builds the views from it if `wanted` returns true.
     ///
-    /// If the engine cannot be opened because of the disk, a copy of the records replaces it. On any other failure,
+    /// If the engine cannot be opened because of the disk, or the log is not durable, a copy of the records replaces it. On any other failure,
     /// including a panic or a hang, its files are moved to the quarantine and it is rebuilt from the log once, provided
     /// that the log is complete.
     pub(super) fn open(&self, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
@@ -76,6 +76,10 @@ impl RecordFolder {
     }
 
     fn open_or_substitute(&self) -> Result<CurrentEngine> {
+        // The engine writes its buffer whenever it is full, and a power failure may remove the end of this log.
+        if !self.log.is_durable() {
+            return self.substitute("the end of the log is not on disk");
+        }
         let opened = self.open_engine().or_else(|error| {
             if error.code != Code::ReadOnly {
                 return Err(error);

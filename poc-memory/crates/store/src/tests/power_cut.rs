@@ -121,35 +121,38 @@ fn write_until_it_fails(store: &Store, round: u64) -> Vec<u64> {
 
 #[test]
 fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let power = Arc::new(Power::default());
-    let open = || {
-        let limits = LogLimits { segment: 900, ..LogLimits::default() };
-        open_in(&folder, StoreOptions { disk: Arc::new(PoweredDisk(power.clone())), limits, ..in_memory() })
-    };
-    power.left.store(1000, Ordering::SeqCst);
-    let store = open().unwrap();
-    for number in 1..=7 {
-        put(&store, number);
+    for (engine, buffer) in [(in_memory().engine, in_memory().buffer), (with_small_tables, 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let power = Arc::new(Power::default());
+        let open = || {
+            let limits = LogLimits { segment: 900, ..LogLimits::default() };
+            let disk = Arc::new(PoweredDisk(power.clone()));
+            open_in(&folder, StoreOptions { disk, limits, engine, buffer, ..in_memory() })
+        };
+        power.left.store(1000, Ordering::SeqCst);
+        let store = open().unwrap();
+        for number in 1..=7 {
+            put(&store, number);
+        }
+        assert!(fs::read_dir(folder.path().join("log")).unwrap().count() > 2, "several segments");
+        // The next write reaches the file, but its sync fails, and then the process is killed.
+        power.left.store(1, Ordering::SeqCst);
+        store.transact(cause(), |tx| tx.put_node(&node(8))).unwrap_err();
+        drop(store);
+        let store = open().unwrap();
+        assert!(store.read_only().is_some());
+        assert_eq!(numbers(&store), (1..=8).collect::<Vec<_>>(), "what the killed process wrote is visible");
+        store.checkpoint().unwrap();
+        drop(store);
+        for (path, held) in power.files.lock().iter().filter(|(_, held)| held.written > held.synced) {
+            fs::OpenOptions::new().write(true).open(path).unwrap().set_len(held.synced).unwrap();
+        }
+        power.files.lock().clear();
+        power.left.store(1000, Ordering::SeqCst);
+        let store = open().unwrap();
+        assert_eq!(store.read_only(), None, "a transaction that was never acknowledged does not count as lost");
+        assert_eq!(numbers(&store), (1..=7).collect::<Vec<_>>());
     }
-    assert!(fs::read_dir(folder.path().join("log")).unwrap().count() > 2, "several segments");
-    // The next write reaches the file, but its sync fails, and then the process is killed.
-    power.left.store(1, Ordering::SeqCst);
-    store.transact(cause(), |tx| tx.put_node(&node(8))).unwrap_err();
-    drop(store);
-    let store = open().unwrap();
-    assert!(store.read_only().is_some());
-    assert_eq!(store.view().seq, 8, "what the killed process wrote is visible");
-    store.checkpoint().unwrap();
-    drop(store);
-    for (path, held) in power.files.lock().iter().filter(|(_, held)| held.written > held.synced) {
-        fs::OpenOptions::new().write(true).open(path).unwrap().set_len(held.synced).unwrap();
-    }
-    power.files.lock().clear();
-    power.left.store(1000, Ordering::SeqCst);
-    let store = open().unwrap();
-    assert_eq!(store.read_only(), None, "a transaction that was never acknowledged does not count as lost");
-    assert_eq!(numbers(&store), (1..=7).collect::<Vec<_>>());
 }
 
 proptest! {
