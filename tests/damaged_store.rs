@@ -435,6 +435,8 @@ fn a_store_of_which_only_the_quarantine_is_left_is_not_a_new_store() {
     assert_ne!(world.run(&["insert", "--title", "New", "--body", "Refused"]).status, 0);
     assert_eq!(world.json(&["doctor", "quarantine", "list"])["parts"][0]["name"], "repair-1");
     assert_eq!(world.json(&["repair"])["choices"]["choices"], serde_json::json!([]));
+    let shown = world.run(&["repair"]).stdout;
+    assert!(shown.contains("`poc-memory repair --undo --yes` brings back the files"), "{shown}");
     let answer = world.json_with_status(&["restore", "backups"], 1);
     assert_eq!(answer["error"]["code"], "conflict", "{answer}");
     assert!(files(&store) == before);

@@ -18,7 +18,7 @@ const NICE: i32 = 19;
 pub(crate) async fn run(state: Arc<DaemonState>) {
     while wall_clock::wait(&state, POLL).await {
         let last = verification::last(&state.memory.paths.verification());
-        // What an old one found may have been repaired before the daemon was restarted, so it is repeated.
+        // What an earlier daemon found may have been repaired since, so the verification is repeated.
         let is_old = |last: &Verification| !last.damaged.is_empty() && last.at < state.started;
         if !verification::is_due(last.as_ref(), state.memory.now()) && !last.as_ref().is_some_and(is_old) {
             continue;

@@ -1,6 +1,6 @@
 //! Asks a person to confirm a change.
 
-use crate::ops::OpDef;
+use crate::ops::{IrreversibleFlag, OpDef};
 use clap::{Arg, ArgAction, ArgMatches};
 use poc_graph::error::{Code, Error, Result};
 use serde_json::Value;
@@ -10,12 +10,13 @@ use std::io::{IsTerminal as _, Write as _};
 const YES: &str = "yes";
 
 /// The option of ops with an irreversible flag that answers the question.
-pub(super) fn yes_option() -> Arg {
-    Arg::new(YES).long(YES).short('y').action(ArgAction::SetTrue).help("Do not ask for confirmation")
+pub(super) fn yes_option(flag: &IrreversibleFlag) -> Arg {
+    let help = format!("Do not ask for confirmation of `--{}`", flag.name);
+    Arg::new(YES).long(YES).short('y').action(ArgAction::SetTrue).help(help)
 }
 
-/// Asks before an op runs with its irreversible flag, unless `--yes` is given. Scripts are not asked: if standard input is
-/// not a terminal, the op runs.
+/// Asks before an op runs with its irreversible flag, unless `--yes` is given. Scripts are not asked: if standard input
+/// is not a terminal, the op runs.
 ///
 /// # Errors
 /// `rejected` when the answer is not yes.

@@ -10,10 +10,11 @@ use poc_notes::INDEX_FOLDERS;
 use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
 use poc_notes::resolve::quoted;
 use poc_store::{
-    ReadablePart, Repair, RepairOption, RepairReport, RepairSource, atomic_file, repair_folders, undo_repair,
+    ReadablePart, Repair, RepairOption, RepairReport, RepairSource, atomic_file, has_undoable_repair,
+    quarantine_names, repair_folders, undo_repair,
 };
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Repair a damaged store
 ///
@@ -147,8 +148,12 @@ pub(super) enum RepairOutput {
         choices: Vec<RepairChoice>,
         /// The newest backup in each known destination, if it may have changes, or history, that no choice keeps.
         backups: Vec<FullerBackup>,
-        /// Known destinations without a readable backup, for example because their disk is not mounted.
+        /// Known destinations without a readable backup, for example because their disk is not mounted. The list of
+        /// destinations itself if it cannot be read.
         unread_backups: Vec<PathBuf>,
+        /// If there is no choice, what can be done with the quarantine.
+        #[serde(skip)]
+        quarantine_advice: Option<&'static str>,
     },
     /// The store was repaired.
     Repaired {
@@ -221,7 +226,14 @@ impl LocalCommand for RepairStore {
             RepairOutput::NotDamaged { .. } => {
                 "the store is not damaged: there is nothing to repair\n".to_owned()
             }
-            RepairOutput::Choices { damage, lost_after, choices, backups, unread_backups } => {
+            RepairOutput::Choices {
+                damage,
+                lost_after,
+                choices,
+                backups,
+                unread_backups,
+                quarantine_advice,
+            } => {
                 let end = lost_after.map_or_else(String::new, |last| {
                     format!(
                         "the end of the log is missing: if there were changes after {last}, only a backup can contain \
@@ -230,10 +242,16 @@ impl LocalCommand for RepairStore {
                 });
                 let mut lines: String = choices.iter().map(line).collect();
                 lines.extend(backups.iter().map(backup_lines));
-                let unread = unread_backups
-                    .iter()
-                    .map(|path| format!("no backup can be read now in `{}`\n", path.display()));
+                let unread = unread_backups.iter().map(|path| {
+                    format!(
+                        "`{}` cannot be read now: it has no readable backup, or it is the list of the backups\n",
+                        path.display()
+                    )
+                });
                 lines.extend(unread);
+                if !lines.is_empty() {
+                    lines.push('\n');
+                }
                 let rest = if choices.is_empty() {
                     "neither the log nor the records can be read: move the folder of the store away and restore a \
                      backup; without a backup, the next command begins an empty memory\n"
@@ -241,7 +259,8 @@ impl LocalCommand for RepairStore {
                     "nothing was changed; `poc-memory repair --from CHOICE --yes` repairs the store, and \
                      `poc-memory repair --undo --yes` reverts that\n"
                 };
-                format!("{damage}\n\n{end}{lines}\n{rest}")
+                let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));
+                format!("{damage}\n\n{end}{lines}{rest}{advice}")
             }
             RepairOutput::Repaired { choice, replaced, restorable_notes, restorable_links } => format!(
                 "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}",
@@ -266,13 +285,24 @@ impl LocalCommand for RepairStore {
 
 fn choices_output(context: &CommandContext, repair: &Repair, choices: Vec<RepairChoice>) -> RepairOutput {
     let KnownBackups { found, unread } = known_backups(&context.paths);
+    let quarantine_advice = if choices.is_empty() { quarantine_advice(&context.paths.store()) } else { None };
     RepairOutput::Choices {
         damage: repair.damage().to_owned(),
         lost_after: repair.lost_end(),
         backups: found.into_iter().filter_map(|backup| fuller_backup(repair, backup, &choices)).collect(),
         unread_backups: unread,
+        quarantine_advice,
         choices,
     }
+}
+
+/// What can be done with the quarantine of a store that no source can repair; `None` if it is empty.
+fn quarantine_advice(store: &Path) -> Option<&'static str> {
+    if has_undoable_repair(store) {
+        return Some("`poc-memory repair --undo --yes` brings back the files that the last repair replaced");
+    }
+    let is_empty = quarantine_names(store).is_ok_and(|names| names.is_empty());
+    (!is_empty).then_some("to take notes from its `quarantine/`, move that folder into the new store")
 }
 
 /// The backup, if it may have changes, or history, that none of the choices keeps.

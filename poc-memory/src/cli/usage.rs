@@ -87,12 +87,15 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
     let at = error.at.as_mut().filter(|at| at.file.is_none() && at.line.is_none());
     let Some(field) = at.and_then(|at| at.field.as_mut()) else { return error };
     let top = command::build(&Globals::default());
+    // Without `--profile`, the field `profile` is about an argument, for example of `profile show`.
+    let names_profile = matches.get_one::<String>("profile").is_some();
+    let globals = top.get_arguments().filter(|argument| names_profile || argument.get_id() != "profile");
     let (mut command, mut matches) = (&top, matches);
     while let Some((name, below)) = matches.subcommand() {
         let Some(found) = command.find_subcommand(name) else { return error };
         (command, matches) = (found, below);
     }
-    let option = command.get_arguments().find(|argument| argument.get_id() == field.as_str());
+    let option = command.get_arguments().chain(globals).find(|argument| argument.get_id() == field.as_str());
     if let Some(long) = option.and_then(clap::Arg::get_long) {
         *field = format!("--{long}");
     }
@@ -223,6 +226,9 @@ mod tests {
         assert_eq!(name(&["explore", "x"], "depth"), "`--depth`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "node"), "`node`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "unknown"), "`unknown`: 0 is out of range");
+        assert_eq!(name(&["get", "x"], "tenant"), "`--tenant`: 0 is out of range");
+        assert_eq!(name(&["--profile", "y", "stats"], "profile"), "`--profile`: 0 is out of range");
+        assert_eq!(name(&["profile", "show", "y"], "profile"), "`profile`: 0 is out of range");
         let in_file = Error::config("0 is out of range").field("depth").file("x.toml");
         assert_eq!(converted(&["explore", "x"], in_file), "x.toml:`depth`: 0 is out of range");
     }

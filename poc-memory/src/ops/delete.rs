@@ -75,7 +75,7 @@ impl Op for Delete {
                 texts.add_note(&node);
                 texts.add_history(ctx.memory, node.id)?;
                 // Before the deletion, so that a refusal changes nothing.
-                poc_notes::erasure::check_quarantine(ctx.memory, &texts)?;
+                poc_notes::erasure::check_erasable(ctx.memory, &texts)?;
                 begun = Some(Erasure::begin(ctx.memory, ErasureTarget::Note(node.id), now)?);
             }
         }

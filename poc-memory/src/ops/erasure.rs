@@ -26,6 +26,10 @@ pub(super) struct ErasureOutput {
     rows: usize,
     /// Number of deleted files with prompts and replies of runs.
     run_files: usize,
+    /// Files with prompts and replies of runs, or their folder, that could not be read or deleted. They may still
+    /// contain the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unread_run_files: Vec<PathBuf>,
     /// Names of data that was deleted from the quarantine.
     quarantine: Vec<String>,
     /// Names of quarantined data that repairs replaced. Its readable parts do not contain the text, but
@@ -68,6 +72,7 @@ pub(super) fn run(ctx: &Ctx<'_>, erasure: Erasure<'_>, texts: &ErasedTexts) -> R
         history_since: report.history_since,
         rows: report.rows,
         run_files: report.run_files,
+        unread_run_files: report.unread_run_files,
         quarantine: report.quarantine,
         kept_repairs: report.kept_repairs,
         elsewhere: report.elsewhere,
@@ -101,6 +106,12 @@ impl ErasureOutput {
         }
         if !self.elsewhere.is_empty() {
             text.push_str(&format!("the text is also in: {}\n", self.elsewhere.join(", ")));
+        }
+        for file in &self.unread_run_files {
+            text.push_str(&format!(
+                "a file of runs that cannot be read or deleted now may contain it: {}\n",
+                file.display()
+            ));
         }
         for backup in &self.backups {
             text.push_str(&format!("a backup still contains it: {}\n", backup.display()));

@@ -89,16 +89,16 @@ impl Forget {
     }
 }
 
-/// Refuses an erasure of messages before anything is deleted, if the quarantine prevents it. Accepts it if all of them
-/// were deleted before.
-fn check_quarantine(ctx: &Ctx<'_>, ids: &[MessageId]) -> Result<()> {
+/// Refuses an erasure of messages before anything is deleted, if a file prevents it. Accepts it if all of them were
+/// deleted before.
+fn check_erasable(ctx: &Ctx<'_>, ids: &[MessageId]) -> Result<()> {
     let mut texts = None;
     for &id in ids {
         if let Some(message) = ctx.memory.store.message(id)? {
             texts.get_or_insert_with(ErasedTexts::default).add_message(&message);
         }
     }
-    texts.map_or(Ok(()), |texts| poc_notes::erasure::check_quarantine(ctx.memory, &texts))
+    texts.map_or(Ok(()), |texts| poc_notes::erasure::check_erasable(ctx.memory, &texts))
 }
 
 impl Op for Forget {
@@ -128,7 +128,7 @@ impl Op for Forget {
                 let target = ErasureTarget::Message(id);
                 let is_repeated = self.erase && Erasure::is_repeated(ctx.memory, &target)?;
                 if self.erase {
-                    check_quarantine(ctx, &[id])?;
+                    check_erasable(ctx, &[id])?;
                 }
                 let erasure = begin(target)?;
                 match (forget::message(ctx.memory, id, author, cause), erasure) {
@@ -149,7 +149,7 @@ impl Op for Forget {
                     (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
                 };
                 if self.erase {
-                    check_quarantine(ctx, &ctx.memory.store.messages_before(before)?)?;
+                    check_erasable(ctx, &ctx.memory.store.messages_before(before)?)?;
                 }
                 let erasure = begin(ErasureTarget::MessagesBefore { time: before, recent: self.recent })?;
                 // After an error, a part of the messages may be deleted, so the erasure stays unfinished.

@@ -134,7 +134,7 @@ impl Op for Undo {
                     .field("what"));
             }
         };
-        let (undone, refused) = undo::sorted(items);
+        let (undone, refused) = undo::split_by_outcome(items);
         Ok(UndoOutput {
             change: changed,
             run,

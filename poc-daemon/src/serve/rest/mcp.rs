@@ -87,7 +87,7 @@ impl Mcp {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
             return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }
-        // Every MCP client acts for a model, even with the token that allows everything.
+        // Every MCP client acts for a model, even with the full token.
         let service = match rest.tokens.role(&head.headers)? {
             TokenRole::Full | TokenRole::Model => &self.full,
             TokenRole::ReadOnly => &self.read_only,

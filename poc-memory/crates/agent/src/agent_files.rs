@@ -431,11 +431,11 @@ mod tests {
         let error = slot.exchange(&slot.path(), versions(&files).agent.as_deref(), &ours).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
         assert_eq!(on_disk(&world, "agents/mine.toml").as_deref(), Some(theirs.as_str()));
-        // A new file does not replace one that was created meanwhile.
+        // A new file does not replace one that was created in the meantime.
         let error =
             save(&world.memory, "mine", &edit(Some(&ours), None), &ExpectedVersions::default()).unwrap_err();
         assert_eq!(error.code, Code::Conflict);
-        // A file that was deleted meanwhile is not created again.
+        // A file that was deleted in the meantime is not created again.
         let read = versions(&read(&world.memory, "mine").unwrap());
         std::fs::remove_file(world.home.path().join("agents/mine.toml")).unwrap();
         let error = save(&world.memory, "mine", &edit(Some(&ours), None), &read).unwrap_err();
@@ -461,7 +461,7 @@ mod tests {
             let error = save(&world.memory, "mine", &half, &versions(&files)).unwrap_err();
             assert_eq!(error.code, Code::InvalidArgument);
         }
-        // The agent file was changed meanwhile, so the template stays as it was, too.
+        // The agent file was changed in the meantime, so the template stays as it was, too.
         world.file("agents/mine.toml", &format!("# theirs\n{MINE}"));
         let both = edit(Some(&with_topology), Some(prompt));
         assert_eq!(save(&world.memory, "mine", &both, &versions(&files)).unwrap_err().code, Code::Conflict);

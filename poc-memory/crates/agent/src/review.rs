@@ -163,7 +163,7 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
             if let Some(entry) = entry(row, proposal) {
                 if entry.state != ActionState::Rejected {
                     return Err(Error::conflict(format!(
-                        "action {} was decided meanwhile",
+                        "action {} was decided in the meantime",
                         proposal.number()
                     )));
                 }

@@ -85,8 +85,8 @@ impl<T: Copy> Column<T> {
         }
     }
 
-    /// Like [`Column::set`], but does not store `fill` beyond the end. This saves memory if few nodes have another value,
-    /// and readers must take a missing value for `fill`.
+    /// Like [`Column::set`], but does not store `fill` beyond the end. This saves memory if few nodes have another
+    /// value, and readers must take a missing value for `fill`.
     pub fn set_sparse(&mut self, index: usize, value: T, fill: T)
     where
         T: PartialEq,

@@ -37,6 +37,9 @@ pub struct ErasureReport {
     pub rows: usize,
     /// Number of deleted files with prompts and replies of runs.
     pub run_files: usize,
+    /// Files of runs, or their folder, that could not be read or deleted after the history was dropped. They may
+    /// contain the texts.
+    pub unread_run_files: Vec<PathBuf>,
     /// Names of data that was deleted from the quarantine.
     pub quarantine: Vec<String>,
     /// Names of quarantined data that repairs replaced. Its readable parts do not contain the texts. It is
@@ -148,6 +151,9 @@ fn erase(
     let store = &memory.store;
     let quarantine = quarantine_with(&memory.paths.store(), texts).map_err(not_erased)?;
     require_no_only_copies(memory, &quarantine, texts).map_err(not_erased)?;
+    // Files are searched before the compaction, because the texts of an interrupted erasure are read from the
+    // history, which the compaction drops.
+    let run_files = run_files_with(&memory.paths.runs(), texts).map_err(not_erased)?;
     let rows = store
         .transact(memory.cause("manual", op), |tx| {
             let mut rows = 0;
@@ -160,14 +166,14 @@ fn erase(
                 }
             }
             Ok(rows)
-        })?
+        })
+        .map_err(incomplete)?
         .value;
-    // Files are searched before the compaction, because the texts of an interrupted erasure are read from the
-    // history, which the compaction drops.
-    let mut run_files = remove_run_files(&memory.paths.runs(), texts)?;
-    let kept_repairs = clear_quarantine(&memory.paths.store(), &quarantine)?;
+    run_files.iter().try_for_each(|file| remove_file(file)).map_err(incomplete)?;
+    let kept_repairs = clear_quarantine(&memory.paths.store(), &quarantine).map_err(incomplete)?;
     let mark = LastErasure { at: memory.now() };
-    let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURE, &mark))?.seq;
+    let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURE, &mark));
+    let marked = marked.map_err(incomplete)?.seq;
     // Everything but the newest transaction.
     store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
     let base = store.history_base().filter(|base| base.seq + 1 >= marked).ok_or_else(|| {
@@ -175,7 +181,7 @@ fn erase(
             .hint("write something and erase again")
     })?;
     // Runs that began before the deletion have ended by now.
-    run_files += remove_run_files(&memory.paths.runs(), texts)?;
+    let late_run_files = remove_late_run_files(&memory.paths.runs(), texts);
     let elsewhere = elsewhere(memory, texts)?;
     let in_part = |part: BackupPart<'_>| match part {
         BackupPart::Transaction(txn) => texts.are_in_transaction(txn),
@@ -187,7 +193,8 @@ fn erase(
     Ok(ErasureReport {
         history_since: base.at,
         rows,
-        run_files,
+        run_files: run_files.len() + late_run_files.removed,
+        unread_run_files: late_run_files.unread,
         quarantine,
         kept_repairs,
         elsewhere,
@@ -207,7 +214,7 @@ fn not_erased(error: Error) -> Error {
     Error { message, ..error }.hint(hint)
 }
 
-/// Adds a hint to the error of a failed compaction: how to complete the erasure.
+/// Adds a hint to the error of a step between the checks and the end of the compaction: how to complete the erasure.
 fn incomplete(error: Error) -> Error {
     let completes =
         "the text is deleted, but the history still contains it: the same command completes the erasure";
@@ -218,32 +225,67 @@ fn incomplete(error: Error) -> Error {
     error.hint(hint)
 }
 
-/// Deletes the files of runs that contain the texts.
-fn remove_run_files(folder: &Path, texts: &ErasedTexts) -> Result<usize> {
-    let mut removed = 0;
+/// The files of runs that contain the texts.
+fn run_files_with(folder: &Path, texts: &ErasedTexts) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
     for file in backup::files_below(folder)? {
-        let Some(bytes) = read_if_present(&file)? else { continue };
-        if texts.are_in_file(&bytes) {
-            fs::remove_file(&file).map_err(|error| unremovable(&file, &error))?;
-            removed += 1;
+        if has_texts(&file, texts)? {
+            found.push(file);
         }
     }
-    Ok(removed)
+    Ok(found)
 }
 
-/// Refuses an erasure that would delete notes which only the quarantine has. The erasure also deletes the texts of
-/// unfinished ones, so their parts of the quarantine count, too.
+/// Whether a file of a run contains the texts.
+fn has_texts(file: &Path, texts: &ErasedTexts) -> Result<bool> {
+    Ok(read_if_present(file)?.is_some_and(|bytes| texts.are_in_file(&bytes)))
+}
+
+/// Files of runs that were written during the erasure.
+#[derive(Default)]
+struct LateRunFiles {
+    /// Number of deleted files.
+    removed: usize,
+    /// Files, or their folder, that could not be read or deleted.
+    unread: Vec<PathBuf>,
+}
+
+/// Deletes the files of runs that contain the texts, after the history was dropped. A repetition of the erasure would
+/// not know the texts of the history any more, so a file that cannot be read is not an error.
+fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
+    let mut late = LateRunFiles::default();
+    let files = backup::files_below(folder).unwrap_or_else(|error| {
+        tracing::warn!("the files of runs were not searched: {error}");
+        late.unread.push(folder.to_owned());
+        Vec::new()
+    });
+    for file in files {
+        let deletes = has_texts(&file, texts);
+        match deletes.and_then(|deletes| if deletes { remove_file(&file).map(|()| 1) } else { Ok(0) }) {
+            Ok(removed) => late.removed += removed,
+            Err(error) => {
+                tracing::warn!("a file of a run may contain the text: {error}");
+                late.unread.push(file);
+            }
+        }
+    }
+    late
+}
+
+/// Refuses an erasure that would stop after the deletion, or that would delete notes which only the quarantine has. The
+/// erasure also deletes the texts of unfinished ones, so their parts of the quarantine count, too.
 ///
 /// # Errors
-/// `conflict` with the part of the quarantine that has the texts and such notes; `unavailable` when a part cannot be
-/// read.
-pub fn check_quarantine(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
+/// `conflict` with the part of the quarantine that has the texts and such notes; `unavailable` when a part of the
+/// quarantine or a file of a run cannot be read.
+pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     let mut all = unfinished::texts(memory)?;
     all.append(texts.clone());
-    require_no_only_copies(memory, &quarantine_with(&memory.paths.store(), &all)?, &all)
+    require_no_only_copies(memory, &quarantine_with(&memory.paths.store(), &all)?, &all)?;
+    run_files_with(&memory.paths.runs(), &all).map(drop)
 }
 
-/// Like [`check_quarantine`], for the parts of the quarantine that have the texts.
+/// Refuses an erasure that would delete notes which only these parts of the quarantine have. They contain the texts.
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
     let known = memory.store.tenants()?;
     for name in parts {
@@ -351,6 +393,12 @@ fn read_if_present(file: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-fn unremovable(path: &Path, error: &std::io::Error) -> Error {
-    Error::unavailable(format!("`{}` cannot be deleted: {error}", path.display()))
+/// Deletes a file, if it is there.
+fn remove_file(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::unavailable(format!("`{}` cannot be deleted: {error}", file.display())))
+        }
+        _ => Ok(()),
+    }
 }

@@ -132,8 +132,8 @@ fn count(without_vectors: &[(Memory, Vec<NodeId>)]) -> u64 {
     without_vectors.iter().map(|(_, ids)| ids.len() as u64).sum()
 }
 
-/// Computes and stores vectors and returns the number of notes that got them. A note whose text changed
-/// during this is left for the next round. `before` is the number of notes that were finished in earlier
+/// Computes and stores vectors and returns the number of notes that got them. A note whose text changed while its
+/// vectors were computed is left for the next round. `before` is the number of notes that were finished in earlier
 /// rounds.
 fn fill(
     memory: &Memory,

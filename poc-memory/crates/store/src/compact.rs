@@ -180,7 +180,7 @@ impl CompactionJob<'_> {
         Ok(Some(checksum))
     }
 
-    /// Replaces the records with the prepared ones. Reads wait during this.
+    /// Replaces the records with the prepared ones. Reads wait until then.
     fn replace_records(&self, folder: &Path) -> Result<()> {
         let directory = &self.shared.directory;
         let (records, old) = (directory.join("records"), directory.join(OLD_RECORDS));

@@ -146,7 +146,7 @@ mod tests {
         store.checkpoint().unwrap();
         drop(store);
         assert!(!is_empty_store(&directory).unwrap() && !delete_empty_store(&directory).unwrap());
-        // the log is lost and `records/last` is damaged, but the records exist.
+        // The log is lost and `records/last` is damaged, but the records exist.
         fs::remove_dir_all(directory.join("log")).unwrap();
         fs::remove_file(directory.join("view")).unwrap();
         fs::write(directory.join("records/last"), "damaged").unwrap();

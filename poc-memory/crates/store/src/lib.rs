@@ -82,8 +82,8 @@ pub use records::Records;
 pub use recovery_report::RecoveryReport;
 pub use repair::{
     QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, ReadablePart, Repair, RepairOption,
-    RepairReport, RepairSource, delete_quarantine_part, for_each_quarantine_record, quarantine_contents,
-    quarantine_names, quarantine_parts, repair_folders, undo_repair,
+    RepairReport, RepairSource, delete_quarantine_part, for_each_quarantine_record, has_undoable_repair,
+    quarantine_contents, quarantine_names, quarantine_parts, repair_folders, undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
@@ -131,9 +131,9 @@ impl Store {
     /// The view is available at once. The records open and the `followers` catch up in the background;
     /// calls that need them wait. Followers receive the vectors of `embedder`.
     ///
-    /// If the log is damaged before intact records, ends before another part of the store does, or is missing beside a
-    /// quarantine, nothing on disk is changed. The store then shows the newest state that can be assembled from its intact parts, and is read-only;
-    /// see [`Store::damage`].
+    /// If the log is damaged before intact records, ends before another part of the store does, or is missing although
+    /// there is a quarantine, nothing on disk is changed. The store then shows the newest state that can be assembled
+    /// from its intact parts, and is read-only; see [`Store::damage`].
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         Store::open_with(directory, embedder, followers, open::StoreOptions::default())
     }
@@ -344,7 +344,8 @@ impl Store {
     }
 
     /// Saves the views and the followers, so that the next open is fast. Closing the store does the same if at least
-    /// [`WORTH_A_CHECKPOINT`] changes are unsaved.
+    /// [`WORTH_A_CHECKPOINT`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot be
+    /// synced.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.checkpoint()
     }

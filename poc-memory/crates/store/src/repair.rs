@@ -150,9 +150,10 @@ impl Repair {
         }
         parts.iter_mut().try_for_each(|part| part.remove_deleted(&log))?;
         parts.retain(|part| part.count() > 0);
+        let is_only_quarantine = suspect.is_only_quarantine(&newer, problem.is_some());
         let mut damage = match prefix_end {
             Some(end) => end.to_string(),
-            None if last == 0 && newer.names.is_empty() => ONLY_QUARANTINE.to_owned(),
+            None if is_only_quarantine => ONLY_QUARANTINE.to_owned(),
             None if last == 0 => "the log is missing".to_owned(),
             None => newer.problem(last),
         };
@@ -329,6 +330,11 @@ fn check_exists(directory: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::not_found(format!("there is no store in `{}`", directory.display())))
+}
+
+/// Whether [`undo_repair`] finds a repair that it can undo.
+pub fn has_undoable_repair(directory: &Path) -> bool {
+    Journal::undo(directory).is_ok()
 }
 
 /// Restores the files that the last repair of a store replaced. Returns the name of the quarantine folder with the

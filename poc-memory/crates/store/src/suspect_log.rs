@@ -4,9 +4,10 @@ use crate::engine::lsm;
 use crate::log::PrefixEnd;
 use crate::{atomic_file, log_head, view_file};
 use poc_graph::error::Result;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 /// The files of indexes, and the list of checked segments, relative to the folder of the store. Each contains the
 /// number of the last transaction that it reflects. They are written after the transactions were synced.
@@ -52,6 +53,12 @@ impl SuspectLog<'_> {
     /// Whether the log is missing although the store had one: only a store with a log puts files into its quarantine.
     fn is_missing_beside_quarantine(&self) -> bool {
         !self.is_copy && !self.directory.join("log").exists() && has_quarantine(self.directory)
+    }
+
+    /// Whether only the quarantine of a damaged store may have notes. `newer` are its newer parts, and
+    /// `has_unusable_records` says whether it has records that cannot be used: they may have notes, too.
+    pub(crate) fn is_only_quarantine(&self, newer: &NewerParts, has_unusable_records: bool) -> bool {
+        self.prefix_end.is_none() && self.last == 0 && newer.names.is_empty() && !has_unusable_records
     }
 
     /// The parts other than the log that are intact and newer than the prefix.
@@ -101,7 +108,7 @@ pub(crate) fn has_parts(directory: &Path) -> bool {
 fn has_quarantine(directory: &Path) -> bool {
     match fs::read_dir(directory.join("quarantine")) {
         Ok(mut entries) => entries.next().is_some(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
     }
 }
 

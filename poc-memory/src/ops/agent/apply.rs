@@ -1,6 +1,6 @@
 //! `agent apply`
 
-use super::undo::{SkippedAction, sorted};
+use super::undo::{SkippedAction, split_by_outcome};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
@@ -41,7 +41,7 @@ impl Op for AgentApply {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentApplyOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
-        let (applied, refused) = sorted(review::approve(ctx.memory, run, &self.only)?);
+        let (applied, refused) = split_by_outcome(review::approve(ctx.memory, run, &self.only)?);
         Ok(AgentApplyOutput { run, applied, refused })
     }
 

@@ -52,7 +52,7 @@ struct DiffSide {
     run: RunId,
     agent: String,
     started: Timestamp,
-    /// How it ended.
+    /// How it ended, or `running`.
     status: Status,
     /// Fingerprint of the agent's version that ran.
     fingerprint: String,

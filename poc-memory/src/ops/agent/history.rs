@@ -67,7 +67,7 @@ pub(super) struct RunRow {
     rerun_of: Option<RunId>,
     started: Timestamp,
     finished: Option<Timestamp>,
-    /// How it ended.
+    /// How it ended, or `running`.
     status: Status,
     reason: Option<StatusReason>,
     message: Option<String>,

@@ -24,7 +24,7 @@ pub(crate) struct AgentRunOutput {
     pub(super) tenant: Option<String>,
     /// Whether this was a dry run, which writes nothing.
     pub(super) dry_run: bool,
-    /// How it ended.
+    /// How it ended, or `running`.
     pub(super) status: Status,
     /// Why it was skipped or failed, as a stable code.
     pub(super) reason: Option<StatusReason>,
@@ -107,7 +107,7 @@ pub(super) struct ProposedAction {
     pub(super) action: String,
     /// The model's reason.
     pub(super) why: String,
-    /// Whether it waits for a decision.
+    /// Its state.
     pub(super) state: ProposalState,
     /// The person's reason, or what had changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

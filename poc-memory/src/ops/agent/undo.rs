@@ -57,7 +57,7 @@ pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(R
 }
 
 /// Splits the items into those that were done and those that were skipped.
-pub(in crate::ops) fn sorted(items: Vec<UndoItem>) -> (Vec<String>, Vec<SkippedAction>) {
+pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Vec<SkippedAction>) {
     let (mut done, mut skipped) = (Vec::new(), Vec::new());
     for UndoItem { summary, refused } in items {
         match refused {
@@ -77,7 +77,7 @@ impl Op for AgentUndo {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {
         let (run, UndoReport { seq, items }) = of_run(ctx, &self.run, &self.only)?;
-        let (undone, refused) = sorted(items);
+        let (undone, refused) = split_by_outcome(items);
         Ok(AgentUndoOutput {
             run: run.id,
             agent: run.agent,

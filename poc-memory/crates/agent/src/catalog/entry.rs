@@ -23,7 +23,7 @@ pub enum EntryState {
     Invalid,
 }
 
-/// State of an agent, of which that of its file is a part.
+/// Status of an agent, from its file, its schedule, its pause and its models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentStatus {

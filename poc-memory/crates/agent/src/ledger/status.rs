@@ -35,7 +35,7 @@ pub enum Status {
     Reverted,
 }
 
-/// Why an occurrence was skipped or missed.
+/// Why an occurrence was skipped or missed, or why a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "`StatusReason::meaning` documents them, also in REFERENCE.md")]

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 const MAX_URLS: usize = 8;
 
 /// The terms and names of a query. It holds a read lock on the index: keep it only briefly, and do not read the index
-/// in any other way while you do.
+/// in any other way while it exists.
 pub struct QueryTerms<'a> {
     postings: ReadGuard<'a, Postings>,
     tokenizer: &'a Tokenizer,

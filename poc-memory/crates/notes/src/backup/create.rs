@@ -72,7 +72,7 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
 
 /// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes
 /// the oldest generations beyond `keep`. Generations that lack a file, or that share a damaged file with this
-/// one, do not count towards `keep`. The store may be written to during this.
+/// one, do not count towards `keep`. The store may be written to while the backup is made.
 ///
 /// # Errors
 /// `conflict` when the folder has backups of another memory, or the memory is empty; `invalid_argument` when the folder

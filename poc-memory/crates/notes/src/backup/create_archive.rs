@@ -42,8 +42,8 @@ pub fn is_archive(path: &Path) -> Result<bool> {
 }
 
 /// Writes a generation into an archive, reads it back, and replaces an earlier archive of the same memory.
-/// The store may be written to during this. The disk of the archive needs free space of twice its size until
-/// the end.
+/// The store may be written to while the backup is made. The disk of the archive needs free space of twice its size
+/// until the end.
 ///
 /// # Errors
 /// As [`create`](super::create); `invalid_argument` when the file exists and is not a backup; `conflict` when it has

@@ -210,10 +210,10 @@ fn the_texts_of_unfinished_erasures_are_also_looked_for_before_a_deletion() {
         1,
         &[("copy", &format!("The word of the gate is {SECRET}.")), ("lost", "It closes.")],
     );
-    check_quarantine(&memory, &texts).unwrap();
+    check_erasable(&memory, &texts).unwrap();
     interrupted(&memory, ErasureTarget::Note(id));
     deleted(&memory, id);
-    assert_eq!(check_quarantine(&memory, &texts).unwrap_err().code, Code::Conflict);
+    assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Conflict);
 }
 
 #[test]
@@ -226,13 +226,42 @@ fn a_quarantined_file_that_cannot_be_read_stops_an_erasure() {
     std::os::unix::fs::symlink("piece", &file).unwrap();
     let mut texts = ErasedTexts::default();
     texts.add(SECRET);
-    assert_eq!(check_quarantine(&memory, &texts).unwrap_err().code, Code::Unavailable);
+    assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Unavailable);
     let texts = deleted(&memory, id);
     let error = erase(&memory, &texts, "delete", &quiet()).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     assert!(error.message.starts_with("the text is deleted but not erased: `"), "{error}");
     fs::remove_file(&file).unwrap();
     erase(&memory, &texts, "delete", &quiet()).unwrap();
+    assert_eq!(files_with_it(&memory.paths.store()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_file_of_a_run_that_cannot_be_read_stops_an_erasure_until_the_history_is_dropped() {
+    let memory = TestMemory::new();
+    let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
+    let folder = memory.paths.runs().join("linker");
+    fs::create_dir_all(&folder).unwrap();
+    // Nobody can read a link to itself, not even root.
+    let make_unreadable = || std::os::unix::fs::symlink("1.json", folder.join("1.json"));
+    make_unreadable().unwrap();
+    let mut texts = ErasedTexts::default();
+    texts.add(SECRET);
+    assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Unavailable);
+    let texts = deleted(&memory, id);
+    let error = erase(&memory, &texts, "delete", &quiet()).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.starts_with("the text is deleted but not erased: `"), "{error}");
+    fs::remove_file(folder.join("1.json")).unwrap();
+    check_erasable(&memory, &texts).unwrap();
+    // A run writes its file during the compaction.
+    let writes = || {
+        drop(make_unreadable());
+        Ok(())
+    };
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &writes };
+    let report = erase(&memory, &texts, "delete", &callbacks).unwrap();
+    assert_eq!(report.unread_run_files, [memory.paths.runs()]);
     assert_eq!(files_with_it(&memory.paths.store()), Vec::<PathBuf>::new());
 }
 

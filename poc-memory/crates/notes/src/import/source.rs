@@ -192,8 +192,8 @@ impl FolderScan {
         Ok(scan)
     }
 
-    /// Adds the files of the folder `relative` below `folder`, whose canonical path is `root`, and pushes the folders in
-    /// it to `folders`.
+    /// Adds the files of the folder `relative` below `folder`, whose canonical path is `root`, and pushes the folders
+    /// in it to `folders`.
     fn add_folder(
         &mut self,
         folder: &Path,

@@ -344,8 +344,8 @@ impl Sync<'_> {
         Ok(SyncReport { links, retired, ..counts.into_inner() })
     }
 
-    /// Records that the remote has a text of a note, under the id `remote_id`. If the note was edited since
-    /// then, its new text is pushed by the next sync as a new version.
+    /// Records that the remote has a text of a note, under the id `remote_id`. If the note was edited after it was read
+    /// for the push, its new text is pushed by the next sync as a new version.
     fn mark_pushed(
         &self,
         tx: &mut Transaction<'_>,

@@ -80,9 +80,9 @@ mod tests {
     use std::sync::Arc;
 
     proptest! {
-        /// The filter keeps the same nodes as a look at the keywords of each node, before and after it reads the lists.
+        /// The filter keeps the same nodes as a test of the keywords of each node, before and after it reads the lists.
         #[test]
-        fn it_equals_a_look_at_each_node(
+        fn it_equals_a_test_of_each_node(
             nodes in proptest::collection::vec(
                 (proptest::sample::subsequence(vec!["a", "b", "c"], 0..=3), any::<bool>()), 1..200,
             ),

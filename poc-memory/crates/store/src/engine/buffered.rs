@@ -96,7 +96,8 @@ fn length(value: &Option<Vec<u8>>) -> usize {
 }
 
 impl Buffers {
-    /// Writes the frozen buffer to the engine. The buffer stays readable during this, and is kept if the write fails.
+    /// Writes the frozen buffer to the engine. The buffer stays readable while it is written, and is kept if the write
+    /// fails.
     fn write(&self) -> Result<()> {
         let Some(frozen) = self.both.read().frozen.clone() else { return Ok(()) };
         watchdog::catch_panic(|| self.engine.apply(Cow::Borrowed(&frozen.changes), frozen.watermark))?;

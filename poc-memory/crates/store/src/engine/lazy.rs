@@ -106,7 +106,7 @@ impl OpenedEngine {
         if self.current.read().as_ref().is_none_or(|current| current.substitute_reason.is_none()) {
             return self.reopen_if_failed();
         }
-        // Reads continue during this.
+        // Reads continue while the files are replaced.
         if self.is_abandoned.load(Ordering::SeqCst) {
             source.discard()?;
         }
@@ -238,7 +238,7 @@ impl LazyEngine {
         }
     }
 
-    /// Closes the engine, lets `work` change its files, and opens it again. Calls wait during this.
+    /// Closes the engine, lets `work` change its files, and opens it again. Calls wait until it is open again.
     pub(crate) fn exchange(&self, work: &dyn Fn() -> Result<()>) -> Result<()> {
         self.opened()?.exchange(work)
     }

@@ -65,7 +65,7 @@ pub(crate) struct LsmEngine {
     /// Whether the directory is a temporary copy, so that nothing needs to be synced.
     is_copy: bool,
     /// The number in [`highest_seq`]; 0 while unknown. A thread that writes holds this lock.
-    last: Mutex<u64>,
+    highest_seq: Mutex<u64>,
     /// The thread that merges tables.
     merger: Mutex<Option<JoinHandle<()>>>,
 }
@@ -198,19 +198,19 @@ impl LsmEngine {
             state: Arc::new(state),
             limits,
             is_copy,
-            last: Mutex::new(0),
+            highest_seq: Mutex::new(0),
             merger: Mutex::default(),
         })
     }
 
     /// Saves the number of a transaction in [`highest_seq`] before its changes are written.
-    fn raise_last(&self, last: &mut u64, seq: u64) -> Result<()> {
-        if *last < seq && !self.is_copy {
+    fn raise_highest_seq(&self, saved: &mut u64, seq: u64) -> Result<()> {
+        if *saved < seq && !self.is_copy {
             let directory = &self.state.directory;
-            if highest_seq::read(directory).is_none_or(|last| last < seq) {
+            if highest_seq::read(directory).is_none_or(|saved| saved < seq) {
                 highest_seq::write(directory, seq)?;
             }
-            *last = seq;
+            *saved = seq;
         }
         Ok(())
     }
@@ -377,8 +377,8 @@ impl Engine for LsmEngine {
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {
-        let mut last = self.last.lock();
-        self.raise_last(&mut last, watermark.seq)?;
+        let mut saved = self.highest_seq.lock();
+        self.raise_highest_seq(&mut saved, watermark.seq)?;
         let current = self.state.current();
         match changes.iter().map(put_length).sum::<usize>() >= self.limits.table {
             true => self.write_table(&current, &changes, watermark),
@@ -401,8 +401,8 @@ impl Engine for LsmEngine {
     }
 
     fn rewrite(&self) -> Result<()> {
-        // The lock keeps other threads from writing during this.
-        let _writing = self.last.lock();
+        // While the lock is held, no other thread writes.
+        let _writing = self.highest_seq.lock();
         let current = self.state.current();
         if current.recent.is_some() {
             self.write_table(&current, &[], current.watermark()?)?;

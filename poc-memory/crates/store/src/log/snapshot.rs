@@ -1,6 +1,6 @@
 //! The log as a set of files: what a copy of it must contain, and whether a copied segment is intact.
 //!
-//! Records are only appended, and the index has only synced records. A copy of every segment up to its length in the
+//! Records are only appended, and the index has only complete records. A copy of every segment up to its length in the
 //! index is therefore the log as of one transaction, even if records are appended during the copy.
 
 use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader};
@@ -57,7 +57,7 @@ pub enum SegmentState {
 }
 
 impl Log {
-    /// The segments with their lengths as of the last durable record.
+    /// The segments with their lengths as of the last record in the index.
     pub(crate) fn snapshot(&self) -> LogSnapshot {
         let index = self.index.read();
         let ends = index.segments.iter().skip(1).map(|next| next.first - 1).chain([index.last]);

@@ -63,6 +63,8 @@ impl DamagedStore<'_> {
         };
         let (base, current) = (salvaged.base, salvaged.into_current());
         let engine = current.engine.clone();
+        let problem = problem.filter(|_| records.exists()).map(|error| error.message);
+        let is_only_quarantine = suspect.is_only_quarantine(&newer, problem.is_some());
         let saved = saved.filter(|saved| saved.seq() > base.max(prefix_last));
         log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
         let seq = log.last();
@@ -71,10 +73,11 @@ impl DamagedStore<'_> {
             prefix: prefix_last,
             last_record,
             base,
-            problem: problem.filter(|_| records.exists()).map(|error| error.message),
+            problem,
             view: saved.as_ref().map(SavedViews::seq),
             missing: log.missing(),
             newer,
+            is_only_quarantine,
         };
         let damage = state.to_string();
         tracing::error!("{damage}");
@@ -139,20 +142,15 @@ struct SalvagedState {
     missing: Vec<(u64, u64)>,
     /// The intact parts of the store that are newer than the prefix.
     newer: NewerParts,
-}
-
-impl SalvagedState {
-    /// Whether only the quarantine shows that the store had a log.
-    fn is_only_quarantine(&self) -> bool {
-        self.prefix_end.is_none() && self.prefix == 0 && self.newer.names.is_empty()
-    }
+    /// Whether only the quarantine may have notes.
+    is_only_quarantine: bool,
 }
 
 impl std::fmt::Display for SalvagedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.prefix_end {
             Some(end) => f.write_str(end)?,
-            None if self.is_only_quarantine() => f.write_str(ONLY_QUARANTINE)?,
+            None if self.is_only_quarantine => f.write_str(ONLY_QUARANTINE)?,
             None if self.prefix == 0 => f.write_str("the log is missing")?,
             // This names the missing changes.
             None => f.write_str(&self.newer.problem(self.prefix))?,
@@ -171,7 +169,7 @@ impl std::fmt::Display for SalvagedState {
             write!(f, "; no other intact part of the store has {}", ranges(&lost))?;
         }
         if shown.max(self.last_record) == 0 && self.problem.is_none() {
-            let nothing = if self.is_only_quarantine() { "" } else { "nothing is left of its notes: " };
+            let nothing = if self.is_only_quarantine { "" } else { "nothing is left of its notes: " };
             return write!(
                 f,
                 "; {nothing}restore a backup, or move the folder of the store away to begin with an empty memory"

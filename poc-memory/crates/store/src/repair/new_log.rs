@@ -116,15 +116,15 @@ impl NewLog<'_> {
         }
         let at = self.log.time_of_last(first - 1)?.or(self.log.time_of_next(last)?).unwrap_or(self.now);
         // As many transactions as the gap has.
-        let max = last - first + 1;
+        let max_txns = last - first + 1;
         let gap = format!("{first} to {last}");
-        let divided = divide(writes, max)?;
-        if divided.len() as u64 > max {
+        let divided = divide(writes, max_txns)?;
+        if divided.len() as u64 > max_txns {
             return Err(failed("a gap in the log changed more than its transactions can hold", &gap));
         }
         // The changes go to the end of the gap, so that an index that was saved in the middle of the gap reads all of
         // them.
-        let empty = max - divided.len() as u64;
+        let empty = max_txns - divided.len() as u64;
         let txns = std::iter::repeat_n((Tenant::default(), Vec::new()), empty as usize).chain(divided);
         for (seq, (tenant, writes)) in (first..).zip(txns) {
             let cause = Cause::new(at, "manual", REPAIR_OP);
@@ -139,9 +139,9 @@ impl NewLog<'_> {
     }
 }
 
-/// Divides writes into transactions of one tenant each, with nodes first, and into at most `max` of them if
+/// Divides writes into transactions of one tenant each, with nodes first, and into at most `max_txns` of them if
 /// possible.
-fn divide(writes: Vec<(Tenant, Write)>, max: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
+fn divide(writes: Vec<(Tenant, Write)>, max_txns: u64) -> Result<Vec<(Tenant, Vec<Write>)>> {
     let mut by_tenant: BTreeMap<Tenant, Vec<Write>> = BTreeMap::new();
     let (shared, own): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, write)| write.table.is_shared());
     for (tenant, write) in own {
@@ -152,8 +152,8 @@ fn divide(writes: Vec<(Tenant, Write)>, max: u64) -> Result<Vec<(Tenant, Vec<Wri
         let tenant = by_tenant.keys().next().copied().unwrap_or_default();
         by_tenant.entry(tenant).or_default().extend(shared.into_iter().map(|(_, write)| write));
     }
-    if by_tenant.len() as u64 > max {
-        return Err(failed("a gap in the log changed more tenants than it has transactions", &max));
+    if by_tenant.len() as u64 > max_txns {
+        return Err(failed("a gap in the log changed more tenants than it has transactions", &max_txns));
     }
     for writes in by_tenant.values_mut() {
         writes.sort_by(|a, b| (u8::from(a.table), &a.key).cmp(&(u8::from(b.table), &b.key)));
@@ -161,7 +161,7 @@ fn divide(writes: Vec<(Tenant, Write)>, max: u64) -> Result<Vec<(Tenant, Vec<Wri
     let mut limit = TXN_BYTES;
     loop {
         let parts = parts_of(&by_tenant, limit);
-        if parts.len() as u64 <= max {
+        if parts.len() as u64 <= max_txns {
             return Ok(parts);
         }
         if limit >= MAX_TXN_BYTES {

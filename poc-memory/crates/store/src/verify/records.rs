@@ -164,10 +164,10 @@ impl Verifier<'_> {
             })
         };
         // Most of the log is read before writers have to wait.
-        let read = shared.log.last();
-        advance(&mut suspects, seq + 1, read)?;
+        let read_until = shared.log.last();
+        advance(&mut suspects, seq + 1, read_until)?;
         self.at_rest(|last| {
-            advance(&mut suspects, read + 1, last)?;
+            advance(&mut suspects, read_until + 1, last)?;
             let mut differing = Vec::new();
             for (key, expected) in suspects {
                 if shared.engine.get(&key)?.as_deref().map(hash) != expected {

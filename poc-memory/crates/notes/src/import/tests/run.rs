@@ -77,3 +77,34 @@ fn a_folder_that_cannot_be_read_is_named_and_the_others_are_imported() {
     assert_eq!((counts(&report), report.failed.len()), ([1, 0, 0, 0], 1));
     assert!(failures(&report).starts_with("`xxx") && failures(&report).contains(": cannot be read: "));
 }
+
+#[test]
+fn the_frame_of_a_file_in_a_folder_that_cannot_be_read_stays() {
+    let memory = TestMemory::new();
+    let folder = memory.folder().join("in");
+    let below = "y".repeat(250);
+    put(&folder, &format!("{below}/tea.md"), "---\nkey: tea\n---\nTea is here.");
+    take(&memory, ImportSource::Path(folder.clone()));
+    let paths = || {
+        let frames = MarkdownFrame::all(&memory.store, find(&memory, "tea").id).unwrap();
+        frames.into_iter().map(|frame| frame.path).collect::<Vec<_>>()
+    };
+    // The paths of the folder and of the files in it have fewer bytes than the system allows, those of the folders
+    // below it have more.
+    let mut deep = memory.folder().to_owned();
+    while deep.as_os_str().len() < 3900 {
+        deep.push("x".repeat((3900 - deep.as_os_str().len()).min(250)));
+    }
+    fs::create_dir_all(&deep).unwrap();
+    let moved = deep.join("in");
+    fs::rename(&folder, &moved).unwrap();
+    put(&moved, "tea.md", "---\nkey: tea\n---\nTea is there.");
+    let report = take(&memory, ImportSource::Path(moved.clone()));
+    assert_eq!((counts(&report), report.failed.len()), ([0, 1, 0, 0], 1), "{}", failures(&report));
+    assert_eq!(paths(), ["tea.md".to_owned(), format!("{below}/tea.md")]);
+    fs::rename(&moved, &folder).unwrap();
+    fs::remove_dir_all(folder.join(&below)).unwrap();
+    put(&folder, "tea.md", "---\nkey: tea\n---\nTea is gone.");
+    take(&memory, ImportSource::Path(folder));
+    assert_eq!(paths(), ["tea.md"]);
+}

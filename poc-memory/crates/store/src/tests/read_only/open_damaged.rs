@@ -177,6 +177,7 @@ fn a_store_of_which_only_the_quarantine_is_left_is_not_an_empty_one() {
     fs::write(quarantine.join("x.log-24"), "a piece").unwrap();
     let before = bytes_of_files(folder.path());
     assert!(Store::exists(folder.path()));
+    assert!(!Store::exists(&quarantine.join("x.log-24")), "a file is no store");
     assert!(!is_empty_store(folder.path()).unwrap() && !delete_empty_store(folder.path()).unwrap());
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!(
@@ -192,6 +193,18 @@ fn a_store_of_which_only_the_quarantine_is_left_is_not_an_empty_one() {
     assert!(repair.damage().contains("only `quarantine/`"), "{}", repair.damage());
     assert_eq!((repair.options().unwrap(), repair.lost_end()), (Vec::new(), None));
     drop(repair);
+    // Records that cannot be used may have notes, too.
+    let records = folder.path().join("records");
+    fs::create_dir(&records).unwrap();
+    fs::write(records.join("damaged"), "").unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    let damage = store.damage().unwrap();
+    assert!(damage.starts_with("the log is missing; answers show no notes; the records cannot"), "{damage}");
+    drop(store);
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
+    assert!(repair.damage().starts_with("the log is missing; the records cannot"), "{}", repair.damage());
+    drop(repair);
+    fs::remove_dir_all(&records).unwrap();
     fs::remove_file(quarantine.join("x.log-24")).unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), put(&store, 1).seq), (None, 1));
