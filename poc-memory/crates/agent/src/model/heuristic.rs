@@ -12,6 +12,7 @@
 //! selection always gives the same reply.
 
 mod filler_words;
+mod generic_term;
 mod link;
 mod near_duplicate;
 mod own_text;

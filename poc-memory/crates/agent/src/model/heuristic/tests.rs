@@ -46,6 +46,18 @@ fn one_identifier_or_a_name_of_several_words_is_enough_for_a_link() {
 }
 
 #[test]
+fn amounts_and_parts_of_identifiers_are_no_reason_for_a_link() {
+    let links = |one: &str, other: &str, names: &[&str]| sharing(one, other, names).links();
+    assert_eq!(
+        links("We opened INC-412 at night.", "In the morning INC-412 was closed.", &["inc-412", "inc"]),
+        ["both mention `inc-412` | N1 | N2 | 0.4"]
+    );
+    assert!(links("A 128-bit hash.", "Numbers of 128-bit precision.", &["128-bit"]).is_empty());
+    assert!(links("It takes 12 ns/iter.", "The old code took 90 ns/iter.", &["ns/iter"]).is_empty());
+    assert!(links("Read as_of first.", "The field as_of is new.", &["as_of"]).is_empty());
+}
+
+#[test]
 fn boilerplate_in_both_notes_is_no_reason_for_a_link() {
     let names = ["recorded", "keeper", "mira", "petra"];
     for (one, other) in [
