@@ -74,7 +74,10 @@ fn a_night_lists_its_changes_and_can_be_undone() {
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
     insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
     // The undo of a run is a change like any other.
-    json(&memory, "undo");
+    insta::assert_snapshot!(say(&memory, "undo"), @r"
+    undone: undo of link `insurance` to `quay-closed` at 0.4
+    `poc-memory undo 7` reverts this
+    ");
     assert_eq!(export(), with_link);
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], false);
     let undone = json(&memory, "undo");

@@ -105,6 +105,7 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
     let applied = undo_change(&world.memory, undone.seq.unwrap()).unwrap();
     let refused: Vec<_> = applied.items.iter().map(|item| item.refused.as_deref()).collect();
     assert_eq!(refused, [None, None, None, None, Some("the note `note-3` changed since")]);
+    assert_eq!(applied.items[0].summary, "undo of link `note-0` to `note-1` at 0.5");
 }
 
 #[test]
