@@ -85,7 +85,11 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
     }
     assert_eq!(graph(&world), applied);
     let undone = world.json(&["agent", "undo", id, "--only", "3"]);
-    assert_eq!(undone["undone"].as_array().unwrap().len(), 1, "{undone:#}");
+    assert_eq!(
+        (undone["undone"].as_array().unwrap().len(), &undone["in_effect"]),
+        (1, &json!(2)),
+        "{undone:#}"
+    );
     let outcome = world.json(&["agent", "inspect", id])["outcome"].clone();
     let states: Vec<(u64, bool)> = outcome["applied"]
         .as_array()
