@@ -71,8 +71,8 @@ impl Connection {
         }
     }
 
-    /// The agents that are paused because too many of their runs failed, each with the command that resumes it. A daemon
-    /// reports them in its status.
+    /// The agents that are paused because too many of their runs failed, each with the command that resumes it. A
+    /// daemon reports them in its status.
     ///
     /// # Errors
     /// Those of reading the agents.

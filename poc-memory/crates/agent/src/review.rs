@@ -176,8 +176,8 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
     })
 }
 
-/// The selected numbers of groups that `only` selects in part, and the other numbers of these groups, whose proposals are
-/// decided together with them. Both are empty if `only` selects whole groups.
+/// The selected numbers of groups that `only` selects in part, and the other numbers of these groups, whose proposals
+/// are decided together with them. Both are empty if `only` selects whole groups.
 ///
 /// # Errors
 /// Like [`approve`].

@@ -16,6 +16,7 @@ mod generic_term;
 mod link;
 mod near_duplicate;
 mod own_text;
+mod part_key;
 mod rename;
 mod shared_names;
 mod split;
@@ -85,7 +86,7 @@ impl Model for Heuristic {
                 let node = &split.whole.node;
                 let reason = format!("`{}` has headings that divide it", node.key);
                 inserted.extend(split.parts.iter().map(|part| {
-                    json!({"reason": format!("part of `{}`, along its headings", node.key), "key": "",
+                    json!({"reason": format!("part of `{}`, along its headings", node.key), "key": part.key,
                            "title": part.title, "body": part.body, "keywords": node.keywords,
                            "sources": [split.whole.name]})
                 }));

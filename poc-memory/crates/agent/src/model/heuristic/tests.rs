@@ -234,11 +234,16 @@ fn a_long_note_is_split_at_its_headings() {
         answer["insert"].as_array().unwrap().iter().map(|row| row["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["Engine: Checkpoints", "Engine: Compaction"]);
     assert_eq!(answer["insert"][0]["sources"], json!(["N1"]));
+    assert_eq!(answer["insert"][0]["key"], "", "it is made of the title");
     assert_eq!(
         answer["supersede"][0]["body"],
         "# Engine\n\nWhat it is.\n- Checkpoints\n\n## Owner\nAnn.\n- Compaction"
     );
     assert_eq!(answer["notes"], "Proposed from similarity and structure alone: 1 note to split.");
+
+    scene.nodes[0].title = "Engine &mdash; everything about the storage of pages".into();
+    let answer = scene.answer(&may);
+    assert_eq!([0, 1].map(|at| &answer["insert"][at]["key"]), ["engine-checkpoints", "engine-compaction"]);
 
     for told in ["episodic", "daily"] {
         scene.nodes[0].node_type = NodeType(told.into());
