@@ -79,7 +79,9 @@ impl Connection {
     pub fn paused_agents(&self) -> Result<Vec<String>> {
         match self {
             Connection::Daemon(_) => Ok(Vec::new()),
-            Connection::InProcess(process) => process.catalog()?.paused_by_failures(&process.memory),
+            Connection::InProcess(process) => {
+                Catalog::read(&process.memory)?.paused_by_failures(&process.memory)
+            }
         }
     }
 

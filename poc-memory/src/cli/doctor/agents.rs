@@ -11,7 +11,7 @@ pub(super) fn check(mut memory: Connection) -> Vec<CheckResult> {
     match checked.and_then(|report| Ok((report, memory.paused_agents()?))) {
         Ok((report, paused)) => {
             let mut results = agents::read(&report);
-            let warning = |line| CheckResult::new(agents::CHECK, CheckState::Warning, line);
+            let warning = |line: String| CheckResult::new(agents::CHECK, CheckState::Warning, line);
             results.extend(paused.into_iter().map(warning));
             results
         }

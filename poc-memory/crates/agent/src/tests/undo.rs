@@ -1,6 +1,6 @@
 //! Undoing runs restores the graph.
 
-use super::world::{FnModel, ScriptedModel, World, agent, handle, outcomes};
+use super::world::{FnModel, ScriptedModel, World, agent, handle as handle_of, outcomes};
 use crate::definition::{Definition, Mode};
 use crate::ledger::{self, Status};
 use crate::model::Request;
@@ -144,7 +144,7 @@ fn an_undone_run_weakens_later_links_and_refuses_none() {
     let definition = agent("\"link-add\"", "");
     let model = FnModel(|request: &Request<'_>| {
         let link = |number: usize| {
-            let [from, to] = ["crash", "fix"].map(|what| handle(request, &format!("{what}-{number}")));
+            let [from, to] = ["crash", "fix"].map(|what| handle_of(request, &format!("{what}-{number}")));
             json!({"reason": "both mention it", "from": from, "to": to, "strength": 0.4})
         };
         json!({"notes": "", "link-add": (0..6).map(link).collect::<Vec<_>>()})

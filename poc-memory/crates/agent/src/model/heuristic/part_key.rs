@@ -14,7 +14,7 @@ const SEPARATORS: [char; 4] = [':', '—', '–', '|'];
 
 /// The key of a part, made of the subject of the note's title and the words of the heading. Empty if the key that is made
 /// of both is good, or if this key is already `used`.
-pub(super) fn part_key(title: &str, heading: &str, used: &dyn Fn(&str) -> bool) -> String {
+fn part_key(title: &str, heading: &str, used: &dyn Fn(&str) -> bool) -> String {
     let (plain_title, plain_heading) = (without_entities(title), without_entities(heading));
     let of_heading = words(&plain_heading);
     let both = [words(&plain_title), of_heading.clone()].concat();
