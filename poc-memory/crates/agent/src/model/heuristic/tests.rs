@@ -243,7 +243,10 @@ fn a_long_note_is_split_at_its_headings() {
 
     scene.nodes[0].title = "Engine &mdash; everything about the storage of pages".into();
     let answer = scene.answer(&may);
-    assert_eq!([0, 1].map(|at| &answer["insert"][at]["key"]), ["engine-checkpoints", "engine-compaction"]);
+    assert_eq!(
+        [0_usize, 1].map(|at| &answer["insert"][at]["key"]),
+        ["engine-checkpoints", "engine-compaction"]
+    );
 
     for told in ["episodic", "daily"] {
         scene.nodes[0].node_type = NodeType(told.into());
