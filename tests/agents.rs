@@ -85,7 +85,11 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
     }
     assert_eq!(graph(&world), applied);
     let undone = world.json(&["agent", "undo", id, "--only", "3"]);
-    assert_eq!(undone["undone"].as_array().unwrap().len(), 1, "{undone:#}");
+    assert_eq!(
+        (undone["undone"].as_array().unwrap().len(), &undone["in_effect"]),
+        (1, &json!(2)),
+        "{undone:#}"
+    );
     let outcome = world.json(&["agent", "inspect", id])["outcome"].clone();
     let states: Vec<(u64, bool)> = outcome["applied"]
         .as_array()
@@ -101,6 +105,32 @@ fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
     world.json(&["agent", "undo", id]);
     assert_eq!(graph(&world), before);
     assert_ne!(world.run(&["agent", "undo", id]).status, 0);
+}
+
+#[test]
+fn a_run_of_a_paused_agent_mentions_the_pause() {
+    let world = World::new();
+    notes(&world);
+    let run = |agent: &str| world.run(&["agent", "run", agent]).stdout;
+    world.json(&["agent", "pause", "linker", "--note", "moving house"]);
+    let text = run("linker");
+    assert!(text.contains("\n  paused since ") && text.contains(": moving house\n"), "{text}");
+
+    let file = |model: &str| {
+        let text = format!(
+            "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+             [execution]\nmodel = \"{model}\"\nactions = [\"link-add\"]\n[failure]\npause-after = 2\n"
+        );
+        world.write("agents/keeper.toml", &text);
+    };
+    file("sonnet");
+    assert!(!run("keeper").contains("paused"));
+    let text = run("keeper");
+    assert_eq!(text.matches("paused after 2 failures in a row").count(), 1, "{text}");
+    file("default");
+    let text = run("keeper");
+    assert!(text.contains("it was paused after 2 failures in a row; this run has ended the pause"), "{text}");
+    assert!(!run("keeper").contains("pause"));
 }
 
 #[test]

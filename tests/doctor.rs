@@ -45,6 +45,32 @@ fn problems_are_reported_with_a_remedy() {
 }
 
 #[test]
+fn an_agent_that_is_paused_after_failures_is_reported_with_and_without_a_daemon() {
+    let mut world = World::new();
+    world.run(&["insert", "--title", "a", "--body", "b"]);
+    world.write(
+        "agents/keeper.toml",
+        "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"sonnet\"\nactions = [\"link-add\"]\n[failure]\npause-after = 2\n",
+    );
+    let line =
+        "warning: `keeper`: paused after 2 failures in a row; `poc-memory agent resume keeper` resumes it";
+    for _ in 0..2 {
+        assert!(!found(&world.json(&["doctor"]), "agents").iter().any(|found| found == line));
+        assert_eq!(world.run(&["agent", "run", "keeper"]).status, 1);
+    }
+    let report = world.json(&["doctor"]);
+    assert!(found(&report, "agents").iter().any(|found| found == line), "{report:#}");
+    world.start_daemon();
+    let report = world.json(&["doctor"]);
+    assert!(!found(&report, "agents").iter().any(|found| found == line), "{report:#}");
+    assert!(
+        found(&report, "daemon").iter().any(|found| found.contains("paused after 2 failures")),
+        "{report:#}"
+    );
+}
+
+#[test]
 fn a_daemon_with_outdated_settings_is_reported() {
     let mut world = World::new();
     world.start_daemon();

@@ -71,6 +71,20 @@ impl Connection {
         }
     }
 
+    /// The agents that are paused because too many of their runs failed, each with the command that resumes it. A
+    /// daemon reports them in its status.
+    ///
+    /// # Errors
+    /// Those of reading the agents.
+    pub fn paused_agents(&self) -> Result<Vec<String>> {
+        match self {
+            Connection::Daemon(_) => Ok(Vec::new()),
+            Connection::InProcess(process) => {
+                Catalog::read(&process.memory)?.paused_by_failures(&process.memory)
+            }
+        }
+    }
+
     /// Runs an op; `progress` is called as it advances.
     pub fn call(&mut self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         match self {

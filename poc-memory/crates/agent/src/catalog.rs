@@ -7,6 +7,8 @@ mod stored_agent;
 
 use super::Definition;
 use super::consolidation::{self, ScheduledConsolidation};
+use super::ledger;
+use super::pause_reason::PauseReason;
 pub use entry::{AgentStatus, CatalogChange, CatalogEntry, EntryState};
 pub(super) use folder::{MAX_BYTES, template, text as read_text};
 use poc_graph::error::{Error, Result};
@@ -69,6 +71,21 @@ impl Catalog {
     pub fn named(&self, name: Option<&str>) -> Result<impl Iterator<Item = (&String, &CatalogEntry)>> {
         name.map(|name| self.entry(name)).transpose()?;
         Ok(self.agents.iter().filter(move |(agent, _)| name.is_none_or(|name| name == *agent)))
+    }
+
+    /// The agents that are paused because too many of their runs failed, each with the command that resumes it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn paused_by_failures(&self, memory: &Memory) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (name, entry) in &self.agents {
+            let paused = entry.paused(&ledger::state(memory, name)?, memory.now());
+            if let Some(paused @ PauseReason::Failing { .. }) = paused {
+                lines.push(format!("`{name}`: {}", paused.line(name)));
+            }
+        }
+        Ok(lines)
     }
 
     /// The names of the agents, and of consolidation.

@@ -31,6 +31,7 @@ pub mod permit;
 pub mod preview;
 pub mod prompt;
 pub mod proposal;
+mod rare_words;
 pub mod reply;
 pub mod review;
 pub mod run;

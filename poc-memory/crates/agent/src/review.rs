@@ -176,6 +176,29 @@ pub fn reopen(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<String>> {
     })
 }
 
+/// The selected numbers of groups that `only` selects in part, and the other numbers of these groups, whose proposals
+/// are decided together with them. Both are empty if `only` selects whole groups.
+///
+/// # Errors
+/// Like [`approve`].
+pub fn partly_selected(memory: &Memory, run: RunId, only: &[u16]) -> Result<(Vec<u16>, Vec<u16>)> {
+    if only.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let chosen = select_proposals(memory, run, only)?;
+    let is_selected = |one: &&Proposal| only.contains(&one.number());
+    let groups: Vec<u16> = chosen.iter().filter(|one| !is_selected(one)).map(group_of).collect();
+    let partly = chosen.iter().filter(|one| groups.contains(&group_of(one)));
+    let (selected, others): (Vec<&Proposal>, Vec<&Proposal>) = partly.partition(is_selected);
+    let numbers = |of: Vec<&Proposal>| of.into_iter().map(Proposal::number).collect();
+    Ok((numbers(selected), numbers(others)))
+}
+
+/// The number that is common to a replacement and its parts.
+fn group_of(proposal: &Proposal) -> u16 {
+    proposal.part_of.unwrap_or(proposal.index)
+}
+
 /// The open proposals of a run that are selected, in order.
 fn select_proposals(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
     select(proposals(memory, Some(run))?, only, "has no open proposal")
@@ -195,7 +218,6 @@ fn select(proposals: Vec<Proposal>, only: &[u16], otherwise: &str) -> Result<Vec
         .filter(|number| only.is_empty() || only.contains(number))
         .collect();
     // A replacement and its parts are decided together, whichever of them is selected.
-    let group_of = |one: &Proposal| one.part_of.unwrap_or(one.index);
     let groups: Vec<u16> =
         proposals.iter().filter(|one| wanted.contains(&one.number())).map(group_of).collect();
     Ok(proposals.into_iter().filter(|one| groups.contains(&group_of(one))).collect())

@@ -35,6 +35,7 @@ mod runs;
 mod schema;
 mod several_daemons;
 mod slot_batches;
+mod small_memory;
 mod stored_versions;
 mod targets;
 mod tenants;

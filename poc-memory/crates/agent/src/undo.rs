@@ -193,8 +193,10 @@ fn redo(memory: &Memory, run: &Run, seq: u64) -> Result<UndoReport> {
         ledger::put_reviewed(tx, &row)?;
         Ok(items)
     })?;
-    let items = committed.value;
-    Ok(UndoReport { seq: any_done(&items).then_some(committed.seq), items })
+    let done = any_done(&committed.value);
+    let undo_of = |item: UndoItem| UndoItem { summary: format!("undo of {}", item.summary), ..item };
+    let items = committed.value.into_iter().map(undo_of).collect();
+    Ok(UndoReport { seq: done.then_some(committed.seq), items })
 }
 
 /// Restores the records before each selected action, the latest action first, because later writes may depend

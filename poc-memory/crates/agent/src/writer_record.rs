@@ -7,6 +7,7 @@ use super::action::{Action, Insert};
 use super::definition::{ActionKind, Definition};
 use super::ledger::{self, ActionState};
 use super::permit::{Refusal, RefusalReason};
+use super::rare_words;
 use super::selection::Selection;
 use poc_graph::error::Result;
 use poc_notes::Memory;
@@ -19,7 +20,8 @@ const PRIOR: f64 = 3.0;
 /// for the same thing counts as unsupported, so a good agent does not reach 1.
 const SUPPORTED: f64 = 0.5;
 
-/// Links are refused when their strength factor is below this.
+/// Links are refused when the support of the reply reduces their strength to less than this share. Undone links of
+/// earlier runs never refuse links: otherwise no later link could improve the record again.
 const MIN_FACTOR: f64 = 0.5;
 
 /// Number of runs of an agent that are examined for undone links.
@@ -70,8 +72,7 @@ impl WriterRecord {
         actions: &[(&Action, bool)],
     ) -> Result<WriterRecord> {
         let notes = memory.store.view().live_count();
-        // The same limit as for the names that retrieval follows from one note to another.
-        let rare = memory.config.retrieve.scores.shared_by.min((notes / 10).max(2));
+        let rare = rare_words::limit(notes, memory.config.retrieve.scores.shared_by);
         let uncommon = (notes / UNCOMMON).max(rare);
         let mut words = NoteWords { memory, selection, max: uncommon, of: BTreeMap::new() };
         let mut record = WriterRecord {
@@ -115,16 +116,21 @@ impl WriterRecord {
     /// The factor of the strength of the links, 0–1: 1 for a good record. It falls with the square of the share of
     /// supported links, and with the share of links that were undone.
     pub(super) fn link_factor(&self) -> f64 {
-        (self.links.share() / SUPPORTED).min(1.0).powi(2) * self.history.share()
+        self.support_factor() * self.history.share()
+    }
+
+    /// The part of the factor that depends on the reply alone.
+    fn support_factor(&self) -> f64 {
+        (self.links.share() / SUPPORTED).min(1.0).powi(2)
     }
 
     /// Why an action is refused because the record is poor and the notes do not support it.
     pub(super) fn refusal(&self, action: &Action) -> Option<Refusal> {
         let why = match action {
-            Action::LinkAdd(_) if self.link_factor() < MIN_FACTOR => {
+            Action::LinkAdd(_) if self.support_factor() < MIN_FACTOR => {
                 let Support { good, bad } = self.links;
                 format!(
-                    "{bad} of the {} links of the reply join notes without a rare word in common",
+                    "all links are refused: {bad} of {} join notes without a rare word in common",
                     good + bad
                 )
             }
@@ -180,12 +186,16 @@ impl NoteWords<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::action::LinkAdd;
 
-    fn factor(links: (usize, usize), history: (usize, usize)) -> f64 {
+    fn record(links: (usize, usize), history: (usize, usize)) -> WriterRecord {
         let support = |(good, bad)| Support { good, bad };
         let (links, history) = (support(links), support(history));
-        let record = WriterRecord { links, history, facts: Support::default(), unsupported: BTreeSet::new() };
-        record.link_factor()
+        WriterRecord { links, history, facts: Support::default(), unsupported: BTreeSet::new() }
+    }
+
+    fn factor(links: (usize, usize), history: (usize, usize)) -> f64 {
+        record(links, history).link_factor()
     }
 
     #[test]
@@ -196,6 +206,20 @@ mod tests {
         assert!(factor((40, 0), (0, 40)) < 0.07);
         // Few links that were undone among many that were kept.
         assert!(factor((40, 0), (97, 10)) > 0.9);
+    }
+
+    #[test]
+    fn only_the_support_of_the_reply_refuses_links() {
+        let why = |links, history| {
+            let link = LinkAdd { reason: String::new(), from: "N1".into(), to: "N2".into(), strength: 0.4 };
+            record(links, history).refusal(&Action::LinkAdd(link)).map(|refusal| refusal.detail)
+        };
+        assert_eq!(why((6, 0), (0, 40)), None);
+        assert_eq!(why((0, 3), (0, 40)), None);
+        assert_eq!(
+            why((1, 11), (40, 0)).as_deref(),
+            Some("all links are refused: 11 of 12 join notes without a rare word in common")
+        );
     }
 
     #[test]

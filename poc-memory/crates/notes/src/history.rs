@@ -149,7 +149,7 @@ pub struct RecentChange {
     pub cause: Cause,
     /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]. If it wrote no node record, the keys
     /// of the nodes whose edges, weight or visits it wrote; a node that was deleted since is listed by its
-    /// id.
+    /// id. Visits by a run of an agent do not count.
     pub nodes: Vec<String>,
     /// Number of these nodes, including those beyond [`MAX_KEYS`].
     pub count: usize,
@@ -238,9 +238,7 @@ fn summary(
         return Ok(Some(known.clone()));
     }
     let Some(txn) = memory.store.transaction(seq)? else { return Ok(None) };
-    let is_change = |write: &Write| {
-        is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
-    };
+    let is_change = |write: &Write| is_note_table(write.table) && !is_visit_of_run(&txn, write);
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
     let keys = if is_relevant { Some(touched_keys(memory, &txn)?) } else { None };
@@ -284,8 +282,13 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     Ok(parts)
 }
 
+/// Whether a write only records that a run has read a note.
+fn is_visit_of_run(txn: &LoggedTransaction, write: &Write) -> bool {
+    write.table == Table::Visits && txn.cause.run.is_some()
+}
+
 /// The keys of the nodes that a transaction wrote, or if it wrote none, of those whose edges, weight or visits
-/// it wrote.
+/// it wrote, without visits by a run.
 fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
@@ -296,7 +299,9 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
     if !keys.is_empty() {
         return Ok(keys);
     }
-    let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
+    let of_a_node = |write: &&Write| {
+        matches!(write.table, Table::Edges | Table::Activity | Table::Visits) && !is_visit_of_run(txn, write)
+    };
     let mut ids: Vec<NodeId> = Vec::new();
     for write in txn.writes.iter().filter(of_a_node) {
         ids.extend(write.node_id());

@@ -1,4 +1,4 @@
-//! Checks the agents with `agent check`.
+//! Checks the agents with `agent check`, and lists those that are paused after failures if no daemon does.
 
 use crate::dispatch::Connection;
 use crate::ops;
@@ -7,8 +7,14 @@ use serde_json::{Map, Value};
 
 pub(super) fn check(mut memory: Connection) -> Vec<CheckResult> {
     let Some(op) = ops::find("agent check") else { return Vec::new() };
-    match memory.call(op, Value::Object(Map::new()), &|_| {}) {
-        Ok(report) => agents::read(&report),
+    let checked = memory.call(op, Value::Object(Map::new()), &|_| {});
+    match checked.and_then(|report| Ok((report, memory.paused_agents()?))) {
+        Ok((report, paused)) => {
+            let mut results = agents::read(&report);
+            let warning = |line: String| CheckResult::new(agents::CHECK, CheckState::Warning, line);
+            results.extend(paused.into_iter().map(warning));
+            results
+        }
         Err(error) => vec![CheckResult::of(agents::CHECK, CheckState::Failed, &error)],
     }
 }

@@ -1,5 +1,6 @@
 //! `agent apply`
 
+use super::action_numbers::group_line;
 use super::undo::{SkippedAction, split_by_outcome};
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::{proposal, review};
@@ -30,6 +31,12 @@ pub(crate) struct AgentApplyOutput {
     applied: Vec<String>,
     /// Actions that could no longer be applied, and why.
     refused: Vec<SkippedAction>,
+    /// The selected numbers of groups of which others are not selected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    only: Vec<u16>,
+    /// Numbers of the other actions in these groups, which were decided with the selected ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    with: Vec<u16>,
 }
 
 impl Op for AgentApply {
@@ -41,8 +48,9 @@ impl Op for AgentApply {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentApplyOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
+        let (only, with) = review::partly_selected(ctx.memory, run, &self.only)?;
         let (applied, refused) = split_by_outcome(review::approve(ctx.memory, run, &self.only)?);
-        Ok(AgentApplyOutput { run, applied, refused })
+        Ok(AgentApplyOutput { run, applied, refused, only, with })
     }
 
     fn show(output: &AgentApplyOutput) -> String {
@@ -54,6 +62,7 @@ impl Op for AgentApply {
         for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:    {action}: {reason}");
         }
+        text += &group_line(&output.only, &output.with, "they are applied together or not at all");
         if !output.applied.is_empty() {
             let _ = writeln!(text, "`poc-memory undo {}` reverts it", output.run);
         }

@@ -1,5 +1,6 @@
 //! Ops on agents and their runs.
 
+mod action_numbers;
 mod apply;
 mod check;
 mod day_budget;

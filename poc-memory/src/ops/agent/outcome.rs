@@ -74,6 +74,9 @@ pub(crate) struct AgentRunOutput {
     /// The error in the agent's file, if its last valid version ran instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outdated: Option<String>,
+    /// That the agent is paused, or that this run has ended the pause; absent if it was not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pause: Option<String>,
     /// Why it could not be recorded as a test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unrecorded: Option<String>,
@@ -180,6 +183,7 @@ impl AgentRunOutput {
             cost: run.cost,
             cost_at_most: run.is_cost_at_most(),
             outdated: None,
+            pause: None,
             recorded: None,
             unrecorded: None,
         })
@@ -211,6 +215,9 @@ impl AgentRunOutput {
         text.push('\n');
         if let Some(message) = &self.message {
             let _ = writeln!(text, "  {message}");
+        }
+        if let Some(pause) = &self.pause {
+            let _ = writeln!(text, "  {pause}");
         }
         if !self.set.is_empty() {
             let _ = writeln!(text, "  with {}", assigned(&self.set));

@@ -1,5 +1,6 @@
 //! `agent reject`
 
+use super::action_numbers::group_line;
 use crate::ops::{Access, Ctx, Op, Route};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
@@ -29,6 +30,12 @@ pub(crate) struct AgentRejectOutput {
     run: RunId,
     /// Descriptions of the actions.
     rejected: Vec<String>,
+    /// The selected numbers of groups of which others are not selected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    only: Vec<u16>,
+    /// Numbers of the other actions in these groups, which were rejected with the selected ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    with: Vec<u16>,
 }
 
 impl Op for AgentReject {
@@ -41,10 +48,13 @@ impl Op for AgentReject {
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRejectOutput> {
         let run = proposal::find(ctx.memory, &self.run)?;
         let note = self.note.unwrap_or_default();
-        Ok(AgentRejectOutput { run, rejected: review::reject(ctx.memory, run, &self.only, &note)? })
+        let (only, with) = review::partly_selected(ctx.memory, run, &self.only)?;
+        let rejected = review::reject(ctx.memory, run, &self.only, &note)?;
+        Ok(AgentRejectOutput { run, rejected, only, with })
     }
 
     fn show(output: &AgentRejectOutput) -> String {
-        output.rejected.iter().map(|action| format!("rejected: {action}\n")).collect()
+        let rejected: String = output.rejected.iter().map(|action| format!("rejected: {action}\n")).collect();
+        rejected + &group_line(&output.only, &output.with, "all were rejected")
     }
 }

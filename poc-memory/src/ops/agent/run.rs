@@ -4,7 +4,8 @@ use super::outcome::AgentRunOutput;
 use crate::ops::argument::ParameterValues;
 use crate::ops::{Access, Ctx, Op, Route, tenancy};
 use poc_agent::definition::Mode;
-use poc_agent::ledger::{Status, StatusReason};
+use poc_agent::ledger::{self, Run, Status, StatusReason};
+use poc_agent::pause_reason::PauseReason;
 use poc_agent::permit::RefusalReason;
 use poc_agent::run::{self, RunOptions, Trigger};
 use poc_agent::test_runner;
@@ -60,6 +61,18 @@ fn check_tenant(memory: &Memory) -> Result<()> {
     if is_known { Ok(()) } else { Err(unknown()) }
 }
 
+/// That the agent of a run is paused, unless the message of the run says so, or that the run has ended the pause.
+fn pause_line(run: &Run, before: Option<PauseReason>, after: Option<PauseReason>) -> Option<String> {
+    match (before, after) {
+        (_, Some(paused)) => Some(paused.line(&run.agent))
+            .filter(|line| run.message.as_ref().is_none_or(|message| !message.contains(line))),
+        (Some(PauseReason::Failing { failures, .. }), None) => {
+            Some(format!("it was paused after {failures} failures in a row; this run has ended the pause"))
+        }
+        _ => None,
+    }
+}
+
 impl Op for AgentRun {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
@@ -72,7 +85,8 @@ impl Op for AgentRun {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRunOutput> {
         let catalog = ctx.host.catalog()?;
-        let outdated = catalog.entry(&self.agent)?.errors.first().map(FileDiagnostic::line);
+        let entry = catalog.entry(&self.agent)?;
+        let outdated = entry.errors.first().map(FileDiagnostic::line);
         let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
         check_tenant(ctx.memory)?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
@@ -83,6 +97,10 @@ impl Op for AgentRun {
             ));
             return Err(error.hint("set `mode = \"propose\"` in its file").field("propose"));
         }
+        let paused = || -> Result<Option<PauseReason>> {
+            Ok(entry.paused(&ledger::state(ctx.memory, &self.agent)?, ctx.memory.now()))
+        };
+        let paused_before = paused()?;
         let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {
             // A dry run claims no notes, so it does not count towards the limit of concurrent runs.
@@ -97,7 +115,8 @@ impl Op for AgentRun {
             RunOptions { dry_run, propose, force, target: self.target, cancellation, models, zone: None };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
-            return Ok(AgentRunOutput { dry_run, outdated, ..AgentRunOutput::of(ctx.memory, &run)? });
+            let pause = pause_line(&run, paused_before, paused()?);
+            return Ok(AgentRunOutput { dry_run, outdated, pause, ..AgentRunOutput::of(ctx.memory, &run)? });
         }
         let (run, entry) = test_runner::record(ctx.memory, &definition, &options)?;
         let (recorded, unrecorded) = match entry {

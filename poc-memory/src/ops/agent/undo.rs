@@ -31,6 +31,9 @@ pub(crate) struct AgentUndo {
 pub(crate) struct AgentUndoOutput {
     run: RunId,
     agent: String,
+    /// Number of actions of the run that were in effect before this undo.
+    #[serde(default)]
+    in_effect: usize,
     /// Descriptions of the undone actions.
     undone: Vec<String>,
     /// Actions that were not undone, and why.
@@ -77,10 +80,12 @@ impl Op for AgentUndo {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentUndoOutput> {
         let (run, UndoReport { seq, items }) = of_run(ctx, &self.run, &self.only)?;
+        let in_effect = run.applied_actions().filter(|action| !action.is_undone()).count();
         let (undone, refused) = split_by_outcome(items);
         Ok(AgentUndoOutput {
             run: run.id,
             agent: run.agent,
+            in_effect,
             undone,
             refused,
             seq,
@@ -89,10 +94,12 @@ impl Op for AgentUndo {
     }
 
     fn show(output: &AgentUndoOutput) -> String {
+        // Replays are undone as well, but are not actions of the reply.
+        let all = output.in_effect.max(output.undone.len() + output.refused.len());
         let mut text = format!(
             "{} of {} of {} undone; the visits of the run are kept\n",
             output.undone.len(),
-            plural((output.undone.len() + output.refused.len()) as u64, "action"),
+            plural(all as u64, "action"),
             output.agent
         );
         for action in &output.undone {
@@ -106,5 +113,24 @@ impl Op for AgentUndo {
 
     fn exit(output: &AgentUndoOutput) -> Exit {
         if output.refused.is_empty() { Exit::Ok } else { Exit::Rejected }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_counts_all_actions_in_effect() {
+        let output: AgentUndoOutput = serde_json::from_value(json!({
+            "run": "01a223e066397000800070e456681dd6", "agent": "linker", "in_effect": 6,
+            "undone": ["link `a` to `b` at 0.4"], "refused": [], "undo_within": "all",
+        }))
+        .unwrap();
+        insta::assert_snapshot!(AgentUndo::show(&output), @r"
+        1 of 6 actions of linker undone; the visits of the run are kept
+          undone: link `a` to `b` at 0.4
+        ");
     }
 }

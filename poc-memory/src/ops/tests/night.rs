@@ -74,7 +74,10 @@ fn a_night_lists_its_changes_and_can_be_undone() {
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
     insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
     // The undo of a run is a change like any other.
-    json(&memory, "undo");
+    insta::assert_snapshot!(say(&memory, "undo"), @r"
+    undone: undo of link `insurance` to `quay-closed` at 0.4
+    `poc-memory undo 7` reverts this
+    ");
     assert_eq!(export(), with_link);
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], false);
     let undone = json(&memory, "undo");
@@ -88,13 +91,15 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
     let memory = after_a_run();
     let run = json(&memory, "changes --limit 1")["changes"][0].clone();
     assert_eq!((&run["agent"], &run["undone"]), (&json!("linker"), &json!(false)));
+    // The run has read three notes and linked two of them.
+    assert_eq!(run["nodes"], json!(["insurance", "quay-closed"]));
     json(&memory, "undo");
     json(&memory, "insert -t 'Not of the agent'");
     let changes = json(&memory, "changes --agent linker")["changes"].clone();
     let ops: Vec<_> = changes.as_array().unwrap().iter().map(|change| change["op"].as_str()).collect();
     assert_eq!(ops, [Some("agent undo"), Some("agent run")]);
     assert_eq!((&changes[1]["undone"], &changes[0]["undone"]), (&json!(true), &json!(false)));
-    assert_eq!(changes[0]["agent"], "linker");
+    assert_eq!((&changes[0]["agent"], &changes[0]["nodes"]), (&json!("linker"), &run["nodes"]));
     // The undo of the undo belongs to the run as well.
     json(&memory, &format!("undo {}", changes[0]["seq"]));
     let changes = json(&memory, "changes --agent linker")["changes"].clone();

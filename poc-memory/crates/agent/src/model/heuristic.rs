@@ -12,9 +12,11 @@
 //! selection always gives the same reply.
 
 mod filler_words;
+mod generic_term;
 mod link;
 mod near_duplicate;
 mod own_text;
+mod part_key;
 mod rename;
 mod shared_names;
 mod split;
@@ -32,6 +34,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Heuristic {
     settings: poc_config::HeuristicConfig,
     cosines: poc_config::CosinesConfig,
+    /// Maximum number of notes with a name that retrieval follows from one note to another.
+    shared_by: usize,
 }
 
 impl Heuristic {
@@ -41,7 +45,8 @@ impl Heuristic {
     /// A message of one line when the embedder has no thresholds.
     pub fn new(config: &Config) -> Result<Heuristic, String> {
         let cosines = config.cosines().map_err(|error| error.line())?.clone();
-        Ok(Heuristic { settings: config.heuristic.clone(), cosines })
+        let shared_by = config.retrieve.scores.shared_by;
+        Ok(Heuristic { settings: config.heuristic.clone(), cosines, shared_by })
     }
 }
 
@@ -81,7 +86,7 @@ impl Model for Heuristic {
                 let node = &split.whole.node;
                 let reason = format!("`{}` has headings that divide it", node.key);
                 inserted.extend(split.parts.iter().map(|part| {
-                    json!({"reason": format!("part of `{}`, along its headings", node.key), "key": "",
+                    json!({"reason": format!("part of `{}`, along its headings", node.key), "key": part.key,
                            "title": part.title, "body": part.body, "keywords": node.keywords,
                            "sources": [split.whole.name]})
                 }));
@@ -115,9 +120,10 @@ impl Model for Heuristic {
         }
         if may(ActionKind::LinkAdd) {
             // Agents that write notes link them to their sources; other links are the linker's task.
+            let rare = shared_names::rare(nodes.selection.view.live_count(), self.shared_by);
             let found = match inserts {
                 true => Vec::new(),
-                false => link::find(&self.settings, &nodes, request.text, &excluded),
+                false => link::find(&self.settings, &nodes, (request.text, rare), &excluded),
             };
             counts.push((found.len(), "link"));
             let rows = found.iter().map(|link| {

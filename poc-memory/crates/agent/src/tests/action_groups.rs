@@ -7,7 +7,7 @@ use crate::definition::Definition;
 use crate::ledger::{self, ActionState, Run, Status};
 use crate::model::Model;
 use crate::proposal::proposals;
-use crate::review::{approve, reject};
+use crate::review::{approve, partly_selected, reject};
 use crate::run::{self, RunOptions, Trigger};
 use crate::undo::undo;
 use poc_graph::Trust;
@@ -109,6 +109,21 @@ fn the_notes_that_actions_created_are_known_while_they_are_stored() {
     assert_eq!(created(&row), [(0, "part-1-1".into()), (1, "part-1-2".into()), (2, "overview".into())]);
     undo(&world.memory, &row, &[]).unwrap();
     assert_eq!(created(&ledger::find(&world.memory, &row.id.to_string()).unwrap()), []);
+}
+
+#[test]
+fn the_other_actions_of_a_partly_selected_group_are_known() {
+    let world = World::new();
+    for number in 0..2 {
+        world.note(&format!("note-{number}"), &format!("{LONG} {number}"));
+    }
+    let row = world.run(&splitter("propose", 3), &split(2, "overview"));
+    assert_eq!(proposals(&world.memory, None).unwrap().len(), 6);
+    let partly = |only: &[u16]| partly_selected(&world.memory, row.id, only).unwrap();
+    assert_eq!(partly(&[]), (vec![], vec![]));
+    assert_eq!(partly(&[1, 2, 5]), (vec![], vec![]));
+    assert_eq!(partly(&[1, 3, 4, 6]), (vec![1], vec![2, 5]));
+    assert_eq!(reject(&world.memory, row.id, &[1], "").unwrap().len(), 3);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Undoing runs restores the graph.
 
-use super::world::{ScriptedModel, World, agent, outcomes};
+use super::world::{FnModel, ScriptedModel, World, agent, handle as handle_of, outcomes};
 use crate::definition::{Definition, Mode};
-use crate::ledger;
+use crate::ledger::{self, Status};
+use crate::model::Request;
 use crate::review::approve;
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::{undo, undo_change};
@@ -104,6 +105,7 @@ fn an_action_whose_notes_changed_since_the_undo_stays_undone() {
     let applied = undo_change(&world.memory, undone.seq.unwrap()).unwrap();
     let refused: Vec<_> = applied.items.iter().map(|item| item.refused.as_deref()).collect();
     assert_eq!(refused, [None, None, None, None, Some("the note `note-3` changed since")]);
+    assert_eq!(applied.items[0].summary, "undo of link `note-0` to `note-1` at 0.5");
 }
 
 #[test]
@@ -130,6 +132,37 @@ fn a_link_to_a_deleted_note_is_not_applied_again_until_the_note_is_restored() {
     undo_change(&world.memory, gone.seq.unwrap()).unwrap();
     undo_change(&world.memory, unlinked.seq.unwrap()).unwrap();
     assert_eq!(world.graph(), whole);
+}
+
+#[test]
+fn an_undone_run_weakens_later_links_and_refuses_none() {
+    let world = World::new();
+    for number in 0..6 {
+        world.note(&format!("crash-{number}"), &format!("The engine lost a key because of INC-{number}12."));
+        world.note(&format!("fix-{number}"), &format!("Since the fix of INC-{number}12, recovery works."));
+    }
+    let definition = agent("\"link-add\"", "");
+    let model = FnModel(|request: &Request<'_>| {
+        let link = |number: usize| {
+            let [from, to] = ["crash", "fix"].map(|what| handle_of(request, &format!("{what}-{number}")));
+            json!({"reason": "both mention it", "from": from, "to": to, "strength": 0.4})
+        };
+        json!({"notes": "", "link-add": (0..6).map(link).collect::<Vec<_>>()})
+    });
+    let forced = RunOptions { force: true, ..RunOptions::default() };
+    let run = || run_with(&world.memory, &definition, &model, Trigger::Manual, &forced).unwrap();
+    let first = run();
+    assert_eq!(outcomes(&first)[0], "link `crash-0` to `fix-0` at 0.4: applied");
+    undo(&world.memory, &first, &[]).unwrap();
+    // The strength falls from run to run as often as all links are undone, but no link is refused.
+    for strength in [0.2, 0.12] {
+        let next = run();
+        assert_eq!(next.status, Status::Ok, "{:?}", outcomes(&next));
+        let expected =
+            (0..6).map(|number| format!("link `crash-{number}` to `fix-{number}` at {strength}: applied"));
+        assert_eq!(outcomes(&next), expected.collect::<Vec<_>>());
+        undo(&world.memory, &next, &[]).unwrap();
+    }
 }
 
 #[test]

@@ -8,6 +8,9 @@ use rustc_hash::FxHashSet;
 /// The length of each list, unless more nodes are wanted.
 pub(super) const DEPTH: usize = 50;
 
+/// An identifier in at most this many notes relates them even in a small store.
+const IDENTIFIER_NOTES: usize = 3;
+
 /// Finds nodes for a text in the graph and its indexes.
 #[derive(Clone, Copy)]
 pub struct Retriever<'a> {
@@ -59,13 +62,25 @@ impl<'a> Retriever<'a> {
 
     /// The folded names that relate two notes for a text, rarest first.
     pub fn names_in_common(&self, one: NodeId, other: NodeId, text: &str) -> Vec<String> {
-        self.mentions.names_between([one, other], self.max_sharing(), text)
+        let names_in = |max| self.mentions.names_between([one, other], max, text);
+        let (max, max_identifiers) = (self.max_sharing(), self.max_sharing_identifiers());
+        let mut names = names_in(max_identifiers);
+        if max < max_identifiers {
+            let rare = names_in(max);
+            let has = |name: &String, is: fn(char) -> bool| name.chars().any(is);
+            let is_identifier = |name: &String| has(name, char::is_alphabetic) && has(name, char::is_numeric);
+            names.retain(|name| is_identifier(name) || rare.contains(name));
+        }
+        names
     }
 
-    /// The notes that share a rare name with a note. Notes with the rarest names come first.
+    /// The notes that have a name in common with a note, as [`Retriever::names_in_common`] returns them. Notes with the
+    /// rarest names come first.
     pub fn notes_sharing_names(&self, id: NodeId) -> Vec<NodeId> {
-        let found = self.mentions.sharing_names(&[id], self.max_sharing(), "");
+        let (max, max_identifiers) = (self.max_sharing(), self.max_sharing_identifiers());
+        let found = self.mentions.sharing_names(&[id], max_identifiers, "");
         let mut sharing: Vec<(NodeId, usize)> = found.into_iter().flatten().collect();
+        sharing.retain(|&(other, count)| count <= max || !self.names_in_common(id, other, "").is_empty());
         sharing.sort_by_key(|&(id, count)| (count, id));
         sharing.into_iter().map(|(id, _)| id).collect()
     }
@@ -74,6 +89,12 @@ impl<'a> Retriever<'a> {
     /// of the notes but at least two.
     pub(super) fn max_sharing(&self) -> usize {
         self.config.scores.shared_by.min((self.view.live_count() / 10).max(2))
+    }
+
+    /// The same for an identifier that relates two notes. In a small store more notes may have it, because it names one
+    /// particular thing.
+    fn max_sharing_identifiers(&self) -> usize {
+        self.config.scores.shared_by.min((self.view.live_count() / 10).max(IDENTIFIER_NOTES))
     }
 
     /// Whether a note may be found.

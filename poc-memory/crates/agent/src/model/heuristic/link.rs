@@ -26,15 +26,15 @@ impl LinkProposal<'_> {
     }
 }
 
-/// Proposed links, within both limits on their number: each chosen node with its candidates. `superseded` are the
-/// handles of nodes that the same reply supersedes.
+/// Proposed links, within both limits on their number: each chosen node with its candidates. A name in at most `rare`
+/// notes is rare. `superseded` are the handles of nodes that the same reply supersedes.
 pub(super) fn find<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
-    text: &TextIndex,
+    (text, rare): (&TextIndex, usize),
     superseded: &BTreeSet<&str>,
 ) -> Vec<LinkProposal<'a>> {
-    let mut links = with_candidates(settings, nodes, text);
+    let mut links = with_candidates(settings, nodes, text, rare);
     links.retain(|LinkProposal { from, to, .. }| {
         let stays = |handle: &Handle| !superseded.contains(handle.name.as_str());
         stays(from)
@@ -65,8 +65,8 @@ fn with_candidates<'a>(
     settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
     text: &TextIndex,
+    rare: usize,
 ) -> Vec<LinkProposal<'a>> {
-    let rare = shared_names::rare(nodes.selection.view.live_count());
     let relates = |names: &[SharedName]| {
         let is_rare = |name: &&SharedName| name.notes <= rare;
         names.iter().filter(is_rare).any(|name| name.is_specific)

@@ -1,6 +1,8 @@
 //! Names that two notes have in common, as reasons to relate them.
 
+use super::generic_term::is_generic;
 use super::own_text::{Segment, distinct, segments};
+use crate::rare_words;
 use poc_graph::Node;
 use poc_index::TextIndex;
 use poc_rank::lookalike::is_identifier;
@@ -12,9 +14,10 @@ const RARE_NOTES: usize = 3;
 /// Minimum characters of an identifier. Shorter ones are often versions, sizes or quarters: `v2`, `A4`, `Q3`.
 const IDENTIFIER_CHARS: usize = 5;
 
-/// Maximum number of notes that contain a name for it to be a reason for a link, in a memory with `notes` notes.
-pub(super) fn rare(notes: usize) -> usize {
-    (notes.isqrt() / 2).max(RARE_NOTES)
+/// Maximum number of notes that contain a name for it to be a reason for a link, in a memory with `notes` notes. It is
+/// never more than the limit of the permit layer, which would refuse the link otherwise.
+pub(super) fn rare(notes: usize, shared_by: usize) -> usize {
+    (notes.isqrt() / 2).max(RARE_NOTES).min(rare_words::limit(notes, shared_by))
 }
 
 /// An identifier, or a name of one word or several.
@@ -31,6 +34,7 @@ pub(super) struct SharedName {
 }
 
 /// The shared names of a pair of notes among the `names` that both contain, outside of what they repeat word by word.
+/// Parts of identifiers among them are no names of their own.
 pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[String]) -> Vec<SharedName> {
     let (first, second) = (segments(&one.body), segments(&other.body));
     let terms_of = |own: Vec<Segment<'_>>| -> Vec<Vec<String>> {
@@ -39,10 +43,16 @@ pub(super) fn between(text: &TextIndex, one: &Node, other: &Node, names: &[Strin
     let own = terms_of(distinct(first, &[second.as_slice()]));
     let theirs = terms_of(distinct(second, &[segments(&one.body).as_slice()]));
     let contains = |all: &[Vec<String>], term: &String| all.iter().any(|segment| segment.contains(term));
+    let term_of = |name: &String| text.tokens(name).into_iter().next();
+    let named = names.iter().filter_map(|name| Some((name, term_of(name)?)));
+    let found: Vec<(&String, String)> =
+        named.filter(|(_, term)| contains(&own, term) && contains(&theirs, term)).collect();
+    // The terms of an identifier are the whole, followed by its parts.
+    let parts: BTreeSet<String> =
+        found.iter().flat_map(|(name, _)| text.tokens(name).into_iter().skip(1)).collect();
     let mut shared: Vec<SharedName> = Vec::new();
-    for name in names {
-        let Some(term) = text.tokens(name).into_iter().next() else { continue };
-        if !contains(&own, &term) || !contains(&theirs, &term) {
+    for (name, term) in found {
+        if parts.contains(&term) || is_generic(name) {
             continue;
         }
         let has_letters = name.chars().any(char::is_alphabetic);

@@ -1,6 +1,7 @@
 //! Proposes to split long notes at their headings.
 
 use super::Nodes;
+use super::part_key::ProposedKeys;
 use crate::selection::Handle;
 use poc_graph::time::calendar_names::is_day_or_month;
 use poc_graph::{ChunkRef, NodeType};
@@ -22,6 +23,8 @@ pub(super) struct Split<'a> {
 
 /// One section that becomes a note.
 pub(super) struct Part {
+    /// Empty if the key is made of the title.
+    pub(super) key: String,
     pub(super) title: String,
     pub(super) body: String,
 }
@@ -34,6 +37,7 @@ pub(super) fn find<'a>(
     max: usize,
 ) -> Vec<Split<'a>> {
     let mut room = settings.split_max_parts;
+    let mut keys = ProposedKeys::default();
     let mut found = Vec::new();
     for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
@@ -44,11 +48,13 @@ pub(super) fn find<'a>(
         let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, max)) else {
             continue;
         };
-        for part in &mut parts {
-            part.title = format!("{}: {}", node.title, part.title);
-        }
         if parts.len() <= room {
             room -= parts.len();
+            let is_taken = |key: &str| nodes.selection.view.find_key(key).is_some();
+            for part in &mut parts {
+                part.key = keys.add(&node.title, &part.title, &is_taken);
+                part.title = format!("{}: {}", node.title, part.title);
+            }
             found.push(Split { whole: handle, overview, parts });
         }
     }
@@ -94,7 +100,7 @@ pub(super) fn split(body: &str, (min, max): (usize, usize)) -> Option<(String, V
             overview.push_str(&format!("\n{}\n{}", section.line, text.trim_end()));
         } else {
             overview.push_str(&format!("- {}", section.heading));
-            parts.push(Part { title: section.heading.to_owned(), body: text });
+            parts.push(Part { key: String::new(), title: section.heading.to_owned(), body: text });
         }
     }
     let fits = |text: &str| text.chars().count() <= max;

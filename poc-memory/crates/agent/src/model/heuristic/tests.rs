@@ -46,6 +46,18 @@ fn one_identifier_or_a_name_of_several_words_is_enough_for_a_link() {
 }
 
 #[test]
+fn amounts_and_parts_of_identifiers_are_no_reason_for_a_link() {
+    let links = |one: &str, other: &str, names: &[&str]| sharing(one, other, names).links();
+    assert_eq!(
+        links("We opened INC-412 at night.", "In the morning INC-412 was closed.", &["inc-412", "inc"]),
+        ["both mention `inc-412` | N1 | N2 | 0.4"]
+    );
+    assert!(links("A 128-bit hash.", "Numbers of 128-bit precision.", &["128-bit"]).is_empty());
+    assert!(links("It takes 12 ns/iter.", "The old code took 90 ns/iter.", &["ns/iter"]).is_empty());
+    assert!(links("Read as_of first.", "The field as_of is new.", &["as_of"]).is_empty());
+}
+
+#[test]
 fn boilerplate_in_both_notes_is_no_reason_for_a_link() {
     let names = ["recorded", "keeper", "mira", "petra"];
     for (one, other) in [
@@ -222,11 +234,19 @@ fn a_long_note_is_split_at_its_headings() {
         answer["insert"].as_array().unwrap().iter().map(|row| row["title"].as_str().unwrap()).collect();
     assert_eq!(titles, ["Engine: Checkpoints", "Engine: Compaction"]);
     assert_eq!(answer["insert"][0]["sources"], json!(["N1"]));
+    assert_eq!(answer["insert"][0]["key"], "", "it is made of the title");
     assert_eq!(
         answer["supersede"][0]["body"],
         "# Engine\n\nWhat it is.\n- Checkpoints\n\n## Owner\nAnn.\n- Compaction"
     );
     assert_eq!(answer["notes"], "Proposed from similarity and structure alone: 1 note to split.");
+
+    scene.nodes[0].title = "Engine &mdash; everything about the storage of pages".into();
+    let answer = scene.answer(&may);
+    assert_eq!(
+        [0_usize, 1].map(|at| &answer["insert"][at]["key"]),
+        ["engine-checkpoints", "engine-compaction"]
+    );
 
     for told in ["episodic", "daily"] {
         scene.nodes[0].node_type = NodeType(told.into());
