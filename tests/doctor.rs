@@ -139,8 +139,14 @@ fn only_writing_creates_a_missing_profile() {
         assert!(hint.contains("`work`") && hint.contains("`poc-memory profile create wrok`"), "{hint}");
     }
     assert!(!world.home().join("profiles/wrok").exists());
+    // Nor does a command that fails before it writes anything.
+    for fails in [&["import", "/nowhere"][..], &["insert", "--body", "b", "--supersedes", "nothing"]] {
+        assert_ne!(world.run(&[&["--profile", "wrok"], fails].concat()).status, 0);
+        assert!(!world.home().join("profiles/wrok").exists(), "{fails:?}");
+    }
     let made = world.run(&["--profile", "wrok", "insert", "--title", "a", "--body", "b"]);
-    assert!(made.status == 0 && made.stderr.contains("`wrok` is new"), "{}", made.stderr);
+    let warning = "the profile `wrok` is new and empty (did you mean `work`?)";
+    assert!(made.status == 0 && made.stderr.contains(warning), "{}", made.stderr);
     assert_eq!(world.run(&["--profile", "wrok", "get", "a"]).status, 0);
 }
 

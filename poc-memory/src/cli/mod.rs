@@ -46,6 +46,7 @@ use command_context::CommandContext;
 use globals::Globals;
 use output::{Output, RenderedAnswer};
 use poc_config::Config;
+use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_models::AGENT_VARIABLE;
 use std::ffi::OsString;
@@ -151,6 +152,29 @@ fn call(
 
 /// Runs an op in the daemon or in this process and returns its answer as JSON.
 fn call_value(context: &CommandContext, op: &OpDef, args: serde_json::Value) -> Result<serde_json::Value> {
+    let is_new = !context.paths.exists();
+    let answer = call_connected(context, op, args);
+    if is_new && answer.is_err() {
+        delete_empty_profile(&context.paths);
+    }
+    answer
+}
+
+/// Deletes the folders of a new profile in which a failed command wrote nothing. Everything else in them stays.
+fn delete_empty_profile(paths: &Paths) {
+    let Some(folders) = paths.own_folders() else { return };
+    match poc_store::delete_empty_store(&paths.store()) {
+        // A folder that is not empty is not deleted.
+        Ok(_) => folders.iter().for_each(|folder| drop(std::fs::remove_dir(folder))),
+        Err(error) => tracing::debug!("the new profile stays: {error}"),
+    }
+}
+
+fn call_connected(
+    context: &CommandContext,
+    op: &OpDef,
+    args: serde_json::Value,
+) -> Result<serde_json::Value> {
     let mut connection = connect(context, op)?;
     let bar = progress::Bar::new(&context.globals);
     let value = connection.call(op, args, &|progress| bar.show(&progress))?;
@@ -169,8 +193,10 @@ fn connect(context: &CommandContext, op: &OpDef) -> Result<Connection> {
     }
     // Warns that a new profile is created, because its name may be mistyped.
     if !context.paths.exists() && !context.globals.json {
+        let near = context.paths.closest_profile()?;
+        let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
         tracing::warn!(
-            "the profile `{}` is new and empty; see `poc-memory profile list`",
+            "the profile `{}` is new and empty{near}; see `poc-memory profile list`",
             context.paths.profile()
         );
     }
