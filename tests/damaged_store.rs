@@ -197,6 +197,13 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     let titles: Vec<&str> =
         notes.as_array().unwrap().iter().map(|note| note["title"].as_str().unwrap()).collect();
     assert!(titles.contains(&"New") && titles.contains(&"Harbour 3"), "{titles:?}");
+    let shown = world.run(&["doctor", "quarantine", "show", "undone-2"]).stdout;
+    assert!(shown.lines().any(|line| line == "note-3  Harbour 3"), "{shown}");
+    assert!(!shown.contains("Ships at anchor"), "{shown}");
+    let shown = world.run(&["doctor", "quarantine", "show", "undone-2", "--key", "note-3"]).stdout;
+    assert_eq!(shown, "note-3\nHarbour 3\nShips at anchor\n");
+    let missing = world.run(&["doctor", "quarantine", "show", "undone-2", "--key", "note-99"]);
+    assert!(missing.stderr.contains("has no readable note `note-99`"), "{}", missing.stderr);
     let missing = world.run(&["doctor", "quarantine", "show", "nothing"]);
     assert!(
         missing.status != 0 && missing.stderr.contains("does not contain `nothing`"),
