@@ -116,12 +116,24 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;
-            confirmation::confirm_op(op, &request, matches)?;
+            if !confirmation::confirm_op(op, &request, matches) {
+                return declined(output);
+            }
             call(&context, op, context.with_global_arguments(request)?, &terminal)?
         }
     };
     output.answer(&answer)?;
     Ok(answer.exit)
+}
+
+/// Ends a command to whose question the answer was not yes. For a person, their own decision is not an error.
+fn declined(output: &Output) -> Result<Exit> {
+    let declined = Error::new(Code::Rejected, "nothing was changed").hint("`y` or `--yes` confirms");
+    if output.json() {
+        return Err(declined);
+    }
+    output.message(&declined.message);
+    Ok(declined.code.exit())
 }
 
 /// The agent whose model started this process, if any.
