@@ -209,5 +209,9 @@ fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
     assert_eq!(named["state"], "warning", "{report}");
     world.json(&["delete", id, "--erase"]);
     assert_eq!(files_with(world.home(), secret), Vec::<String>::new());
+    let nothing = world.run(&["changes"]).stdout;
+    assert!(nothing.starts_with("nothing has changed since the history begins, "), "{nothing}");
+    let undone = world.run(&["undo"]);
+    assert!(undone.status == 1 && undone.stderr.contains(nothing.trim_end()), "{}", undone.stderr);
     assert!(!world.run(&["doctor"]).stdout.contains("erasure"));
 }
