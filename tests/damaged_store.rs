@@ -86,6 +86,12 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
         let error = world.run(&["insert", "--title", "New", "--body", "Refused"]);
         assert_ne!(error.status, 0);
         assert!(error.stderr.contains("the store accepts no writes: log segment"), "{}", error.stderr);
+        // The damage is named once, also by a command whose answer has no room for it.
+        for command in [&["stats"][..], &["insert", "--title", "New", "--body", "Refused"], &["night"]] {
+            let shown = world.run(command);
+            let count = format!("{}{}", shown.stdout, shown.stderr).matches("log segment `").count();
+            assert!(count == 1 || is_served && command == ["night"], "{command:?}: {shown:?}");
+        }
         let report = world.json_with_status(&["doctor"], 1);
         let findings = report["findings"].as_array().unwrap();
         let failed = findings.iter().find(|finding| finding["state"] == "failed").unwrap();

@@ -189,9 +189,23 @@ fn call_connected(
 ) -> Result<serde_json::Value> {
     let mut connection = connect(context, op)?;
     let bar = progress::Bar::new(&context.globals);
-    let value = connection.call(op, args, &|progress| bar.show(&progress))?;
+    let answer = connection.call(op, args, &|progress| bar.show(&progress));
     bar.clear();
-    Ok(value)
+    // Most answers and errors name the damage themselves.
+    if let Some(damage) = connection.damage()
+        && !is_named(damage, &answer)
+    {
+        tracing::error!("{damage}");
+    }
+    answer
+}
+
+/// Whether an answer or an error contains a sentence.
+fn is_named(sentence: &str, answer: &Result<serde_json::Value>) -> bool {
+    match answer {
+        Ok(value) => value.to_string().contains(sentence),
+        Err(error) => error.message.contains(sentence),
+    }
 }
 
 /// The connection for an op.

@@ -77,7 +77,6 @@ impl DamagedStore<'_> {
             newer,
         };
         let damage = state.to_string();
-        tracing::error!("{damage}");
         let mut views: Views = match saved {
             Some(saved) => saved.salvage(&log)?,
             None => catch_up::views(engine.as_ref(), seq, &|| {})?,
