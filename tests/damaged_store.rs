@@ -279,10 +279,13 @@ fn a_lost_end_of_the_log_is_reported_with_the_backup_that_has_it() {
         shown.contains(&format!("`poc-memory restore {place} --into FOLDER` restores it beside")),
         "{shown}"
     );
+    let refused = world.run(&["repair", "--from", "records", "--yes"]);
+    assert!(refused.stderr.contains("hint: give `log`; `poc-memory repair` shows"), "{}", refused.stderr);
     // The part has nothing that the store lacks.
     let repaired = world.run(&["repair", "--from", "log", "--yes"]).stdout;
     assert!(repaired.contains("the store has every note and link that can be read there"), "{repaired}");
     assert!(!repaired.contains("quarantine restore"), "{repaired}");
+    assert!(repaired.ends_with("`poc-memory repair --undo --yes` reverts the repair\n"), "{repaired}");
     world.json_with_status(&["doctor", "--deep"], 0);
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
 }
