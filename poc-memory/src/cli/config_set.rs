@@ -1,4 +1,4 @@
-//! `config set`
+//! `config set` and `config unset`
 
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
@@ -109,6 +109,29 @@ impl LocalCommand for ConfigSet {
             text.push_str(&format!("the running daemon was started with other settings: {RESTART}\n"));
         }
         text
+    }
+}
+
+/// Remove a setting from config.toml, so that its default applies
+///
+/// The same as `config set KEY --unset`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigUnset {
+    /// The setting, such as `retrieve.top-k`
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+impl LocalCommand for ConfigUnset {
+    const NAME: &'static str = "config unset";
+    type Output = ConfigSetOutput;
+
+    fn run(self, context: &CommandContext) -> Result<ConfigSetOutput> {
+        ConfigSet { key: self.key, value: None, unset: true }.run(context)
+    }
+
+    fn show(output: &ConfigSetOutput) -> String {
+        ConfigSet::show(output)
     }
 }
 
