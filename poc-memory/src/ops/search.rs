@@ -5,7 +5,7 @@ use super::hit::{DETAIL_INDENT, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Ix, View};
