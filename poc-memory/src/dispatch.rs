@@ -71,8 +71,8 @@ impl Connection {
         }
     }
 
-    /// What is damaged, if this process opened the memory for reading only because of it. A daemon reports damage in its
-    /// status.
+    /// What is damaged, if this process opened the memory for reading only because of it. A daemon reports damage in
+    /// its status.
     pub fn damage(&self) -> Option<&str> {
         match self {
             Connection::Daemon(_) => None,

@@ -226,10 +226,9 @@ impl LineReader<'_> {
         let name = name.to_ascii_lowercase();
         let is_inline = INLINE_TAGS.contains(&name.as_str());
         let is_known = is_inline || BLOCK_TAGS.contains(&name.as_str());
-        if !is_known || !after.is_none_or(|c| c.is_whitespace() || c == '/' || c == '>') {
-            return None;
-        }
-        if is_inline && !rest.contains('>') {
+        let ends = after.is_none_or(|c| c.is_whitespace() || c == '/' || c == '>');
+        // A tag within a line ends in it.
+        if !is_known || !ends || is_inline && !rest.contains('>') {
             return None;
         }
         let space = if is_inline { "" } else { " " };
