@@ -168,9 +168,13 @@ fn an_erasure_at_a_terminal_is_confirmed() {
         || world.json(&["insert", "--key", "gate", "--title", "Gate", "--body", "It opens at noon."]);
     insert();
     let erase = ["delete", "gate", "--erase"];
-    let Some(refused) = world.run_at_terminal(&erase, "n\n") else { return };
-    assert!(refused.status == 4 && refused.stdout.contains("Continue? [y/N]"), "{refused:?}");
-    assert_eq!(world.run(&["get", "gate"]).status, 0);
+    // The second time, the input ends.
+    for typed in ["n\n", ""] {
+        let Some(refused) = world.run_at_terminal(&erase, typed) else { return };
+        assert!(refused.status == 4 && refused.stdout.contains("Continue? [y/N]"), "{refused:?}");
+        assert!(refused.stdout.lines().any(|line| line == "nothing was changed"), "{refused:?}");
+        assert_eq!(world.run(&["get", "gate"]).status, 0);
+    }
     let erased = world.run_at_terminal(&erase, "y\n").unwrap();
     assert_eq!((erased.status, world.run(&["get", "gate"]).status), (0, 1), "{erased:?}");
     insert();
@@ -205,5 +209,9 @@ fn an_interrupted_erasure_is_named_by_doctor_and_completed() {
     assert_eq!(named["state"], "warning", "{report}");
     world.json(&["delete", id, "--erase"]);
     assert_eq!(files_with(world.home(), secret), Vec::<String>::new());
+    let nothing = world.run(&["changes"]).stdout;
+    assert!(nothing.starts_with("nothing has changed since the history begins, "), "{nothing}");
+    let undone = world.run(&["undo"]);
+    assert!(undone.status == 1 && undone.stderr.contains(nothing.trim_end()), "{}", undone.stderr);
     assert!(!world.run(&["doctor"]).stdout.contains("erasure"));
 }

@@ -86,6 +86,12 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
         let error = world.run(&["insert", "--title", "New", "--body", "Refused"]);
         assert_ne!(error.status, 0);
         assert!(error.stderr.contains("the store accepts no writes: log segment"), "{}", error.stderr);
+        // The damage is named once, also by a command whose answer has no room for it.
+        for command in [&["stats"][..], &["insert", "--title", "New", "--body", "Refused"], &["night"]] {
+            let shown = world.run(command);
+            let count = format!("{}{}", shown.stdout, shown.stderr).matches("log segment `").count();
+            assert!(count == 1 || is_served && command == ["night"], "{command:?}: {shown:?}");
+        }
         let report = world.json_with_status(&["doctor"], 1);
         let findings = report["findings"].as_array().unwrap();
         let failed = findings.iter().find(|finding| finding["state"] == "failed").unwrap();
@@ -197,6 +203,13 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
     let titles: Vec<&str> =
         notes.as_array().unwrap().iter().map(|note| note["title"].as_str().unwrap()).collect();
     assert!(titles.contains(&"New") && titles.contains(&"Harbour 3"), "{titles:?}");
+    let shown = world.run(&["doctor", "quarantine", "show", "undone-2"]).stdout;
+    assert!(shown.lines().any(|line| line == "note-3  Harbour 3"), "{shown}");
+    assert!(!shown.contains("Ships at anchor"), "{shown}");
+    let shown = world.run(&["doctor", "quarantine", "show", "undone-2", "--key", "note-3"]).stdout;
+    assert_eq!(shown, "note-3\nHarbour 3\nShips at anchor\n");
+    let missing = world.run(&["doctor", "quarantine", "show", "undone-2", "--key", "note-99"]);
+    assert!(missing.stderr.contains("has no readable note `note-99`"), "{}", missing.stderr);
     let missing = world.run(&["doctor", "quarantine", "show", "nothing"]);
     assert!(
         missing.status != 0 && missing.stderr.contains("does not contain `nothing`"),
@@ -266,10 +279,13 @@ fn a_lost_end_of_the_log_is_reported_with_the_backup_that_has_it() {
         shown.contains(&format!("`poc-memory restore {place} --into FOLDER` restores it beside")),
         "{shown}"
     );
+    let refused = world.run(&["repair", "--from", "records", "--yes"]);
+    assert!(refused.stderr.contains("hint: give `log`; `poc-memory repair` shows"), "{}", refused.stderr);
     // The part has nothing that the store lacks.
     let repaired = world.run(&["repair", "--from", "log", "--yes"]).stdout;
     assert!(repaired.contains("the store has every note and link that can be read there"), "{repaired}");
     assert!(!repaired.contains("quarantine restore"), "{repaired}");
+    assert!(repaired.ends_with("`poc-memory repair --undo --yes` reverts the repair\n"), "{repaired}");
     world.json_with_status(&["doctor", "--deep"], 0);
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
 }

@@ -1,8 +1,10 @@
 //! `doctor`, including settings that a running daemon has not read yet.
 
 use crate::support::mock_model::{Answer, MockModel};
-use crate::support::{Deadline, WAIT_LIMIT, World};
+use crate::support::world::files_below;
+use crate::support::{Deadline, WAIT_LIMIT, World, incompressible};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// The results of a check, as `state: message`.
 fn found(report: &Value, check: &str) -> Vec<String> {
@@ -163,8 +165,14 @@ fn only_writing_creates_a_missing_profile() {
         assert!(hint.contains("`work`") && hint.contains("`poc-memory profile create wrok`"), "{hint}");
     }
     assert!(!world.home().join("profiles/wrok").exists());
+    // Nor does a command that fails before it writes anything.
+    for fails in [&["import", "/nowhere"][..], &["insert", "--body", "b", "--supersedes", "nothing"]] {
+        assert_ne!(world.run(&[&["--profile", "wrok"], fails].concat()).status, 0);
+        assert!(!world.home().join("profiles/wrok").exists(), "{fails:?}");
+    }
     let made = world.run(&["--profile", "wrok", "insert", "--title", "a", "--body", "b"]);
-    assert!(made.status == 0 && made.stderr.contains("`wrok` is new"), "{}", made.stderr);
+    let warning = "the profile `wrok` is new and empty (did you mean `work`?)";
+    assert!(made.status == 0 && made.stderr.contains(warning), "{}", made.stderr);
     assert_eq!(world.run(&["--profile", "wrok", "get", "a"]).status, 0);
 }
 
@@ -229,6 +237,37 @@ fn a_deep_check_finds_damage_of_every_kind_of_file() {
     );
     let verified = world.run(&["verify"]);
     assert!(verified.status == 0 && verified.stdout.starts_with("log, records, views and indexes agree"));
+}
+
+/// Records are rebuilt as soon as damage of them is found, so there is nothing that a person has to do.
+#[test]
+fn a_deep_check_reports_damaged_records_as_rebuilt() {
+    let mut world = World::new();
+    // Enough data that the records are written to a table.
+    for number in 1..=6 {
+        let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));
+        let note = json!({ "key": format!("note-{number}"), "title": "Harbour", "body": body });
+        let file = world.write("note.jsonl", &note.to_string());
+        world.json(&["import", file.to_str().unwrap()]);
+    }
+    // A daemon writes the records when it stops.
+    world.start_daemon();
+    world.stop_daemon();
+    let records = world.home().join("store/records");
+    let is_table = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "table");
+    let table = files_below(&records).into_iter().find(is_table).unwrap();
+    let mut bytes = std::fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    std::fs::write(&table, bytes).unwrap();
+    let report = world.json(&["doctor", "--deep"]);
+    let files = found(&report, "files");
+    assert_eq!(files.last().unwrap(), "ok: log, records, views and indexes agree", "{report}");
+    assert!(!report.to_string().contains("delete `"), "{report}");
+    assert!(world.home().join("store/quarantine/records").exists());
+    let report = world.json(&["doctor", "--deep"]);
+    assert_eq!(found(&report, "files"), ["ok: log, records, views and indexes agree"]);
+    assert_eq!(world.json(&["stats"])["nodes"], 6);
 }
 
 #[test]

@@ -55,6 +55,20 @@ fn hits_below_the_average_are_left_out_unless_a_number_is_given() {
 }
 
 #[test]
+fn a_misspelt_agent_in_a_pipeline_is_named() {
+    let world = world();
+    let degraded = |command: &[&str]| world.json(command)["degraded"].clone();
+    let problem = json!(["there is no agent `linkr`; did you mean `linker`?"]);
+    assert_eq!(degraded(&["search", "-p", "not-visited:linkr,7d"]), problem);
+    assert_eq!(degraded(&["pipeline", "explain", "all | !visited:linkr"]), problem);
+    assert_eq!(degraded(&["search", "-p", "not-visited:linker"]), json!([]));
+    // The agents of other programs have no files.
+    assert_eq!(degraded(&["search", "-p", "not-visited:crawler"]), json!([]));
+    world.json(&["visit", "linkr", "people/lin"]);
+    assert_eq!(degraded(&["search", "-p", "not-visited:linkr,7d"]), json!([]));
+}
+
+#[test]
 fn notes_are_named_as_in_questions() {
     let world = world();
     for name in ["people/lin", "People/Lin", "lin", "notes/people/lin.md", "LIN"] {

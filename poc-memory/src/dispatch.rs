@@ -85,6 +85,15 @@ impl Connection {
         }
     }
 
+    /// What is damaged, if this process opened the memory for reading only because of it. A daemon reports damage in
+    /// its status.
+    pub fn damage(&self) -> Option<&str> {
+        match self {
+            Connection::Daemon(_) => None,
+            Connection::InProcess(process) => process.memory.store.damage(),
+        }
+    }
+
     /// Runs an op; `progress` is called as it advances.
     pub fn call(&mut self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         match self {

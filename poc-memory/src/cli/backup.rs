@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::{call_value, progress};
-use crate::ops::{self, BackupOutput, Op as _, Progress, mebibytes, second, table};
+use crate::ops::{self, BackupOutput, Op as _, Progress, second, size, table};
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
 use poc_graph::time::Timestamp;
@@ -136,7 +136,7 @@ impl LocalCommand for Backup {
                 generation.seq.to_string(),
                 second(generation.at),
                 generation.notes.map_or_else(unknown, |notes| notes.to_string()),
-                generation.total_bytes.map_or_else(unknown, mebibytes),
+                generation.total_bytes.map_or_else(unknown, size),
                 generation.state().to_owned(),
             ]);
         }

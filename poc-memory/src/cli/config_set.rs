@@ -1,4 +1,4 @@
-//! `config set`
+//! `config set` and `config unset`
 
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
@@ -112,6 +112,29 @@ impl LocalCommand for ConfigSet {
     }
 }
 
+/// Remove a setting from config.toml, so that its default applies
+///
+/// The same as `config set KEY --unset`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigUnset {
+    /// The setting, such as `retrieve.top-k`
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+impl LocalCommand for ConfigUnset {
+    const NAME: &'static str = "config unset";
+    type Output = ConfigSetOutput;
+
+    fn run(self, context: &CommandContext) -> Result<ConfigSetOutput> {
+        ConfigSet { key: self.key, value: None, unset: true }.run(context)
+    }
+
+    fn show(output: &ConfigSetOutput) -> String {
+        ConfigSet::show(output)
+    }
+}
+
 /// The text of the settings with a value set, or removed if there is none. Everything else stays as it was written.
 ///
 /// # Errors
@@ -146,14 +169,17 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
     };
     let as_text = Value::from(value);
     let literal = value.parse::<Value>().ok();
+    // `5` is tried as a number first. If the setting is a text, the error for the text `5` says what is wrong with it.
+    let skip_first_error = is_text(&path) && literal.as_ref().is_some_and(|literal| !literal.is_str());
     let mut refused = None;
-    for value in literal.into_iter().chain([as_text]) {
+    for (attempt, value) in literal.into_iter().chain([as_text]).enumerate() {
         let mut document = document.clone();
         put(document.as_table_mut(), &path, value).map_err(|error| error.field("key"))?;
         let text = document.to_string();
         let config = Config::layered(Some((name, &text)), std::iter::empty());
         match config.and_then(|config| check_value(&config, &path)) {
             Ok(()) => return Ok(text),
+            Err(_) if attempt == 0 && skip_first_error => {}
             Err(error) => {
                 refused.get_or_insert(error);
             }
@@ -170,6 +196,12 @@ fn edited(name: &str, before: &str, key: &str, value: Option<&str>) -> Result<St
         Some(hint) => invalid.hint(hint),
         None => invalid.hint("`poc-memory config show` lists the settings with their values"),
     })
+}
+
+/// Whether the default of a setting is a text.
+fn is_text(path: &[&str]) -> bool {
+    let defaults: toml::Value = toml::from_str(poc_config::DEFAULTS).unwrap_or(toml::Value::Boolean(false));
+    path.iter().try_fold(&defaults, |value, name| value.get(*name)).is_some_and(toml::Value::is_str)
 }
 
 /// Checks a value that loading the settings does not check, so that a mistake in it does not prevent the program from
@@ -339,6 +371,20 @@ top-k = 5
         check("hub.url", "huggingface.co");
         check("notify.webhook", "ftp://example.org");
         check("providers.openai.base-url", "localhost:1234");
+    }
+
+    #[test]
+    fn an_error_says_what_would_be_right() {
+        let error =
+            |key: &str, value: &str| edited("config.toml", FILE, key, Some(value)).unwrap_err().line();
+        insta::assert_snapshot!(error("history.keep", "5"), @"`history.keep`: `5` has no unit; write `5d` for days, `5h` for hours, or `all`");
+        insta::assert_snapshot!(error("history.keep", "soon"), @"`history.keep`: `soon` is not a duration; write a whole number with a unit, such as `90d` or `24h`, or `all`");
+        insta::assert_snapshot!(error("daemon.heartbeat", "0"), @"`daemon.heartbeat`: cannot be 0s; give 1ms or more; 1s is usual");
+        insta::assert_snapshot!(error("backup.keep", "-1"), @"`backup.keep`: cannot be the number `-1`; give a whole number from 1 to 10000");
+        insta::assert_snapshot!(error("backup.keep", "0"), @"`backup.keep`: cannot be 0; give 1 to 10000; 7 is usual");
+        let schedule = error("consolidate.schedule", "dayly");
+        assert!(schedule.contains("`dayly` is not a schedule; write `on-demand`, `hourly`"), "{schedule}");
+        assert!(set("history.keep", "5d").contains("keep = \"5d\""));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use crate::ops::{IrreversibleFlag, OpDef};
 use clap::{Arg, ArgAction, ArgMatches};
-use poc_graph::error::{Code, Error, Result};
+use poc_graph::error::{Error, Result};
 use serde_json::Value;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Write};
 
 /// The id and the name of the option that answers the question of [`confirm_op`].
 const YES: &str = "yes";
@@ -16,20 +16,14 @@ pub(super) fn yes_option(flag: &IrreversibleFlag) -> Arg {
 }
 
 /// Asks before an op runs with its irreversible flag, unless `--yes` is given. Scripts are not asked: if standard input
-/// is not a terminal, the op runs.
-///
-/// # Errors
-/// `rejected` when the answer is not yes.
-pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> Result<()> {
-    let Some(flag) = op.irreversible else { return Ok(()) };
+/// is not a terminal, the op runs. Returns whether it may run.
+pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> bool {
+    let Some(flag) = op.irreversible else { return true };
     let is_given = request.get(flag.name).and_then(Value::as_bool) == Some(true);
     if !is_given || matches.get_flag(YES) || !std::io::stdin().is_terminal() {
-        return Ok(());
+        return true;
     }
-    match ask(&format!("{} Continue?", flag.warning)) {
-        true => Ok(()),
-        false => Err(Error::new(Code::Rejected, "nothing was changed").hint("`y` or `--yes` confirms")),
-    }
+    ask(&format!("{} Continue?", flag.warning))
 }
 
 /// Asks a question on the terminal. Whether the answer is yes; any other answer is no.
@@ -38,7 +32,16 @@ pub(super) fn ask(question: &str) -> bool {
     let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
+    end_line(&answer, &mut stderr);
     asked.is_ok() && read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+/// Ends the line of a question that was answered without a line break, as by Ctrl-D.
+fn end_line(answer: &str, stderr: &mut impl Write) {
+    if !answer.ends_with('\n') {
+        // If the terminal is gone, nobody sees the next line either.
+        let _ = writeln!(stderr);
+    }
 }
 
 /// Asks on the terminal for the name of what is deleted. `warning` says what that means, as a sentence.
@@ -57,7 +60,9 @@ pub(super) fn confirm(name: &str, warning: &str) -> Result<()> {
     let _ = write!(stderr, "{warning} Type its name to confirm: ");
     let _ = stderr.flush();
     let mut typed = String::new();
-    match std::io::stdin().read_line(&mut typed) {
+    let read = std::io::stdin().read_line(&mut typed);
+    end_line(&typed, &mut stderr);
+    match read {
         Ok(_) if typed.trim() == name => Ok(()),
         _ => Err(refused().hint("the typed name does not match")),
     }

@@ -46,6 +46,7 @@ use command_context::CommandContext;
 use globals::Globals;
 use output::{Output, RenderedAnswer};
 use poc_config::Config;
+use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_models::AGENT_VARIABLE;
 use std::ffi::OsString;
@@ -115,12 +116,24 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;
-            confirmation::confirm_op(op, &request, matches)?;
+            if !confirmation::confirm_op(op, &request, matches) {
+                return declined(output);
+            }
             call(&context, op, context.with_global_arguments(request)?, &terminal)?
         }
     };
     output.answer(&answer)?;
     Ok(answer.exit)
+}
+
+/// Ends a command to whose question the answer was not yes. For a person, their own decision is not an error.
+fn declined(output: &Output) -> Result<Exit> {
+    let declined = Error::new(Code::Rejected, "nothing was changed").hint("`y` or `--yes` confirms");
+    if output.json() {
+        return Err(declined);
+    }
+    output.message(&declined.message);
+    Ok(declined.code.exit())
 }
 
 /// The agent whose model started this process, if any.
@@ -151,11 +164,48 @@ fn call(
 
 /// Runs an op in the daemon or in this process and returns its answer as JSON.
 fn call_value(context: &CommandContext, op: &OpDef, args: serde_json::Value) -> Result<serde_json::Value> {
+    let is_new = !context.paths.exists();
+    let answer = call_connected(context, op, args);
+    if is_new && answer.is_err() {
+        delete_empty_profile(&context.paths);
+    }
+    answer
+}
+
+/// Deletes the folders of a new profile in which a failed command wrote nothing. Everything else in them stays.
+fn delete_empty_profile(paths: &Paths) {
+    let Some(folders) = paths.own_folders() else { return };
+    match poc_store::delete_empty_store(&paths.store()) {
+        // A folder that is not empty is not deleted.
+        Ok(_) => folders.iter().for_each(|folder| drop(std::fs::remove_dir(folder))),
+        Err(error) => tracing::debug!("the new profile stays: {error}"),
+    }
+}
+
+fn call_connected(
+    context: &CommandContext,
+    op: &OpDef,
+    args: serde_json::Value,
+) -> Result<serde_json::Value> {
     let mut connection = connect(context, op)?;
     let bar = progress::Bar::new(&context.globals);
-    let value = connection.call(op, args, &|progress| bar.show(&progress))?;
+    let answer = connection.call(op, args, &|progress| bar.show(&progress));
     bar.clear();
-    Ok(value)
+    // Most answers and errors name the damage themselves.
+    if let Some(damage) = connection.damage()
+        && !is_named(damage, &answer)
+    {
+        tracing::error!("{damage}");
+    }
+    answer
+}
+
+/// Whether an answer or an error contains a sentence.
+fn is_named(sentence: &str, answer: &Result<serde_json::Value>) -> bool {
+    match answer {
+        Ok(value) => value.to_string().contains(sentence),
+        Err(error) => error.message.contains(sentence),
+    }
 }
 
 /// The connection for an op.
@@ -169,8 +219,10 @@ fn connect(context: &CommandContext, op: &OpDef) -> Result<Connection> {
     }
     // Warns that a new profile is created, because its name may be mistyped.
     if !context.paths.exists() && !context.globals.json {
+        let near = context.paths.closest_profile()?;
+        let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
         tracing::warn!(
-            "the profile `{}` is new and empty; see `poc-memory profile list`",
+            "the profile `{}` is new and empty{near}; see `poc-memory profile list`",
             context.paths.profile()
         );
     }

@@ -70,11 +70,16 @@ impl Output {
         text.parts().map(part).collect()
     }
 
+    /// Prints a message that is neither an answer nor an error.
+    pub(super) fn message(&self, text: &str) {
+        print_message(&mut std::io::stderr().lock(), &format!("{}\n", escaped(text)));
+    }
+
     /// Prints an error and its hint.
     pub(super) fn error(&self, error: &Error) {
         let mut stderr = std::io::stderr().lock();
         if self.globals.json {
-            print_error(&mut stderr, &format!("{}\n", json!({ "error": error })));
+            print_message(&mut stderr, &format!("{}\n", json!({ "error": error })));
             return;
         }
         let style = |color: AnsiColor| {
@@ -86,7 +91,7 @@ impl Output {
             let hint = self.terminal().with_options(hint);
             text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
         }
-        print_error(&mut stderr, &text);
+        print_message(&mut stderr, &text);
     }
 
     /// Prints a help page.
@@ -120,7 +125,7 @@ pub(super) fn say(to: &mut impl Write, text: &str) -> Result<()> {
 }
 
 /// Writes a message and ignores failures, which cannot be reported anywhere.
-fn print_error(to: &mut impl Write, text: &str) {
+fn print_message(to: &mut impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }
 

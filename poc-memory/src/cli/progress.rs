@@ -22,8 +22,11 @@ impl Bar {
         if !self.wanted {
             return;
         }
-        let bar =
-            self.bar.get_or_init(|| ProgressBar::no_length().with_style(style(progress.total.is_some())));
+        // The bar has its message before it is drawn for the first time.
+        let bar = self.bar.get_or_init(|| {
+            let bar = ProgressBar::no_length().with_style(style(progress.total.is_some()));
+            bar.with_message(progress.what.clone())
+        });
         if let Some(total) = progress.total {
             bar.set_length(total);
         }

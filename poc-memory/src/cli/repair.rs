@@ -205,11 +205,19 @@ impl LocalCommand for RepairStore {
         let Some(from) = self.from else {
             return Ok(choices_output(context, &repair, choices));
         };
+        let offered: Vec<String> = choices.iter().map(|choice| format!("`{}`", choice.from.name())).collect();
         choices.retain(|choice| choice.from == from);
         let source = RepairFrom::ALL.into_iter().find_map(|(own, source)| (own == from).then_some(source));
         let (Some(choice), Some(source)) = (choices.pop(), source) else {
+            let hint = match offered.is_empty() {
+                true => "`poc-memory repair` shows what can be done".to_owned(),
+                false => format!(
+                    "give {}; `poc-memory repair` shows what each choice keeps and loses",
+                    offered.join(" or ")
+                ),
+            };
             return Err(Error::invalid(format!("the store cannot be repaired from `{}`", from.name()))
-                .hint("`poc-memory repair` shows what can be chosen")
+                .hint(hint)
                 .field("from"));
         };
         if !self.yes {
@@ -263,7 +271,8 @@ impl LocalCommand for RepairStore {
                 format!("{damage}\n\n{end}{lines}{rest}{advice}")
             }
             RepairOutput::Repaired { choice, replaced, restorable_notes, restorable_links } => format!(
-                "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}",
+                "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}`poc-memory repair \
+                 --undo --yes` reverts the repair\n",
                 line(choice),
                 restorable_line(choice, replaced, restorable_notes.zip(*restorable_links))
             ),
@@ -367,18 +376,14 @@ fn backup_lines(backup: &FullerBackup) -> String {
 fn restorable_line(choice: &RepairChoice, replaced: &str, restorable: Option<(u64, u64)>) -> String {
     match restorable {
         Some((0, 0)) if choice.lost_changes.is_empty() => String::new(),
-        Some((0, 0)) => {
-            "the store has every note and link that can be read there: `poc-memory repair --undo --yes` brings the \
-             files back\n"
-                .to_owned()
-        }
+        Some((0, 0)) => "the store has every note and link that can be read there\n".to_owned(),
         Some((notes, links)) => format!(
             "they have {} and {} that the store lacks: `poc-memory doctor quarantine restore {replaced}` restores \
              them\n",
             plural(notes, "note"),
             plural(links, "link"),
         ),
-        None => "they cannot be read: `poc-memory repair --undo --yes` brings them back\n".to_owned(),
+        None => "they cannot be read\n".to_owned(),
     }
 }
 

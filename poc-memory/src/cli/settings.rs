@@ -1,10 +1,11 @@
-//! `config show`
+//! `config show` and `config get`
 
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
 use poc_config::Setting;
 use poc_graph::error::{Error, Result};
+use poc_graph::similar;
 use serde::Serialize;
 
 /// Show every setting and where its value comes from
@@ -49,11 +50,7 @@ impl LocalCommand for ConfigShow {
     }
 
     fn show(shown: &ConfigShowOutput) -> String {
-        let mut text: String = shown
-            .settings
-            .iter()
-            .map(|Setting { key, value, origin }| format!("{:<44} # {origin}\n", format!("{key} = {value}")))
-            .collect();
+        let mut text: String = shown.settings.iter().map(setting_line).collect();
         for problem in &shown.problems {
             let hint = problem.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {hint}\n"));
             text.push_str(&format!("\n{problem}\n{hint}"));
@@ -62,5 +59,73 @@ impl LocalCommand for ConfigShow {
             text.push_str(&format!("\nthe running daemon was started with other settings: {RESTART}\n"));
         }
         text
+    }
+}
+
+fn setting_line(Setting { key, value, origin }: &Setting) -> String {
+    format!("{:<44} # {origin}\n", format!("{key} = {value}"))
+}
+
+/// Show one setting and where its value comes from
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigGet {
+    /// The setting, such as `retrieve.top-k`
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+impl LocalCommand for ConfigGet {
+    const NAME: &'static str = "config get";
+    type Output = Setting;
+
+    fn run(self, context: &CommandContext) -> Result<Setting> {
+        context.paths.must_exist()?;
+        find(poc_config::settings(&context.paths.config_file())?, &self.key)
+    }
+
+    fn show(setting: &Setting) -> String {
+        setting_line(setting)
+    }
+}
+
+/// The setting with a key.
+///
+/// # Errors
+/// `not_found`, with similar keys or with the keys of the section as a hint.
+fn find(mut settings: Vec<Setting>, key: &str) -> Result<Setting> {
+    if let Some(place) = settings.iter().position(|setting| setting.key == key) {
+        return Ok(settings.swap_remove(place));
+    }
+    let keys = || settings.iter().map(|setting| setting.key.as_str());
+    let section = format!("{}.", key.trim_end_matches('.'));
+    let hint = match (similar::closest(key, keys()), keys().find(|own| own.starts_with(&section))) {
+        (_, Some(first)) => format!("name a setting of this section, such as `{first}`"),
+        (Some(near), None) => format!("did you mean `{near}`?"),
+        (None, None) => "`poc-memory config show` lists all settings".to_owned(),
+    };
+    Err(Error::not_found(format!("`{key}` is not set")).hint(hint).field("key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_setting_is_found_and_other_names_get_a_hint() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, "[retrieve]\ntop-k = 5\n").unwrap();
+        let show = |key: &str| match find(poc_config::settings(&file).unwrap(), key) {
+            Ok(setting) => ConfigGet::show(&setting),
+            Err(error) => error.line(),
+        };
+        assert_eq!(
+            show("retrieve.top-k").trim_end(),
+            format!("{:<44} # {}", "retrieve.top-k = 5", file.display())
+        );
+        assert_eq!(show("text.k1").trim_end(), format!("{:<44} # default", "text.k1 = 0.9"));
+        insta::assert_snapshot!(show("retrieve.topk"), @"`key`: `retrieve.topk` is not set; did you mean `retrieve.top-k`?");
+        insta::assert_snapshot!(show("backup"), @"`key`: `backup` is not set; name a setting of this section, such as `backup.keep`");
+        insta::assert_snapshot!(show("xyz"), @"`key`: `xyz` is not set; `poc-memory config show` lists all settings");
     }
 }

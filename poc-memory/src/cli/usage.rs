@@ -5,7 +5,7 @@ use super::globals::Globals;
 use super::output::Output;
 use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use poc_graph::error::{Error, Exit};
+use poc_graph::error::{Code, Error, Exit};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
@@ -84,8 +84,9 @@ fn rendered(error: &clap::Error) -> String {
 /// Converts an error of a request to an error of the command line: names of fields are replaced by the
 /// options that set them, for example `top_k` by `--limit`. Fields of files keep their names.
 pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
-    let at = error.at.as_mut().filter(|at| at.file.is_none() && at.line.is_none());
-    let Some(field) = at.and_then(|at| at.field.as_mut()) else { return error };
+    if error.at.as_ref().is_some_and(|at| at.file.is_some() || at.line.is_some()) {
+        return error;
+    }
     let top = command::build(&Globals::default());
     // Without `--profile`, the field `profile` is about an argument, for example of `profile show`.
     let names_profile = matches.get_one::<String>("profile").is_some();
@@ -95,11 +96,37 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
         let Some(found) = command.find_subcommand(name) else { return error };
         (command, matches) = (found, below);
     }
-    let option = command.get_arguments().chain(globals).find(|argument| argument.get_id() == field.as_str());
-    if let Some(long) = option.and_then(clap::Arg::get_long) {
-        *field = format!("--{long}");
+    let option = |field: &str| {
+        let argument = command.get_arguments().chain(globals.clone()).find(|argument| argument.get_id() == field)?;
+        argument.get_long().map(|long| format!("--{long}"))
+    };
+    if let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut())
+        && let Some(option) = option(field)
+    {
+        *field = option;
     }
+    // The words of a pipeline are not fields.
+    if error.at.as_ref().is_some_and(|at| !at.pipelines.is_empty()) {
+        return error;
+    }
+    if error.code == Code::InvalidArgument {
+        error.message = with_options(&error.message, option);
+    }
+    error.hint = error.hint.map(|hint| with_options(&hint, option));
     error
+}
+
+/// A text in which fields in backticks are replaced by their options. Similar names, which a hint suggests, are names
+/// of notes or of other data.
+fn with_options(text: &str, option: impl Fn(&str) -> Option<String>) -> String {
+    if text.contains("did you mean") {
+        return text.to_owned();
+    }
+    let part = |(place, part): (usize, &str)| match place % 2 {
+        1 => option(part).unwrap_or_else(|| part.to_owned()),
+        _ => part.to_owned(),
+    };
+    text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
 /// The command line that prints the help of the intended command.
@@ -135,6 +162,8 @@ fn translate(rendered: &str, help: &str) -> Error {
     let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
     for line in lines.take_while(|line| !line.starts_with("Usage: ") && !line.starts_with("For more")) {
         match line.strip_prefix("tip: ") {
+            // That an unknown option could be a text helps nobody who mistyped it.
+            Some(tip) if tip.starts_with("to pass '") => {}
             Some(tip) => tips.push(tip),
             None => message.push(line),
         }
@@ -190,6 +219,10 @@ mod tests {
         unexpected argument `--loud` found
         see `poc-memory daemon status --help`
         ");
+        insta::assert_snapshot!(check(&["import", "--dry-run"]), @r"
+        unexpected argument `--dry-run` found
+        see `poc-memory import --help`
+        ");
         insta::assert_snapshot!(check(&["daemon", "log", "-n", "many"]), @r"
         invalid value `many` for `--lines <N>`: give a whole number, for example `10`
         see `poc-memory daemon log --help`
@@ -231,5 +264,21 @@ mod tests {
         assert_eq!(name(&["profile", "show", "y"], "profile"), "`profile`: 0 is out of range");
         let in_file = Error::config("0 is out of range").field("depth").file("x.toml");
         assert_eq!(converted(&["explore", "x"], in_file), "x.toml:`depth`: 0 is out of range");
+        let hint = |line: &[&str], hint: &str| {
+            let line = std::iter::once("poc-memory").chain(line.iter().copied());
+            let matches = command::build(&Globals::default()).try_get_matches_from(line).unwrap();
+            in_options(Error::conflict("the key `update` is taken").hint(hint), &matches).line()
+        };
+        assert_eq!(
+            hint(&["insert", "x"], "give `update`, `supersedes` with `btree`, or `if_version`"),
+            "the key `update` is taken; give `--update`, `--supersedes` with `btree`, or `--if-version`"
+        );
+        assert_eq!(
+            hint(&["forget", "--before", "1d"], "give `message_id` or `before`, or add `recent`"),
+            "the key `update` is taken; give `--message-id` or `--before`, or add `--recent`"
+        );
+        assert!(hint(&["insert", "x"], "did you mean `title`?").ends_with("; did you mean `title`?"));
+        let invalid = Error::invalid("`if_version` is for updates only");
+        assert_eq!(converted(&["insert", "x"], invalid), "`--if-version` is for updates only");
     }
 }

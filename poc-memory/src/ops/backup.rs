@@ -1,6 +1,6 @@
 //! `backup`
 
-use super::text::{plural, second};
+use super::text::{plural, second, size};
 use super::{Access, Ctx, Op, Progress, argument};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -147,9 +147,9 @@ impl Op for Backup {
                 "{}: {state}\ncopied {} ({}), linked {} ({}), everything read back\n",
                 output.generation,
                 plural(output.copied_files, "file"),
-                mebibytes(output.copied_bytes),
+                size(output.copied_bytes),
                 plural(output.linked_files, "file"),
-                mebibytes(output.linked_bytes)
+                size(output.linked_bytes)
             ),
         };
         for name in &output.removed {
@@ -160,9 +160,4 @@ impl Op for Backup {
         }
         text
     }
-}
-
-/// A size in MiB, with one decimal.
-pub(crate) fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64)
 }

@@ -78,6 +78,14 @@ struct ChangeRow {
     undone: bool,
 }
 
+/// Says that there are no changes. `since` is where the history begins, if it is not complete.
+pub(super) fn nothing_changed(since: Option<Timestamp>) -> String {
+    match since {
+        Some(since) => format!("nothing has changed since the history begins, {}", second(since)),
+        None => "nothing has changed yet".to_owned(),
+    }
+}
+
 /// Whether a change is listed: not the use counts and learned edges that questions leave behind.
 pub(super) fn is_listed(cause: &Cause) -> bool {
     super::find(&cause.op).is_none_or(|op| op.access != Access::Read)
@@ -151,11 +159,7 @@ impl Op for Changes {
 
     fn styled(output: &ChangesOutput, terminal: &Terminal) -> StyledText {
         if output.changes.is_empty() {
-            return match output.history_since {
-                Some(since) => format!("nothing has changed since the history begins, {}\n", second(since)),
-                None => "nothing has changed yet\n".to_owned(),
-            }
-            .into();
+            return (nothing_changed(output.history_since) + "\n").into();
         }
         let row = |change: &ChangeRow| {
             let mut nodes = change.nodes.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

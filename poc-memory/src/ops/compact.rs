@@ -1,7 +1,6 @@
 //! `compact`
 
-use super::backup::mebibytes;
-use super::text::{plural, second};
+use super::text::{plural, second, size};
 use super::{Access, Ctx, Op, Progress, argument};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
@@ -88,10 +87,10 @@ impl Op for Compact {
     fn show(output: &CompactOutput) -> String {
         let mut text = format!(
             "log: {} before, {} now; records: {} before, {} now\n",
-            mebibytes(output.former_log_bytes),
-            mebibytes(output.log_bytes),
-            mebibytes(output.former_record_bytes),
-            mebibytes(output.record_bytes)
+            size(output.former_log_bytes),
+            size(output.log_bytes),
+            size(output.former_record_bytes),
+            size(output.record_bytes)
         );
         if output.dropped_changes > 0 {
             text.push_str(&format!("dropped {}\n", plural(output.dropped_changes, "change")));

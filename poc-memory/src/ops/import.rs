@@ -59,6 +59,9 @@ pub(crate) struct ImportOutput {
     updated: u64,
     /// Notes that were already stored.
     duplicates: u64,
+    /// Duplicates of notes with another key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    same_content: Vec<SameContentNote>,
     /// New edges from links in the notes.
     edges: u64,
     /// New edges to notes that share a keyword.
@@ -138,6 +141,18 @@ impl FailedNote {
     }
 }
 
+/// A note that was not stored, because a note with another key has the same content.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct SameContentNote {
+    /// Line number in the file, from 1; absent if the format has no lines or the whole file is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// Key of the stored note.
+    key: String,
+}
+
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct UnresolvedLink {
     /// Line number in the file, from 1; absent if the format has no lines or the whole file is meant.
@@ -184,6 +199,10 @@ impl Op for Import {
             let (line, file) = parts(place);
             UnresolvedLink { line, file, link }
         });
+        let same_content = report.same_content.into_iter().map(|(place, key)| {
+            let (line, file) = parts(place);
+            SameContentNote { line, file, key }
+        });
         let expired = report.expired.into_iter().map(|place| {
             let (line, file) = parts(place);
             SourcePlace { line, file }
@@ -192,6 +211,7 @@ impl Op for Import {
             inserted: report.inserted,
             updated: report.updated,
             duplicates: report.duplicates,
+            same_content: same_content.collect(),
             edges: report.edges,
             keyword_edges: report.keyword_edges,
             semantic_edges: report.semantic_edges,
@@ -212,7 +232,8 @@ impl Op for Import {
     }
 
     fn show(output: &ImportOutput) -> String {
-        let ImportOutput { inserted, updated, duplicates, failed, unresolved, ignored, .. } = output;
+        let ImportOutput { inserted, updated, duplicates, same_content, failed, unresolved, ignored, .. } =
+            output;
         let edges = output.edges + output.keyword_edges + output.semantic_edges;
         let formats: Vec<String> = output
             .formats
@@ -241,10 +262,14 @@ impl Op for Import {
                 let _ = writeln!(text, "warning    {}{more}: {error}", first.place());
             }
         }
+        for SameContentNote { line, file, key } in same_content.iter().take(SHOWN) {
+            let _ =
+                writeln!(text, "duplicate  {}: has the content of `{key}`", place(*line, file.as_deref()));
+        }
         for UnresolvedLink { line, file, link } in unresolved.iter().take(SHOWN) {
             let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
         }
-        let left_out = [failed.len(), unresolved.len(), warnings.len()]
+        let left_out = [failed.len(), warnings.len(), same_content.len(), unresolved.len()]
             .map(|listed| listed.saturating_sub(SHOWN))
             .iter()
             .sum::<usize>();

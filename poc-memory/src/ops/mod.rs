@@ -42,6 +42,7 @@ pub mod min_seq;
 mod night;
 mod page;
 mod pipeline;
+mod pipeline_agents;
 mod principal;
 mod profile;
 mod quarantine;
@@ -75,7 +76,7 @@ mod write;
 
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub(crate) use argument::path;
-pub(crate) use backup::{Backup, BackupOutput, mebibytes};
+pub(crate) use backup::{Backup, BackupOutput};
 pub(crate) use daemon::tail;
 pub use def::{Access, IrreversibleFlag, Method, Op, OpDef, OpOutput, Route, ToolEffect};
 pub(crate) use hit::is_zero;
@@ -90,7 +91,7 @@ pub use principal::Principal;
 pub use request::FormerText;
 pub use shared_log::{PeerOutput, SharedLogOutput};
 pub use terminal::{Emphasis, StyledText, Terminal};
-pub(crate) use text::{plural, second, table};
+pub(crate) use text::{plural, second, size, table};
 pub(crate) use vault::lag;
 pub(crate) use verify::VerifyOutput;
 

@@ -90,6 +90,9 @@ pub(crate) struct QueryOutput {
 /// Maximum number of characters of the text of a certain match.
 const MAX_BODY_CHARS: usize = 20_000;
 
+/// Maximum number of lines of it that the text for a person shows.
+const MAX_BODY_LINES: usize = 40;
+
 impl Op for Query {
     const NAME: &'static str = "query";
     const ACCESS: Access = Access::Read;
@@ -170,8 +173,15 @@ impl Op for Query {
             Verdict::Miss => "MISS\n".to_owned(),
         };
         if let Some(body) = output.body.as_ref().filter(|body| !body.is_empty()) {
-            text.push_str(&format!("\n{body}\n\n"));
-            if output.body_left_out > 0 {
+            let (shown, more_lines) = first_lines(body);
+            text.push_str(&format!("\n{shown}\n\n"));
+            if more_lines > 0 {
+                let more = match output.body_left_out {
+                    0 => plural(more_lines as u64, "more line"),
+                    _ => "more lines".to_owned(),
+                };
+                text.push_str(&format!("… {more}: `{} get {}` shows all\n\n", terminal.program, quoted(key)));
+            } else if output.body_left_out > 0 {
                 let more = plural(output.body_left_out as u64, "more character");
                 text.push_str(&format!("{more}: `{} get {}` shows all\n\n", terminal.program, quoted(key)));
             }
@@ -199,6 +209,15 @@ impl Op for Query {
     }
 }
 
+/// The first lines of a text, and how many more it has.
+fn first_lines(text: &str) -> (&str, usize) {
+    let Some((end, _)) = text.match_indices('\n').nth(MAX_BODY_LINES - 1) else { return (text, 0) };
+    match text.split_at(end) {
+        (_, rest) if rest.trim().is_empty() => (text, 0),
+        (shown, rest) => (shown, rest.trim_end().lines().count() - 1),
+    }
+}
+
 /// The signals as one line.
 fn signals(signals: &GateSignals) -> String {
     let likelihood =
@@ -213,5 +232,20 @@ fn signals(signals: &GateSignals) -> String {
             let judged = likelihood(judged);
             format!("meaning {cosine:.3}, spelling {trigrams:.3}, word overlap {words:.3}{judged}{fused}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_lines;
+
+    #[test]
+    fn a_long_text_is_cut_between_lines() {
+        let text = |lines: usize| (1..=lines).map(|line| line.to_string()).collect::<Vec<_>>().join("\n");
+        for lines in [1, 39, 40] {
+            assert_eq!(first_lines(&text(lines)), (text(lines).as_str(), 0));
+        }
+        assert_eq!(first_lines(&format!("{}\n\n", text(40))).1, 0);
+        assert_eq!(first_lines(&text(43)), (text(40).as_str(), 3));
     }
 }

@@ -5,7 +5,7 @@ use super::hit::{DETAIL_INDENT, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Ix, View};
@@ -227,6 +227,7 @@ impl Op for Search {
             set.items = set.items.into_iter().enumerate().filter(keeps).map(|(_, item)| item).collect();
         }
         let searched = pipeline.text();
+        let misspelt = pipeline_agents::problems(ctx, snapshot.view(), &pipeline);
         let shown = set.items.iter().take(bound);
         let results =
             shown.map(|item| hit(ctx, &snapshot, *item, searched.as_deref())).collect::<Result<_>>()?;
@@ -236,7 +237,12 @@ impl Op for Search {
             left_out: set.items.len().saturating_sub(bound),
             pairs: set.pairs.iter().take(bound).map(|pair| alike(snapshot.view(), *pair)).collect(),
             pairs_left_out: set.pairs.len().saturating_sub(bound),
-            degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
+            degraded: freshness
+                .degraded
+                .into_iter()
+                .chain(explanation.reused.clone())
+                .chain(misspelt)
+                .collect(),
             explain: self.explain.then_some(explanation),
             sorted_by: pipeline.sorted_by(),
             by_text: has_words,

@@ -5,7 +5,7 @@ mod spread;
 
 use super::growth;
 use super::shared_log::SharedLogOutput;
-use super::text::second;
+use super::text::{second, size};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
@@ -139,14 +139,15 @@ impl Op for StatsRequest {
             let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
             if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
         };
-        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name:<9}{value}");
         };
         line("notes", format!("{}{}", output.nodes, by(&output.by_type)));
-        line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
+        if !output.by_state.is_empty() {
+            line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
+        }
         if let Some(grown) = &output.growth {
             line("growth", growth::line(grown));
         }
@@ -160,7 +161,7 @@ impl Op for StatsRequest {
         if let (Some(log), Some(records), Some(indexes)) =
             (output.log_bytes, output.record_bytes, output.index_bytes)
         {
-            line("disk", format!("log {}, records {}, indexes {}", mib(log), mib(records), mib(indexes)));
+            line("disk", format!("log {}, records {}, indexes {}", size(log), size(records), size(indexes)));
         }
         let cosines = &output.cosines;
         for (name, spread) in [("inserts", &cosines.insert), ("queries", &cosines.query)] {

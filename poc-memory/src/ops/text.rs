@@ -80,7 +80,29 @@ pub(in crate::ops) fn dollars(amount: f64, at_most: bool) -> String {
     format!("{}${amount:.4}", if at_most { "at most " } else { "" })
 }
 
+/// A size with its unit, with one decimal from 1 KiB on.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => plural(bytes, "byte"),
+        1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64),
+    }
+}
+
 /// `1 edge`, `2 edges`.
 pub(crate) fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn small_sizes_are_not_zero() {
+        let sizes = [0, 1, 1023, 1024, 17_408, (1 << 20) - 1, 1 << 20, 67_738_010].map(size);
+        let expected =
+            ["0 bytes", "1 byte", "1023 bytes", "1.0 KiB", "17.0 KiB", "1024.0 KiB", "1.0 MiB", "64.6 MiB"];
+        assert_eq!(sizes, expected);
+    }
 }

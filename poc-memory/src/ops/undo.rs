@@ -68,7 +68,11 @@ fn change(what: &str) -> Option<u64> {
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
     let may_be_undone = |cause: &Cause| changes::is_listed(cause) && cause.op != REPAIR_OP;
     let last = history::latest(ctx.memory, 1, &may_be_undone)?.into_iter().next();
-    let last = last.ok_or_else(|| Error::not_found("nothing has changed yet").field("what"))?;
+    let nothing = || {
+        let since = ctx.memory.store.history_base().map(|base| base.at);
+        Error::not_found(changes::nothing_changed(since)).field("what")
+    };
+    let last = last.ok_or_else(nothing)?;
     let run = last.cause.run.filter(|_| last.cause.op == AgentRun::NAME);
     Ok(run.map_or_else(|| last.seq.to_string(), |run| run.to_string()))
 }

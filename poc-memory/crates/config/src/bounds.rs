@@ -201,6 +201,15 @@ pub(super) fn find_bounds(key: &str) -> Option<(f64, f64)> {
     find(key).map(|&(_, min, max)| (min, max))
 }
 
+/// Describes the whole numbers that a key may have.
+pub(super) fn whole_numbers(key: &str) -> String {
+    let (min, max) = find_bounds(key).unwrap_or((0.0, UNBOUNDED));
+    match max < UNBOUNDED {
+        true => format!("a whole number from {min} to {max}"),
+        false => format!("a whole number from {min} up"),
+    }
+}
+
 /// Fails for the first number or duration that is out of bounds.
 pub(super) fn check(config: &Config) -> Result<()> {
     let all = Value::try_from(config)

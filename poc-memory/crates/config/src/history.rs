@@ -1,5 +1,6 @@
 //! The setting for how much history is kept.
 
+use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,9 +19,23 @@ pub enum HistoryRetention {
 const ALL: &str = "all";
 
 impl HistoryRetention {
-    /// Parses `all` or a duration such as `90d`.
-    pub fn parse(text: &str) -> poc_graph::error::Result<HistoryRetention> {
-        if text == ALL { Ok(HistoryRetention::All) } else { Span::parse(text).map(HistoryRetention::For) }
+    /// Parses `all` or a duration with a unit, such as `90d`.
+    ///
+    /// Elsewhere, a number without a unit means seconds. Here it would drop nearly all history, which cannot be undone,
+    /// although days are meant.
+    ///
+    /// # Errors
+    /// `invalid_argument` if the text is neither, or if the unit is missing.
+    pub fn parse(text: &str) -> Result<HistoryRetention> {
+        if text == ALL {
+            return Ok(HistoryRetention::All);
+        }
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let hint = format!("write `{text}d` for days, `{text}h` for hours, or `{ALL}`");
+            return Err(Error::invalid(format!("`{text}` has no unit")).hint(hint));
+        }
+        let hint = format!("write a whole number with a unit, such as `90d` or `24h`, or `{ALL}`");
+        Span::parse(text).map(HistoryRetention::For).map_err(|error| error.hint(hint))
     }
 }
 
@@ -42,8 +57,9 @@ impl Serialize for HistoryRetention {
 impl<'de> Deserialize<'de> for HistoryRetention {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        HistoryRetention::parse(&text)
-            .map_err(|error| serde::de::Error::custom(format!("{}; `{ALL}` keeps everything", error.message)))
+        HistoryRetention::parse(&text).map_err(|error| {
+            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
+        })
     }
 }
 
@@ -70,5 +86,17 @@ mod tests {
         assert_eq!(HistoryRetention::parse("90d").unwrap(), HistoryRetention::For(Span(90 * Span::DAY.0)));
         assert_eq!(HistoryRetention::parse("90d").unwrap().to_string(), "90d");
         assert!(HistoryRetention::parse("everything").is_err());
+        assert!(HistoryRetention::parse("").is_err());
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_refused() {
+        let error = HistoryRetention::parse("5").unwrap_err();
+        assert_eq!(error.line(), "`5` has no unit; write `5d` for days, `5h` for hours, or `all`");
+        assert!(serde_json::from_str::<HistoryRetention>("\"90\"").is_err());
+        assert_eq!(
+            serde_json::from_str::<HistoryRetention>("\"0s\"").unwrap(),
+            HistoryRetention::For(Span(0))
+        );
     }
 }

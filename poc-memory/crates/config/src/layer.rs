@@ -31,7 +31,7 @@ impl SettingDiagnostic {
     }
 
     fn error(&self) -> Error {
-        let (message, hint) = rewrite(&self.message);
+        let (message, hint) = rewrite(&self.message, &self.path);
         Error { hint, ..Error::config(message) }
     }
 }

@@ -139,7 +139,7 @@ mod tests {
         insta::assert_snapshot!(all.join("\n"), @r"
         weekly on monday
         on-demand
-        config.toml:2:1: `consolidate.schedule`: `dialy` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
+        config.toml:2:1: `consolidate.schedule`: `dialy` is not a schedule; write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
         config.toml:2:1: `consolidate.schedule`: `on-change` is for agents only; write a schedule such as `daily`, or `on-demand` for never
         config.toml:2:1: `consolidate.schedule`: the period of `every 1ms` is too short; the shortest is `every 1s`
         ");
@@ -161,6 +161,7 @@ mod tests {
             "text.k1 = \"high\"",
             "vectors.exact-below = -1",
             "vectors.exact-below = 1.5",
+            "vectors.connectivity = -1",
             "daemon.heartbeat = \"soon\"",
             "daemon.heartbeat = 5",
             "daemon.runs-agents = 5",
@@ -184,6 +185,8 @@ mod tests {
           give a whole number from 0 up
         config.toml:1:9: `vectors.exact-below`: cannot be the number `1.5`
           give a whole number from 0 up
+        config.toml:1:9: `vectors.connectivity`: cannot be the number `-1`
+          give a whole number from 2 to 512
         config.toml:1:8: `daemon.heartbeat`: `soon` is not a duration
           write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
         config.toml:1:8: `daemon.heartbeat`: cannot be the number `5`

@@ -143,12 +143,19 @@ impl Paths {
         if self.exists() {
             return Ok(());
         }
-        let (name, names) = (self.profile(), self.profiles()?);
-        let near = similar::closest(name, names.iter().map(String::as_str));
+        let name = self.profile();
+        let near = self.closest_profile()?;
         let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         Err(Error::not_found(format!("there is no profile `{name}`"))
             .hint(format!("{near}`poc-memory profile create {name}` creates it"))
             .field("profile"))
+    }
+
+    /// The existing profile with the most similar name, if there is one.
+    pub fn closest_profile(&self) -> Result<Option<String>> {
+        let names = self.profiles()?;
+        let others = names.iter().map(String::as_str).filter(|name| *name != self.profile());
+        Ok(similar::closest(self.profile(), others).map(str::to_owned))
     }
 
     /// The names of all existing profiles, the default profile first.

@@ -1,9 +1,10 @@
 //! Rewrites serde's messages, which mention Rust types, for users of a configuration file.
 
+use super::bounds;
 use super::toml_document::unknown_name_hint;
 
-/// Converts a message of serde to a message and a hint.
-pub(super) fn rewrite(message: &str) -> (String, Option<String>) {
+/// Converts a message of serde about a key to a message and a hint.
+pub(super) fn rewrite(message: &str, key: &str) -> (String, Option<String>) {
     let message = message.trim();
     let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     if let Some(rest) = message.strip_prefix("unknown field ") {
@@ -24,7 +25,7 @@ pub(super) fn rewrite(message: &str) -> (String, Option<String>) {
     }
     let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     if let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
-        return (format!("cannot be {}", kind(found)), Some(format!("give {}", wanted(expected))));
+        return (format!("cannot be {}", kind(found)), Some(format!("give {}", wanted(expected, key))));
     }
     match message.split_once("; ") {
         Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
@@ -53,11 +54,11 @@ fn kind(found: &str) -> String {
     named.unwrap_or_else(|| found.to_owned())
 }
 
-/// Describes the expected value.
-fn wanted(expected: &str) -> &str {
-    match expected {
+/// Describes the expected value of a key.
+fn wanted(expected: &str, key: &str) -> String {
+    let kind = match expected {
         "f32" | "f64" => "a number",
-        "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number from 0 up",
+        "usize" | "u8" | "u16" | "u32" | "u64" => return bounds::whole_numbers(key),
         "a string" | "string" => "text in quotes",
         "a sequence" => "a list, such as [\"…\"]",
         "a boolean" => "`true` or `false`",
@@ -65,5 +66,6 @@ fn wanted(expected: &str) -> &str {
             "a table: a line `[…]` and keys below it"
         }
         other => other,
-    }
+    };
+    kind.to_owned()
 }

@@ -7,6 +7,7 @@ use super::Memory;
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, Node, NodeId, View, Visibility, cancellation};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// The maximum number of differing words listed for each note.
 const MAX_DIFFERENT_WORDS: usize = 20;
@@ -65,14 +66,29 @@ pub fn find(
             same.iter().enumerate().flat_map(|(at, &a)| same.iter().skip(at + 1).map(move |&b| (a, b)));
         candidates.extend(pairs);
     }
+    let mut vocabulary = Vocabulary::default();
+    let mut words: FxHashMap<Ix, NoteWords> = FxHashMap::default();
     let mut pairs = Vec::new();
     for (a, b) in candidates {
         cancellation::check()?;
         if is_related(view, a, b) {
             continue;
         }
-        let (Some(a), Some(b)) = (notes.get(a)?.cloned(), notes.get(b)?.cloned()) else { continue };
-        pairs.extend(Some(compared(a, b)).filter(|pair| pair.words >= min));
+        for ix in [a, b] {
+            if let Entry::Vacant(entry) = words.entry(ix)
+                && let Some(node) = notes.get(ix)?
+            {
+                entry.insert(vocabulary.words(&node.text()));
+            }
+        }
+        let (Some(a_words), Some(b_words)) = (words.get(&a), words.get(&b)) else { continue };
+        let share = a_words.share(b_words);
+        // Most candidates are not similar, so only those that are get described.
+        if share >= min
+            && let (Some(a), Some(b)) = (notes.loaded(a), notes.loaded(b))
+        {
+            pairs.push(described((a, a_words), (b, b_words), share, &vocabulary));
+        }
     }
     pairs.sort_by(|a, b| {
         b.words.total_cmp(&a.words).then_with(|| (a.older, a.newer).cmp(&(b.older, b.newer)))
@@ -93,7 +109,12 @@ impl Notes<'_> {
             let node = self.view.id(ix).map(|id| self.memory.store.node(id)).transpose()?.flatten();
             self.nodes.insert(ix, node);
         }
-        Ok(self.nodes.get(&ix).and_then(Option::as_ref))
+        Ok(self.loaded(ix))
+    }
+
+    /// A record that has been read.
+    fn loaded(&self, ix: Ix) -> Option<&Node> {
+        self.nodes.get(&ix).and_then(Option::as_ref)
     }
 }
 
@@ -103,36 +124,120 @@ fn is_related(view: &View, a: Ix, b: Ix) -> bool {
         || view.sources(a).chain(view.derived_notes(a)).any(|other| other == b)
 }
 
-/// Compares two notes.
-fn compared(a: Node, b: Node) -> NearDuplicatePair {
-    let (older, newer) = if (a.created, a.id) <= (b.created, b.id) { (a, b) } else { (b, a) };
-    let (one, other) = (words(&older), words(&newer));
-    let sets: [FxHashSet<&str>; 2] = [&one, &other].map(|words| words.iter().map(String::as_str).collect());
-    let both = sets[0].intersection(&sets[1]).count();
-    let either = sets[0].len() + sets[1].len() - both;
+/// Describes a pair. Each note comes with its words.
+fn described(
+    a: (&Node, &NoteWords),
+    b: (&Node, &NoteWords),
+    share: f64,
+    vocabulary: &Vocabulary,
+) -> NearDuplicatePair {
+    let is_older = (a.0.created, a.0.id) <= (b.0.created, b.0.id);
+    let ((older, one), (newer, other)) = if is_older { (a, b) } else { (b, a) };
     let same_title = match (older.own_title(), newer.own_title()) {
         (Some(a), Some(b)) => a.to_lowercase() == b.to_lowercase(),
         _ => false,
     };
-    let only = |own: &[String], others: &FxHashSet<&str>| {
-        let own = own.iter().filter(|word| !others.contains(word.as_str()));
-        own.take(MAX_DIFFERENT_WORDS).cloned().collect()
+    let only = |own: &NoteWords, others: &NoteWords| {
+        let own = own.in_order.iter().filter(|word| others.sorted.binary_search(word).is_err());
+        own.take(MAX_DIFFERENT_WORDS).map(|word| vocabulary.text(*word)).collect()
     };
     NearDuplicatePair {
         older: older.id,
         newer: newer.id,
-        words: if either == 0 { 0.0 } else { both as f64 / either as f64 },
+        words: share,
         same_title,
-        only_older: only(&one, &sets[1]),
-        only_newer: only(&other, &sets[0]),
+        only_older: only(one, other),
+        only_newer: only(other, one),
     }
 }
 
-/// The words of a note in lower case, in order, without repeats.
-fn words(node: &Node) -> Vec<String> {
-    let text = node.text();
-    let mut seen = FxHashSet::default();
-    let tokens = text.split_whitespace().map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
-    let words = tokens.filter(|token| !token.is_empty()).map(str::to_lowercase);
-    words.filter(|word| seen.insert(word.clone())).collect()
+/// The different words of all compared notes. A note has many pairs, so its words are read once and compared by their
+/// numbers.
+#[derive(Default)]
+struct Vocabulary {
+    words: Vec<String>,
+    numbers: FxHashMap<String, usize>,
+}
+
+/// The numbers of the words of a note, without repeats.
+struct NoteWords {
+    in_order: Vec<usize>,
+    sorted: Vec<usize>,
+}
+
+impl Vocabulary {
+    /// The words of a text in lower case.
+    fn words(&mut self, text: &str) -> NoteWords {
+        let tokens = text.split_whitespace().map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
+        let words = tokens.filter(|token| !token.is_empty()).map(str::to_lowercase);
+        let mut seen = FxHashSet::default();
+        let in_order: Vec<usize> =
+            words.map(|word| self.number(word)).filter(|number| seen.insert(*number)).collect();
+        let mut sorted = in_order.clone();
+        sorted.sort_unstable();
+        NoteWords { in_order, sorted }
+    }
+
+    fn number(&mut self, word: String) -> usize {
+        if let Some(number) = self.numbers.get(&word) {
+            return *number;
+        }
+        let number = self.words.len();
+        self.words.push(word.clone());
+        self.numbers.insert(word, number);
+        number
+    }
+
+    fn text(&self, number: usize) -> String {
+        self.words.get(number).cloned().unwrap_or_default()
+    }
+}
+
+impl NoteWords {
+    /// The share of common words among all words of both notes (Jaccard), 0 to 1; 0 if there are none.
+    fn share(&self, other: &NoteWords) -> f64 {
+        let mut others = other.sorted.iter().peekable();
+        let mut both = 0;
+        for word in &self.sorted {
+            while others.next_if(|other| *other < word).is_some() {}
+            both += usize::from(others.next_if(|other| *other == word).is_some());
+        }
+        let either = self.sorted.len() + other.sorted.len() - both;
+        if either == 0 { 0.0 } else { both as f64 / either as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_are_compared_in_lower_case_and_without_punctuation() {
+        let mut vocabulary = Vocabulary::default();
+        let one = vocabulary.words("The port, the `Broker` and THE key.");
+        let other = vocabulary.words("the broker: a key");
+        let texts = |words: &NoteWords| {
+            words.in_order.iter().map(|word| vocabulary.text(*word)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            (texts(&one), texts(&other)),
+            ("the port broker and key".into(), "the broker a key".into())
+        );
+        assert_eq!(one.share(&other), 3.0 / 6.0);
+        assert_eq!(vocabulary.words("…").share(&vocabulary.words("")), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_share_is_that_of_the_sets(one in "[a-h ]{0,40}", other in "[a-h ]{0,40}") {
+            let mut vocabulary = Vocabulary::default();
+            let share = vocabulary.words(&one).share(&vocabulary.words(&other));
+            let set = |text: &str| text.split_whitespace().map(str::to_owned).collect::<FxHashSet<String>>();
+            let (one, other) = (set(&one), set(&other));
+            let either = one.union(&other).count();
+            let expected = if either == 0 { 0.0 } else { one.intersection(&other).count() as f64 / either as f64 };
+            prop_assert_eq!(share, expected);
+        }
+    }
 }

@@ -35,8 +35,11 @@ pub struct DamagedFile {
 
 impl DamagedFile {
     fn of(part: DamagedPart) -> DamagedFile {
-        let DamagedPart { part, path, message } = part;
+        let DamagedPart { part, path, message, is_rebuilt } = part;
         let hint = match part {
+            _ if is_rebuilt => {
+                "it was moved to `quarantine/` and rebuilt from the log: nothing has to be done".to_owned()
+            }
             StorePart::Log => {
                 "stop the daemon: `poc-memory repair` shows what can be done and changes nothing by itself"
                     .to_owned()
@@ -60,6 +63,7 @@ pub fn verify(memory: &Memory, callbacks: &VerifyCallbacks<'_>) -> Result<Verifi
         part: StorePart::Index,
         path,
         message: message.to_owned(),
+        is_rebuilt: false,
     };
     let structure = structure::damaged_file(&memory.paths.structure());
     parts.extend(structure.map(|path| derived(path, "its content does not match its checksum")));

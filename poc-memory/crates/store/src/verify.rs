@@ -48,11 +48,14 @@ pub struct DamagedPart {
     pub path: PathBuf,
     /// What is wrong, as a sentence for people.
     pub message: String,
+    /// Whether it was moved to the quarantine and rebuilt from the log as soon as the damage was found.
+    pub is_rebuilt: bool,
 }
 
 impl Store {
-    /// Reads every segment of the log, and compares all records, views and followers of all tenants with it. Changes
-    /// nothing. Records that the engine holds in memory are not read from the disk again.
+    /// Reads every segment of the log, and compares all records, views and followers of all tenants with it. Records
+    /// that the engine holds in memory are not read from the disk again. Nothing is changed, except that records with a
+    /// damaged file are rebuilt from the log, as after any read that finds such damage.
     ///
     /// # Errors
     /// Errors that a callback returns, and `read_only` if the store was already opened as damaged.
@@ -104,7 +107,8 @@ impl Verifier<'_> {
     }
 
     fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> DamagedPart {
-        DamagedPart { part, path: self.store.shared.directory.join(file), message: message.into() }
+        let path = self.store.shared.directory.join(file);
+        DamagedPart { part, path, message: message.into(), is_rebuilt: false }
     }
 
     /// Returns a diagnostic if a file with a checksum is damaged.

@@ -31,7 +31,7 @@ impl CompletionKind {
         let value =
             argument.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
         match (command, id, value) {
-            ("config set", "key", _) => Some(CompletionKind::Setting),
+            ("config get" | "config set" | "config unset", "key", _) => Some(CompletionKind::Setting),
             (_, "profile", _) | ("profile show" | "profile delete", "name", _) => {
                 Some(CompletionKind::Profile)
             }
@@ -175,7 +175,9 @@ mod tests {
         agent undo run: Run
         backlinks node: Key
         changes agent: Agent
+        config get key: Setting
         config set key: Setting
+        config unset key: Setting
         delete node: Key
         demote node: Key
         get node: Key

@@ -14,15 +14,36 @@ const CHECK: &str = "files";
 
 pub(super) fn check(memory: &mut Connection, globals: &Globals) -> Vec<CheckResult> {
     let bar = Bar::new(globals);
-    let verified = verify(memory, &bar);
+    let verified = verify_repaired(memory, &bar);
     bar.clear();
     match verified {
-        Ok(output) if output.damaged.is_empty() => {
-            vec![CheckResult::new(CHECK, CheckState::Ok, "log, records, views and indexes agree")]
+        Ok((repaired, damaged)) => {
+            let mut results = check_results(CheckState::Warning, repaired);
+            match damaged.is_empty() {
+                true => results.push(CheckResult::new(
+                    CHECK,
+                    CheckState::Ok,
+                    "log, records, views and indexes agree",
+                )),
+                false => results.extend(check_results(CheckState::Failed, damaged)),
+            }
+            results
         }
-        Ok(output) => output.damaged.into_iter().map(result).collect(),
         Err(error) => vec![CheckResult::of(CHECK, CheckState::Failed, &error)],
     }
+}
+
+/// The damaged files that were repaired when their damage was found, and those that are still damaged.
+///
+/// A verification rebuilds records with a damaged file, so a second one shows whether the store is intact now.
+fn verify_repaired(memory: &mut Connection, bar: &Bar) -> Result<(Vec<DamagedFile>, Vec<DamagedFile>)> {
+    let mut found = verify(memory, bar)?.damaged;
+    if !found.iter().any(|file| file.path.ends_with("records")) {
+        return Ok((Vec::new(), found));
+    }
+    let damaged = verify(memory, bar)?.damaged;
+    found.retain(|file| damaged.iter().all(|still| still.path != file.path));
+    Ok((found, damaged))
 }
 
 fn verify(memory: &mut Connection, bar: &Bar) -> Result<VerifyOutput> {
@@ -31,6 +52,9 @@ fn verify(memory: &mut Connection, bar: &Bar) -> Result<VerifyOutput> {
     json::decode_answer("verify", &answer)
 }
 
-fn result(DamagedFile { path, message, hint }: DamagedFile) -> CheckResult {
-    CheckResult::new(CHECK, CheckState::Failed, format!("`{}`: {message}", path.display())).hint(hint)
+fn check_results(state: CheckState, files: Vec<DamagedFile>) -> Vec<CheckResult> {
+    let result = |DamagedFile { path, message, hint }: DamagedFile| {
+        CheckResult::new(CHECK, state, format!("`{}`: {message}", path.display())).hint(hint)
+    };
+    files.into_iter().map(result).collect()
 }

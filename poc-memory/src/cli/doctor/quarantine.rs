@@ -15,13 +15,19 @@ pub(in crate::cli) struct QuarantineList {}
 
 /// Show the notes that a part of the quarantine contains
 ///
-/// Each note is shown as its last change in the part left it, or as it was before that change deleted it.
-/// Pieces of a log and records are read as far as they are intact.
+/// Each note is as its last change in the part left it, or as it was before that change deleted it. Pieces of a log and
+/// records are read as far as they are intact. `--key` shows the text of a note.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct QuarantineShow {
     /// The name of the part, as `list` shows it
     name: String,
+    /// Show the text of the note with this key; repeat it for more
+    #[arg(long = "key", value_name = "KEY")]
+    keys: Vec<String>,
 }
+
+/// Maximum number of notes that are shown without their text.
+const SHOWN: usize = 100;
 
 /// Delete a part of the quarantine for good
 ///
@@ -81,6 +87,9 @@ pub(in crate::cli) struct QuarantineNoteRow {
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct QuarantineShowOutput {
     notes: Vec<QuarantineNoteRow>,
+    /// Whether the text for a person contains the bodies.
+    #[serde(skip)]
+    with_bodies: bool,
 }
 
 impl LocalCommand for QuarantineList {
@@ -129,18 +138,35 @@ impl LocalCommand for QuarantineShow {
                 tenant: tenant.clone(),
             }));
         }
-        Ok(QuarantineShowOutput { notes })
+        for key in &self.keys {
+            if notes.iter().all(|note: &QuarantineNoteRow| note.key != *key) {
+                return Err(Error::not_found(format!("`{}` has no readable note `{key}`", self.name))
+                    .hint(format!("`poc-memory doctor quarantine show {}` lists its notes", self.name))
+                    .field("keys"));
+            }
+        }
+        notes.retain(|note| self.keys.is_empty() || self.keys.contains(&note.key));
+        Ok(QuarantineShowOutput { notes, with_bodies: !self.keys.is_empty() })
     }
 
     fn show(output: &QuarantineShowOutput) -> String {
         if output.notes.is_empty() {
             return "it contains no readable notes\n".to_owned();
         }
-        let text = |note: &QuarantineNoteRow| {
-            let deleted = if note.deleted { " (deleted)" } else { "" };
-            format!("{}{deleted}\n{}\n{}\n", note.key, note.title, note.body)
-        };
-        output.notes.iter().map(text).collect::<Vec<_>>().join("\n")
+        let deleted = |note: &QuarantineNoteRow| if note.deleted { " (deleted)" } else { "" };
+        if output.with_bodies {
+            let text = |note: &QuarantineNoteRow| {
+                format!("{}{}\n{}\n{}\n", note.key, deleted(note), note.title, note.body)
+            };
+            return output.notes.iter().map(text).collect::<Vec<_>>().join("\n");
+        }
+        let line = |note: &QuarantineNoteRow| format!("{}{}  {}\n", note.key, deleted(note), note.title);
+        let mut text: String = output.notes.iter().take(SHOWN).map(line).collect();
+        if let more @ 1.. = output.notes.len().saturating_sub(SHOWN) {
+            text.push_str(&format!("… and {more} more: `--json` shows them all\n"));
+        }
+        text.push_str("`--key KEY` shows the text of a note\n");
+        text
     }
 }
 

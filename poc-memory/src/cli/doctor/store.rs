@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
-use crate::ops::{self, SharedLogOutput, plural};
+use crate::ops::{self, SharedLogOutput, plural, size};
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
@@ -99,7 +99,7 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
         ),
     };
     let mut results =
-        vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
+        vec![CheckResult::new(CHECK, CheckState::Ok, format!("{notes}, {} on disk", size(bytes)))];
     if let Some(log) = counts.get("shared_log").and_then(|log| json::decode::<SharedLogOutput>(log).ok()) {
         results.push(CheckResult::new(CHECK, CheckState::Ok, format!("shared log {}", log.line())));
     }

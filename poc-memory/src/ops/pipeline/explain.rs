@@ -1,6 +1,6 @@
 //! `pipeline explain`
 
-use crate::ops::{Access, Ctx, Op, argument};
+use crate::ops::{Access, Ctx, Op, argument, pipeline_agents};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
@@ -37,7 +37,8 @@ pub(crate) struct PipelineExplainOutput {
     /// How many transactions the slowest index was behind, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lag: Option<u64>,
-    /// Problems that may have made the results incomplete, if they were run.
+    /// Problems that may have made the results incomplete, if they were run, and names of agents that are probably
+    /// misspelt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     degraded: Option<Vec<String>>,
 }
@@ -68,6 +69,10 @@ impl Op for PipelineExplain {
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
         let snapshot = ReadSnapshot::of(ctx.memory, None)?;
+        let misspelt: Vec<String> = parsed
+            .iter()
+            .flat_map(|pipeline| pipeline_agents::problems(ctx, snapshot.view(), pipeline))
+            .collect();
         let one = |pipeline: Pipeline| -> Result<ExplainedPipeline> {
             let ran = match self.run {
                 true => Some(pipeline.run(&snapshot.sources())?.1),
@@ -77,11 +82,15 @@ impl Op for PipelineExplain {
         };
         let pipelines = parsed.into_iter().map(one).collect::<Result<_>>()?;
         let freshness = self.run.then(|| snapshot.freshness());
+        let degraded = match &freshness {
+            Some(freshness) => Some([freshness.degraded.clone(), misspelt].concat()),
+            None => (!misspelt.is_empty()).then_some(misspelt),
+        };
         Ok(PipelineExplainOutput {
             pipelines,
             as_of: freshness.as_ref().map(|freshness| freshness.as_of),
             lag: freshness.as_ref().map(|freshness| freshness.lag),
-            degraded: freshness.map(|freshness| freshness.degraded),
+            degraded,
         })
     }
 

@@ -85,8 +85,11 @@ pub fn restore(
     callbacks: &BackupCallbacks<'_>,
 ) -> Result<RestoreReport> {
     require_elsewhere(backup, target)?;
-    require_no_store(target)?;
     let all = generations(backup)?;
+    if all.is_empty() {
+        return Err(no_backups(backup));
+    }
+    require_no_store(target)?;
     let data = target.store().parent().map(Path::to_owned);
     let new_folder = data.filter(|data| !data.exists());
     let restored = match all.first() {

@@ -311,8 +311,14 @@ impl<'a> Import<'a> {
             match read {
                 ParsedNote::Exported(note) => {
                     let edges = PendingEdges::Exported { id: note.id, edges: note.edges.clone() };
-                    let is_exported = true;
-                    sorted.entries.push(ChunkEntry { location, edges, is_exported, turn: None, frame: None });
+                    sorted.entries.push(ChunkEntry {
+                        location,
+                        key: Some(note.key.clone()),
+                        edges,
+                        is_exported: true,
+                        turn: None,
+                        frame: None,
+                    });
                     sorted.exported.push(*note);
                 }
                 ParsedNote::Foreign(mut foreign) => {
@@ -341,6 +347,7 @@ impl<'a> Import<'a> {
                     }
                     sorted.entries.push(ChunkEntry {
                         location,
+                        key: foreign.draft.key.clone(),
                         edges: PendingEdges::foreign(foreign.names, foreign.links),
                         is_exported: false,
                         turn: foreign.session.map(|session| (session, foreign.draft.created)),
@@ -375,11 +382,16 @@ impl<'a> Import<'a> {
 
     /// Reports a stored note, and keeps its edges and its place in a session for the end of the import.
     fn record(&mut self, entry: ChunkEntry, stored: &StoredNote, now: Timestamp) {
-        let ChunkEntry { location, mut edges, turn, .. } = entry;
+        let ChunkEntry { location, key, mut edges, turn, .. } = entry;
         match stored.outcome {
             StoreOutcome::Inserted => self.report.inserted += 1,
             StoreOutcome::Updated => self.report.updated += 1,
-            StoreOutcome::Duplicate => self.report.duplicates += 1,
+            StoreOutcome::Duplicate => {
+                self.report.duplicates += 1;
+                if key.is_some_and(|key| !self.names(&key, stored.id)) {
+                    self.report.same_content.push((location.clone(), stored.key.clone()));
+                }
+            }
         }
         self.report.keyword_edges += stored.edge_counts.keyword as u64;
         self.report.semantic_edges += stored.edge_counts.semantic as u64;
@@ -394,11 +406,19 @@ impl<'a> Import<'a> {
         self.report.nodes.push((location.clone(), stored.id));
         self.pending.push((location, edges));
     }
+
+    /// Whether a key is the key of a node or a former one.
+    fn names(&self, key: &str, id: NodeId) -> bool {
+        let view = self.memory.store.view();
+        view.find_key(&normal_key(key)).and_then(|ix| view.id(ix)) == Some(id)
+    }
 }
 
 /// A note of a chunk, apart from its content.
 struct ChunkEntry {
     location: SourceLocation,
+    /// The key that its source gives it.
+    key: Option<String>,
     edges: PendingEdges,
     /// Whether this program has exported it. Its content is then in [`SortedChunk::exported`], else in `drafts`.
     is_exported: bool,

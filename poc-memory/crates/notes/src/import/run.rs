@@ -29,6 +29,8 @@ pub struct ImportReport {
     pub updated: u64,
     /// Notes that existed already.
     pub duplicates: u64,
+    /// The duplicates that are not stored under their own key, with the key of the note that has their content.
+    pub same_content: Vec<(SourceLocation, String)>,
     /// New edges that the notes name.
     pub edges: u64,
     /// Edges created to notes that share a keyword.

@@ -13,6 +13,12 @@ impl Pipeline {
         Some(self.calls.iter().find(keeps_unvisited)?.arguments.duration("DURATION"))
     }
 
+    /// The agents of all filters by visits.
+    pub fn visiting_agents(&self) -> impl Iterator<Item = String> {
+        let by_visits = self.calls.iter().filter(|call| call.def.hints.keeps_visited.is_some());
+        by_visits.filter_map(|call| call.arguments.text("AGENT").ok())
+    }
+
     /// The same pipeline without the filters by this agent's visits.
     pub fn without_visits_of(&self, agent: &str) -> Pipeline {
         let calls = self.calls.iter().filter(|call| keeps_visited(call, agent).is_none()).cloned().collect();

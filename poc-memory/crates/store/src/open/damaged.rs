@@ -80,7 +80,6 @@ impl DamagedStore<'_> {
             is_only_quarantine,
         };
         let damage = state.to_string();
-        tracing::error!("{damage}");
         let mut views: Views = match saved {
             Some(saved) => saved.salvage(&log)?,
             None => catch_up::views(engine.as_ref(), seq, &|| {})?,

@@ -208,6 +208,26 @@ proptest! {
 }
 
 #[test]
+fn damaged_records_are_rebuilt_when_they_are_found() {
+    let (folder, records, _) = closed();
+    let store = open_in(&folder, parts()).unwrap();
+    // One table, so that no thread merges tables.
+    store.shared.engine.rewrite().unwrap();
+    let tables = files(&folder.path().join("records")).into_iter();
+    let table = tables.filter(|path| path.extension().is_some_and(|end| end == "table")).min().unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    let findings = store.verify(&QUIET).unwrap();
+    let rebuilt: Vec<bool> = findings.iter().map(|finding| finding.is_rebuilt).collect();
+    assert_eq!(rebuilt, [true], "{findings:?}");
+    assert_eq!(found(&store), Vec::<String>::new());
+    assert_eq!(contents(&store), records);
+    assert!(folder.path().join("quarantine/records").exists());
+}
+
+#[test]
 fn records_that_differ_from_the_log_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();

@@ -86,11 +86,20 @@ impl Verifier<'_> {
     }
 
     /// The diagnostic for records that cannot be read. Other errors are returned unchanged.
+    ///
+    /// The engine has recorded the damage, so the next read would rebuild the records. They are rebuilt here, so that
+    /// the diagnostic says what has become of them.
     fn unreadable(&self, error: Error) -> Result<DamagedPart> {
-        match error.code {
-            Code::Damaged | Code::Internal => Ok(self.finding(StorePart::Records, FOLDER, error.message)),
-            _ => Err(error),
+        if !matches!(error.code, Code::Damaged | Code::Internal) {
+            return Err(error);
         }
+        let engine = &self.store.shared.engine;
+        let is_recorded = error.code == Code::Damaged && engine.has_failed();
+        if is_recorded {
+            engine.reopen_if_failed();
+        }
+        let is_rebuilt = is_recorded && !engine.has_failed() && engine.substituted().is_none();
+        Ok(DamagedPart { is_rebuilt, ..self.finding(StorePart::Records, FOLDER, error.message) })
     }
 
     /// Finds the records of part number `part` of `parts` that differ from the log up to transaction `seq`. `count` is

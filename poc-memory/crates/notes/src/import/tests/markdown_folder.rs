@@ -46,6 +46,26 @@ fn a_folder_of_markdown_becomes_linked_notes() {
 }
 
 #[test]
+fn a_file_with_the_content_of_another_one_is_named() {
+    let (memory, folder) = (TestMemory::new(), tempfile::tempdir().unwrap());
+    put(folder.path(), "a.md", "# Journal\n\nEvery change is written first.\n");
+    put(folder.path(), "b.md", "# Journal\n\nEvery change is written first.\n");
+    put(folder.path(), "c.md", "# Recovery\n\nReads the journal.\n");
+    let same = |report: &ImportReport| {
+        let line = |(place, key): &(SourceLocation, String)| format!("{place} = {key}");
+        report.same_content.iter().map(line).collect::<Vec<_>>()
+    };
+    let first = take(&memory, ImportSource::Path(folder.path().into()));
+    assert_eq!((counts(&first), same(&first)), ([2, 0, 1, 0], vec!["`b.md` = a".to_owned()]));
+    // A note that is stored under its own key is not listed, nor is one that was renamed.
+    let id = find(&memory, "c").id;
+    let cause = memory.cause("manual", "rename");
+    memory.store.transact(cause, |tx| crate::rename::apply(tx, id, Some("restart"), &[])).unwrap();
+    let second = take(&memory, ImportSource::Path(folder.path().into()));
+    assert_eq!((counts(&second), same(&second)), ([0, 0, 3, 0], vec!["`b.md` = a".to_owned()]));
+}
+
+#[test]
 fn a_note_that_was_changed_stays_until_its_file_changes() {
     let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
