@@ -1,7 +1,5 @@
 //! Selects the part of a text that fits a question best.
 
-use poc_graph::visible_lines;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Maximum length of a snippet in characters.
@@ -17,7 +15,6 @@ const CUT: char = '…';
 /// line of at most [`MAX_CHARS`] characters. It starts at the start of a sentence where one is near,
 /// otherwise between two words.
 pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
-    let text = &without_blank_lines(text);
     let words: Vec<WordMatch<'_>> = text.split_whitespace().take(MAX_WORDS).map(WordMatch::of).collect();
     let terms: Vec<String> =
         question.map(|question| terms(question).into_iter().collect()).unwrap_or_default();
@@ -41,21 +38,6 @@ pub(in crate::ops) fn snippet(text: &str, question: Option<&str>) -> String {
         line.push(CUT);
     }
     line
-}
-
-/// A text without the lines of Markdown that show no text, such as badges, tags of HTML, and underlines of headings. A
-/// text without any other lines stays.
-fn without_blank_lines(text: &str) -> Cow<'_, str> {
-    const MARKS: [&str; 4] = ["![", "<", "==", "--"];
-    if !MARKS.iter().any(|mark| text.contains(mark)) {
-        return text.into();
-    }
-    let mut readable = String::new();
-    for line in visible_lines(text).filter(|line| !line.is_blank()) {
-        readable.push_str(line.readable());
-        readable.push('\n');
-    }
-    if readable.trim().is_empty() { text.into() } else { readable.into() }
 }
 
 struct WordMatch<'a> {
@@ -162,14 +144,6 @@ mod tests {
     fn a_short_text_is_shown_in_full_on_one_line() {
         assert_eq!(snippet("A split\n\nwrites  two pages.", Some("pages")), "A split writes two pages.");
         assert_eq!(snippet("", Some("pages")), "");
-    }
-
-    #[test]
-    fn badges_and_underlines_are_left_out() {
-        let text = "=======\n\n[![Build](https://x/b.svg)](https://x) [![Docs][a]][b]\n<p align=\"center\">\n\n\
-                    A split writes two [pages](https://x).\n\n[a]: https://a\n---\n<b>Always</b> `Vec<u8>`.";
-        assert_eq!(snippet(text, None), "A split writes two [pages](https://x). Always `Vec<u8>`.");
-        assert_eq!(snippet("![](x.png)", None), "![](x.png)");
     }
 
     #[test]

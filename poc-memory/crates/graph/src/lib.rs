@@ -13,7 +13,6 @@ mod id;
 pub mod json;
 mod key;
 mod lists;
-mod markdown_line;
 mod message;
 mod node;
 mod pages;
@@ -37,7 +36,6 @@ pub use delta::Delta;
 pub use edge::{Edge, EdgeId, EdgeKind};
 pub use id::{IdGenerator, MessageId, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, MAX_ALIASES, normal_key};
-pub use markdown_line::{VisibleLine, visible_lines};
 pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use project::{PROJECT_PREFIX, is_project, project_name};
@@ -46,6 +44,6 @@ pub use structure::{
     StructureOptions, StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
-pub use title::{DERIVED_TITLE_CHARS, below_title, is_title_of, one_line, raw_title_of, title_of};
+pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
 pub use view::{Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, View, Visibility};
 pub use visit::{Visit, VisitOutcome};

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::{Memory, insert_plan};
 use poc_graph::error::Result;
-use poc_graph::{Node, normal_key, raw_title_of, title_of};
+use poc_graph::normal_key;
 use poc_store::LoggedChangeKind;
 
 /// Whether an earlier import with this op wrote the same draft, and somebody else has changed the note since.
@@ -27,19 +27,5 @@ pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bo
         }
         is_imported = change.cause.op == op;
     }
-    let is_same = |imported: &Node| {
-        !insert_plan::changes(imported, &draft, now)
-            || !insert_plan::changes(imported, &with_earlier_title(&draft), now)
-    };
-    Ok(!is_imported && imported.is_some_and(|imported| is_same(&imported)))
-}
-
-/// The draft as an earlier release read it, which left markup in titles that it derived from the text.
-fn with_earlier_title(draft: &Draft) -> Draft {
-    let body = draft.body.as_deref().unwrap_or_default();
-    let mut earlier = draft.clone();
-    if earlier.title == title_of(body) {
-        earlier.title = raw_title_of(body);
-    }
-    earlier
+    Ok(!is_imported && imported.is_some_and(|imported| !insert_plan::changes(&imported, &draft, now)))
 }
