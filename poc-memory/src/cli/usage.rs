@@ -90,14 +90,15 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
     let top = command::build(&Globals::default());
     // Without `--profile`, the field `profile` is about an argument, for example of `profile show`.
     let names_profile = matches.get_one::<String>("profile").is_some();
-    let globals = top.get_arguments().filter(|argument| names_profile || argument.get_id() != "profile");
+    let globals = || top.get_arguments().filter(|argument| names_profile || argument.get_id() != "profile");
     let (mut command, mut matches) = (&top, matches);
     while let Some((name, below)) = matches.subcommand() {
         let Some(found) = command.find_subcommand(name) else { return error };
         (command, matches) = (found, below);
     }
     let option = |field: &str| {
-        let argument = command.get_arguments().chain(globals.clone()).find(|argument| argument.get_id() == field)?;
+        let argument =
+            command.get_arguments().chain(globals()).find(|argument| argument.get_id() == field)?;
         argument.get_long().map(|long| format!("--{long}"))
     };
     if let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut())

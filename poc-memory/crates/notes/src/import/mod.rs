@@ -388,7 +388,7 @@ impl<'a> Import<'a> {
             StoreOutcome::Updated => self.report.updated += 1,
             StoreOutcome::Duplicate => {
                 self.report.duplicates += 1;
-                if key.is_some_and(|key| !self.names(&key, stored.id)) {
+                if key.is_some_and(|key| !self.is_key_of(&key, stored.id)) {
                     self.report.same_content.push((location.clone(), stored.key.clone()));
                 }
             }
@@ -408,7 +408,7 @@ impl<'a> Import<'a> {
     }
 
     /// Whether a key is the key of a node or a former one.
-    fn names(&self, key: &str, id: NodeId) -> bool {
+    fn is_key_of(&self, key: &str, id: NodeId) -> bool {
         let view = self.memory.store.view();
         view.find_key(&normal_key(key)).and_then(|ix| view.id(ix)) == Some(id)
     }

@@ -150,7 +150,11 @@ fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
         power.files.lock().clear();
         power.left.store(1000, Ordering::SeqCst);
         let store = open().unwrap();
-        assert_eq!(store.read_only(), None, "a transaction that was never acknowledged does not count as lost");
+        assert_eq!(
+            store.read_only(),
+            None,
+            "a transaction that was never acknowledged does not count as lost"
+        );
         assert_eq!(numbers(&store), (1..=7).collect::<Vec<_>>());
     }
 }

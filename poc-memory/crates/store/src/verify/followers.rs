@@ -31,6 +31,7 @@ impl Verifier<'_> {
                 part: StorePart::Index,
                 path,
                 message: "its content does not match its checksum".into(),
+                is_rebuilt: false,
             }));
             // A follower that is still being built is not checked; every answer already reports it.
             if lagging.iter().any(|(lagging, _)| *lagging == name) {

@@ -28,7 +28,8 @@ impl Verifier<'_> {
                 }
                 SegmentState::Damaged { offset } => format!("it is damaged at byte {offset}"),
             };
-            findings.push(DamagedPart { part: StorePart::Log, path: segment.path.clone(), message });
+            let path = segment.path.clone();
+            findings.push(DamagedPart { part: StorePart::Log, path, message, is_rebuilt: false });
         }
         Ok(findings)
     }
