@@ -149,7 +149,7 @@ pub struct RecentChange {
     pub cause: Cause,
     /// Keys of the nodes whose records it wrote, at most [`MAX_KEYS`]. If it wrote no node record, the keys
     /// of the nodes whose edges, weight or visits it wrote; a node that was deleted since is listed by its
-    /// id. Visits by a run of an agent do not count.
+    /// id.
     pub nodes: Vec<String>,
     /// Number of these nodes, including those beyond [`MAX_KEYS`].
     pub count: usize,
@@ -238,7 +238,9 @@ fn summary(
         return Ok(Some(known.clone()));
     }
     let Some(txn) = memory.store.transaction(seq)? else { return Ok(None) };
-    let is_change = |write: &Write| is_note_table(write.table) && !is_visit_of_run(&txn, write);
+    let is_change = |write: &Write| {
+        is_note_table(write.table) && (write.table != Table::Visits || txn.cause.run.is_none())
+    };
     let is_large = txn.writes.iter().filter(|write| write.table == Table::Nodes).count() >= LARGE;
     let is_relevant = (is_large || is_listed(&txn.cause)) && txn.writes.iter().any(is_change);
     let keys = if is_relevant { Some(touched_keys(memory, &txn)?) } else { None };
@@ -282,13 +284,8 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     Ok(parts)
 }
 
-/// Whether a write only records that a run has read a note.
-fn is_visit_of_run(txn: &LoggedTransaction, write: &Write) -> bool {
-    write.table == Table::Visits && txn.cause.run.is_some()
-}
-
 /// The keys of the nodes that a transaction wrote, or if it wrote none, of those whose edges, weight or visits
-/// it wrote, without visits by a run.
+/// it wrote.
 fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
@@ -299,9 +296,7 @@ fn touched_keys(memory: &Memory, txn: &LoggedTransaction) -> Result<Vec<String>>
     if !keys.is_empty() {
         return Ok(keys);
     }
-    let of_a_node = |write: &&Write| {
-        matches!(write.table, Table::Edges | Table::Activity | Table::Visits) && !is_visit_of_run(txn, write)
-    };
+    let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
     let mut ids: Vec<NodeId> = Vec::new();
     for write in txn.writes.iter().filter(of_a_node) {
         ids.extend(write.node_id());
