@@ -15,7 +15,8 @@ pub(super) fn problems(ctx: &Ctx<'_>, view: &View, pipeline: &Pipeline) -> Vec<S
             continue;
         }
         // Without its agents, a memory can still be searched. A search stores nothing about them.
-        let Some(error) = Catalog::read(ctx.memory).ok().and_then(|catalog| catalog.entry(&agent).err()) else {
+        let Some(error) = Catalog::read(ctx.memory).ok().and_then(|catalog| catalog.entry(&agent).err())
+        else {
             continue;
         };
         if let Some(hint) = error.hint.filter(|hint| hint.starts_with("did you mean")) {
