@@ -29,7 +29,7 @@ PROMISES = [
     Promise(
         "R2",
         "An acknowledged write survives a power cut",
-        ["power_cut::acknowledged_and_visible_transactions_survive_kills_and_power_cuts"],
+        ["tests::power_cut::"],
         {"PROPTEST_CASES": "200"},
         {"PROPTEST_CASES": "1000"},
     ),
