@@ -16,6 +16,14 @@ COLORS = """() => {
 }"""
 
 
+def select_b_tree(page):
+    """Finds a note in the list, and selects it once the list shows what was found and nothing else."""
+    page.fill(".graph-side input", "b-tree")
+    page.wait_for_function("() => document.querySelector('graph-screen').graph.marked.length === document.querySelectorAll('.graph-list li').length")
+    page.locator(".graph-list button", has_text="B-tree").first.click()
+    page.wait_for_selector(".graph-side h2")
+
+
 @pytest.mark.parametrize("renderer", ["2d", "webgl2"])
 def test_the_graph_selects_by_list_keyboard_and_mouse(reading, renderer):
     watched = reading.open()
@@ -30,9 +38,7 @@ def test_the_graph_selects_by_list_keyboard_and_mouse(reading, renderer):
     for color in ("type", "age", "writer", "state", "community"):
         page.select_option("select[name=color]", color)
         assert page.locator(".legend li").count() > 0, color
-    page.fill(".graph-side input", "b-tree")
-    page.wait_for_function("() => document.querySelectorAll('.graph-list li').length < 10")
-    page.locator(".graph-list button", has_text="B-tree").first.click()
+    select_b_tree(page)
     page.wait_for_selector(".graph-side h2 >> text=B-tree")
     page.locator(".graph-top").focus()
     for key in ("ArrowLeft", "+", "-", "0", "Escape"):
@@ -153,8 +159,7 @@ def test_a_selected_note_shows_its_links_with_reasons_and_the_legend_stays(readi
     page = reading.open().page
     page.goto(reading.path("/graph?pipeline=" + "type:semantic"))
     page.wait_for_selector(".graph-list button")
-    page.fill(".graph-side input", "b-tree")
-    page.locator(".graph-list button", has_text="B-tree").first.click()
+    select_b_tree(page)
     page.wait_for_selector(".edge-kind >> text=not in this graph")
     linked = reading.world.json("get", "btree")["edges"]
     notes = {edge["id"] for edges in linked.values() for edge in edges}
@@ -174,8 +179,7 @@ def test_the_chosen_colour_stays_and_ages_are_ranges_of_days(reading):
     rows = page.locator(".legend li").all_inner_texts()
     assert all("20" in row for row in rows), rows
     assert sum(int(row.rsplit(" ", 1)[1]) for row in rows) == page.evaluate("() => document.querySelector('graph-screen').view.nodes.length")
-    page.fill(".graph-side input", "b-tree")
-    page.locator(".graph-list button", has_text="B-tree").first.click()
+    select_b_tree(page)
     page.click(".graph-side a >> text=Around this note")
     page.wait_for_url("**around=btree*")
     page.wait_for_selector(".graph-side h2")

@@ -305,6 +305,8 @@ class GraphScreen extends Screen {
     const rows = h("div", {});
     const all = Array.from(this.graph.ranked, (at) => [at, this.view.nodes[at]]);
     const fill = (text) => {
+      // A note was selected in the meantime: its links are shown, and the drawing shows it.
+      if (this.panel.firstChild !== filter) return;
       this.words = text.trim();
       const wanted = this.words.toLowerCase();
       const hits = wanted ? all.filter(([, node]) => `${node.title} ${node.key}`.toLowerCase().includes(wanted)) : all;
@@ -314,8 +316,8 @@ class GraphScreen extends Screen {
         h("a", { href: `/search?q=${encodeURIComponent(this.words)}` }, "Search the whole memory"));
       rows.replaceChildren(this.rows(hits.slice(0, LISTED)), hits.length > LISTED ? h("p", { class: "quiet" }, `${count(hits.length - LISTED, "more note")}`) : "");
     };
-    fill(words);
     this.panel.replaceChildren(filter, found, rows);
+    fill(words);
   }
 
   rows(entries) {

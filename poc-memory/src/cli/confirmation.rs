@@ -4,7 +4,7 @@ use crate::ops::{IrreversibleFlag, OpDef};
 use clap::{Arg, ArgAction, ArgMatches};
 use poc_graph::error::{Error, Result};
 use serde_json::Value;
-use std::io::{IsTerminal as _, Write};
+use std::io::{IsTerminal as _, Write as _};
 
 /// The id and the name of the option that answers the question of [`confirm_op`].
 const YES: &str = "yes";
@@ -28,20 +28,22 @@ pub(super) fn confirm_op(op: &OpDef, request: &Value, matches: &ArgMatches) -> b
 
 /// Asks a question on the terminal. Whether the answer is yes; any other answer is no.
 pub(super) fn ask(question: &str) -> bool {
-    let mut stderr = std::io::stderr().lock();
-    let asked = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    end_line(&answer, &mut stderr);
-    asked.is_ok() && read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    let answer = answer(&format!("{question} [y/N]"));
+    answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Ends the line of a question that was answered without a line break, as by Ctrl-D.
-fn end_line(answer: &str, stderr: &mut impl Write) {
+/// The answer to a question on the terminal; `None` if it cannot be asked or answered.
+fn answer(question: &str) -> Option<String> {
+    let mut stderr = std::io::stderr().lock();
+    let asked = write!(stderr, "{question} ").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    // An answer without a line break, as by Ctrl-D, leaves the question's line open.
     if !answer.ends_with('\n') {
         // If the terminal is gone, nobody sees the next line either.
         let _ = writeln!(stderr);
     }
+    asked.and(read).ok().map(|_| answer.trim().to_owned())
 }
 
 /// Asks on the terminal for the name of what is deleted. `warning` says what that means, as a sentence.
@@ -55,15 +57,8 @@ pub(super) fn confirm(name: &str, warning: &str) -> Result<()> {
             .hint("standard input is not a terminal: repeat the command with `--yes`")
             .field("yes"));
     }
-    let mut stderr = std::io::stderr();
-    // A failed write is ignored: if the terminal is gone, the following read returns nothing.
-    let _ = write!(stderr, "{warning} Type its name to confirm: ");
-    let _ = stderr.flush();
-    let mut typed = String::new();
-    let read = std::io::stdin().read_line(&mut typed);
-    end_line(&typed, &mut stderr);
-    match read {
-        Ok(_) if typed.trim() == name => Ok(()),
+    match answer(&format!("{warning} Type its name to confirm:")) {
+        Some(typed) if typed == name => Ok(()),
         _ => Err(refused().hint("the typed name does not match")),
     }
 }

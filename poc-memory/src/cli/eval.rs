@@ -5,7 +5,7 @@ mod gates;
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::progress::Bar;
-use crate::ops::{MeasureRow, Progress, measures_table, plural};
+use crate::ops::{MeasureRow, Progress, measures_table, plural, with_bounds};
 use poc_agent::batches::{self, BatchReport};
 use poc_agent::run::RunOptions;
 use poc_agent::{Catalog, Definition};
@@ -193,14 +193,7 @@ impl LocalCommand for Eval {
         }
         let asked = report.questions.len() as u64;
         let _ = writeln!(text, ", {}, embedder `{}`\n", plural(asked, "question"), report.embedder);
-        let rows = report.rows.iter().map(|row| MeasureRow {
-            kind: row.kind.clone(),
-            questions: row.questions.to_string(),
-            measures: &row.measures,
-        });
-        text.push_str(&measures_table(rows, |interval| {
-            format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
-        }));
+        text.push_str(&measures_table(report.rows.iter().map(MeasureRow::from), with_bounds));
         let _ = writeln!(
             text,
             "\na question takes {:.2} ms (p50), {:.2} ms (p99); {:.0} documents a second were stored ({:.1} s)",
@@ -329,7 +322,7 @@ fn baseline_table(baselines: &[BaselineMeasures], report: &EvalReport) -> String
         let shown = rows.iter().filter(move |row| !is_only || row.kind == ALL);
         shown.map(move |row| {
             let kind = if is_only { name.to_owned() } else { format!("{name}, {}", row.kind) };
-            MeasureRow { kind, questions: row.questions.to_string(), measures: &row.measures }
+            MeasureRow { kind, ..MeasureRow::from(row) }
         })
     });
     format!("\n{}", measures_table(rows, |interval| format!("{:.3}", interval.mean)))

@@ -93,8 +93,8 @@ impl LocalCommand for ConfigGet {
 /// # Errors
 /// `not_found`, with similar keys or with the keys of the section as a hint.
 fn find(mut settings: Vec<Setting>, key: &str) -> Result<Setting> {
-    if let Some(place) = settings.iter().position(|setting| setting.key == key) {
-        return Ok(settings.swap_remove(place));
+    if let Some(index) = settings.iter().position(|setting| setting.key == key) {
+        return Ok(settings.swap_remove(index));
     }
     let keys = || settings.iter().map(|setting| setting.key.as_str());
     let section = format!("{}.", key.trim_end_matches('.'));

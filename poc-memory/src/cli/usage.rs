@@ -123,7 +123,7 @@ fn with_options(text: &str, option: impl Fn(&str) -> Option<String>) -> String {
     if text.contains("did you mean") {
         return text.to_owned();
     }
-    let part = |(place, part): (usize, &str)| match place % 2 {
+    let part = |(index, part): (usize, &str)| match index % 2 {
         1 => option(part).unwrap_or_else(|| part.to_owned()),
         _ => part.to_owned(),
     };

@@ -1,6 +1,6 @@
 //! `eval-live`
 
-use super::measures::{MeasureRow, measures_table};
+use super::measures::{MeasureRow, measures_table, with_bounds};
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress};
 use poc_graph::error::Result;
@@ -58,14 +58,7 @@ impl Op for EvalLive {
         let asked = questions.len() as u64;
         let mut text =
             format!("{}, {}, embedder `{embedder}`\n\n", plural(*notes, "note"), plural(asked, "question"));
-        let rows = rows.iter().map(|row| MeasureRow {
-            kind: row.kind.clone(),
-            questions: row.questions.to_string(),
-            measures: &row.measures,
-        });
-        text.push_str(&measures_table(rows, |interval| {
-            format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
-        }));
+        text.push_str(&measures_table(rows.iter().map(MeasureRow::from), with_bounds));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,

@@ -1,7 +1,7 @@
 //! The table of retrieval measures.
 
 use super::text::table;
-use poc_notes::eval::report::MEASURES;
+use poc_notes::eval::report::{MEASURES, Row};
 use poc_rank::bootstrap::ConfidenceInterval;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,17 @@ pub(crate) struct MeasureRow<'a> {
     pub(crate) questions: String,
     /// The measures by name.
     pub(crate) measures: &'a BTreeMap<String, ConfidenceInterval>,
+}
+
+impl<'a> From<&'a Row> for MeasureRow<'a> {
+    fn from(row: &'a Row) -> Self {
+        MeasureRow { kind: row.kind.clone(), questions: row.questions.to_string(), measures: &row.measures }
+    }
+}
+
+/// A mean with the bounds of its confidence interval.
+pub(crate) fn with_bounds(interval: &ConfidenceInterval) -> String {
+    format!("{:.3} [{:.3} {:.3}]", interval.mean, interval.low, interval.high)
 }
 
 /// A table of measures with column titles.

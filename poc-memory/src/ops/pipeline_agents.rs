@@ -1,7 +1,7 @@
 //! Agents that a pipeline names and that do not exist.
 
 use super::Ctx;
-use poc_agent::Catalog;
+use poc_agent::{Catalog, consolidation};
 use poc_graph::View;
 use poc_search::query::Pipeline;
 
@@ -9,19 +9,17 @@ use poc_search::query::Pipeline;
 /// agent, nothing was visited under its name, and an agent has a similar name. A visit of an agent that was removed, or
 /// of a program that is no agent, counts as any other.
 pub(super) fn problems(ctx: &Ctx<'_>, view: &View, pipeline: &Pipeline) -> Vec<String> {
-    let mut problems = Vec::new();
-    for agent in pipeline.visiting_agents() {
-        if view.visits_of(&agent).is_some() {
-            continue;
-        }
-        // Without its agents, a memory can still be searched. A search stores nothing about them.
-        let Some(error) = Catalog::read(ctx.memory).ok().and_then(|catalog| catalog.entry(&agent).err())
-        else {
-            continue;
-        };
-        if let Some(hint) = error.hint.filter(|hint| hint.starts_with("did you mean")) {
-            problems.push(format!("{}; {hint}", error.message));
-        }
+    let is_unvisited = |agent: &String| view.visits_of(agent).is_none();
+    let unvisited: Vec<String> = pipeline.visiting_agents().filter(is_unvisited).collect();
+    if unvisited.is_empty() {
+        return Vec::new();
     }
-    problems
+    // Without its agents, a memory can still be searched. A search stores nothing about them.
+    let Ok(catalog) = Catalog::read(ctx.memory) else { return Vec::new() };
+    let is_known = |agent: &str| agent == consolidation::NAME || catalog.agents.contains_key(agent);
+    let problem = |agent: String| {
+        let near = catalog.closest(&agent).filter(|_| !is_known(&agent))?;
+        Some(format!("there is no agent `{agent}`; did you mean `{near}`?"))
+    };
+    unvisited.into_iter().filter_map(problem).collect()
 }

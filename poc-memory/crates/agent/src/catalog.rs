@@ -106,11 +106,16 @@ impl Catalog {
                     .field("agent");
             }
             let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
-            match poc_graph::similar::closest(name, self.agents.keys().map(String::as_str)) {
+            match self.closest(name) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None => error.hint("`poc-memory agent list` shows the agents"),
             }
         })
+    }
+
+    /// The agent with the most similar name, if one is similar enough that the name may be a misspelling of it.
+    pub fn closest(&self, name: &str) -> Option<&str> {
+        poc_graph::similar::closest(name, self.agents.keys().map(String::as_str))
     }
 }
 

@@ -72,7 +72,7 @@ impl WriterRecord {
         actions: &[(&Action, bool)],
     ) -> Result<WriterRecord> {
         let notes = memory.store.view().live_count();
-        let rare = rare_words::limit(notes, memory.config.retrieve.scores.shared_by);
+        let rare = rare_words::limit(notes, &memory.config.retrieve.scores);
         let uncommon = (notes / UNCOMMON).max(rare);
         let mut words = NoteWords { memory, selection, max: uncommon, of: BTreeMap::new() };
         let mut record = WriterRecord {

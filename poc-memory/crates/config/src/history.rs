@@ -57,9 +57,7 @@ impl Serialize for HistoryRetention {
 impl<'de> Deserialize<'de> for HistoryRetention {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        HistoryRetention::parse(&text).map_err(|error| {
-            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
-        })
+        HistoryRetention::parse(&text).map_err(|error| serde::de::Error::custom(error.line()))
     }
 }
 

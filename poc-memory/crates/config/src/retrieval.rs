@@ -86,6 +86,14 @@ pub struct ScoreFusionConfig {
     pub alike_cosine: f64,
 }
 
+impl ScoreFusionConfig {
+    /// Maximum number of notes with a name that relates them, in a store with `notes` notes: `shared-by` or, in a small
+    /// store, a tenth of the notes but at least `min`.
+    pub fn max_sharing(&self, notes: usize, min: usize) -> usize {
+        self.shared_by.min((notes / 10).max(min))
+    }
+}
+
 /// Weights of the ranked lists for reciprocal rank fusion; 0 disables a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -298,12 +298,7 @@ impl ConsolidateConfig {
     /// `invalid_config` if the setting is not a schedule or is `on-change`.
     pub fn schedule(&self) -> Result<Schedule> {
         let field = "consolidate.schedule";
-        let parsed = Schedule::parse(&self.schedule, Self::NAME).map_err(|mut error| {
-            // The hint lists the schedules of agents, which have one form more.
-            error.hint = error.hint.map(|hint| hint.replace("`on-change`, ", ""));
-            error.field(field)
-        })?;
-        match parsed {
+        match Schedule::parse_timed(&self.schedule, Self::NAME).map_err(|error| error.field(field))? {
             Schedule::OnChange => Err(Error::config("`on-change` is for agents only")
                 .hint("write a schedule such as `daily`, or `on-demand` for never")
                 .field(field)),

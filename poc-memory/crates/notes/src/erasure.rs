@@ -260,8 +260,13 @@ fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
         Vec::new()
     });
     for file in files {
-        let deletes = has_texts(&file, texts);
-        match deletes.and_then(|deletes| if deletes { remove_file(&file).map(|()| 1) } else { Ok(0) }) {
+        let removed = has_texts(&file, texts).and_then(|has_texts| {
+            if has_texts {
+                remove_file(&file)?;
+            }
+            Ok(usize::from(has_texts))
+        });
+        match removed {
             Ok(removed) => late.removed += removed,
             Err(error) => {
                 tracing::warn!("a file of a run may contain the text: {error}");

@@ -22,14 +22,24 @@ pub(super) fn checked(key: &str) -> Result<String> {
     Err(Error::invalid(wrong).hint("give a short name such as `journal-btree-split`").field("key"))
 }
 
-/// A readable key made of the first words of a title; `note` if the title has no words.
-pub(super) fn slug(title: &str) -> String {
+/// The words of a title in the form that they have in a key.
+pub fn key_words(title: &str) -> Vec<String> {
     let text: String =
         title.nfc().flat_map(char::to_lowercase).filter(|c| !matches!(c, '\'' | '’')).collect();
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether a key that is made of a title has room for all these words.
+pub fn fits_in_key(words: &[String]) -> bool {
+    let chars: usize = words.iter().map(|word| word.chars().count() + 1).sum();
+    words.len() <= SLUG_WORDS && chars <= SLUG_CHARS + 1
+}
+
+/// A readable key made of the first words of a title; `note` if the title has no words.
+pub(super) fn slug(title: &str) -> String {
     let mut slug = String::new();
     let mut chars = 0;
-    for word in words.take(SLUG_WORDS) {
+    for word in key_words(title).iter().take(SLUG_WORDS) {
         let more = word.chars().count();
         if slug.is_empty() {
             slug = word.chars().take(SLUG_CHARS).collect();

@@ -21,7 +21,7 @@ use crate::engine::Engine;
 use crate::lock::Lock;
 use crate::log::{self, Log};
 use crate::salvaged_records::SalvagedRecords;
-use crate::suspect_log::{ONLY_QUARANTINE, SuspectLog};
+use crate::suspect_log::SuspectLog;
 use crate::view_file;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
@@ -150,13 +150,7 @@ impl Repair {
         }
         parts.iter_mut().try_for_each(|part| part.remove_deleted(&log))?;
         parts.retain(|part| part.count() > 0);
-        let is_only_quarantine = suspect.is_only_quarantine(&newer, problem.is_some());
-        let mut damage = match prefix_end {
-            Some(end) => end.to_string(),
-            None if is_only_quarantine => ONLY_QUARANTINE.to_owned(),
-            None if last == 0 => "the log is missing".to_owned(),
-            None => newer.problem(last),
-        };
+        let mut damage = suspect.problem(&newer, problem.is_some());
         if let Some(problem) = problem {
             damage.push_str(&format!("; the records cannot be used: {problem}"));
         }

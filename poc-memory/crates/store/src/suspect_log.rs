@@ -25,7 +25,7 @@ const NUMBERED_FILES: [&str; 7] = [
 const PARTS: [&str; 6] = ["records", "view", log_head::NAME, "text", "vectors", "mentions"];
 
 /// What is wrong with a store of which no intact part is left outside the quarantine.
-pub(crate) const ONLY_QUARANTINE: &str = "the log is missing, and only `quarantine/` may have some of its notes: \
+const ONLY_QUARANTINE: &str = "the log is missing, and only `quarantine/` may have some of its notes: \
      `poc-memory doctor quarantine list` shows what is in it";
 
 /// A log that may be damaged, and whose valid prefix ends with transaction `last`.
@@ -59,6 +59,17 @@ impl SuspectLog<'_> {
     /// `has_unusable_records` says whether it has records that cannot be used: they may have notes, too.
     pub(crate) fn is_only_quarantine(&self, newer: &NewerParts, has_unusable_records: bool) -> bool {
         self.prefix_end.is_none() && self.last == 0 && newer.names.is_empty() && !has_unusable_records
+    }
+
+    /// What is wrong with the log of a damaged store, as a sentence for people.
+    pub(crate) fn problem(&self, newer: &NewerParts, has_unusable_records: bool) -> String {
+        match self.prefix_end {
+            Some(end) => end.to_string(),
+            None if self.is_only_quarantine(newer, has_unusable_records) => ONLY_QUARANTINE.to_owned(),
+            None if self.last == 0 => "the log is missing".to_owned(),
+            // This names the missing changes.
+            None => newer.problem(self.last),
+        }
     }
 
     /// The parts other than the log that are intact and newer than the prefix.
@@ -133,7 +144,7 @@ impl NewerParts {
     }
 
     /// What is wrong with a log that ends with transaction `last` before these parts do.
-    pub(crate) fn problem(&self, last: u64) -> String {
+    fn problem(&self, last: u64) -> String {
         let lost = match self.seq.saturating_sub(last) {
             1 => format!("change {}", self.seq),
             _ => format!("changes {} to {}", last + 1, self.seq),

@@ -34,8 +34,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Heuristic {
     settings: poc_config::HeuristicConfig,
     cosines: poc_config::CosinesConfig,
-    /// Maximum number of notes with a name that retrieval follows from one note to another.
-    shared_by: usize,
+    /// They limit how many notes may have a name that relates two of them.
+    scores: poc_config::ScoreFusionConfig,
 }
 
 impl Heuristic {
@@ -45,8 +45,8 @@ impl Heuristic {
     /// A message of one line when the embedder has no thresholds.
     pub fn new(config: &Config) -> Result<Heuristic, String> {
         let cosines = config.cosines().map_err(|error| error.line())?.clone();
-        let shared_by = config.retrieve.scores.shared_by;
-        Ok(Heuristic { settings: config.heuristic.clone(), cosines, shared_by })
+        let scores = config.retrieve.scores.clone();
+        Ok(Heuristic { settings: config.heuristic.clone(), cosines, scores })
     }
 }
 
@@ -120,7 +120,7 @@ impl Model for Heuristic {
         }
         if may(ActionKind::LinkAdd) {
             // Agents that write notes link them to their sources; other links are the linker's task.
-            let rare = shared_names::rare(nodes.selection.view.live_count(), self.shared_by);
+            let rare = shared_names::rare(nodes.selection.view.live_count(), &self.scores);
             let found = match inserts {
                 true => Vec::new(),
                 false => link::find(&self.settings, &nodes, (request.text, rare), &excluded),

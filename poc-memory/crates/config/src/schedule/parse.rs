@@ -48,6 +48,16 @@ impl Schedule {
     /// # Errors
     /// `invalid_config`, with the valid forms as a hint.
     pub fn parse(text: &str, agent: &str) -> Result<Schedule> {
+        Schedule::parse_with(text, agent, &EXAMPLES)
+    }
+
+    /// Like [`Schedule::parse`], for what is not an agent. The hint does not list `on-change`, which only agents have.
+    pub(crate) fn parse_timed(text: &str, name: &str) -> Result<Schedule> {
+        let examples: Vec<&str> = EXAMPLES.into_iter().filter(|example| *example != "on-change").collect();
+        Schedule::parse_with(text, name, &examples)
+    }
+
+    fn parse_with(text: &str, agent: &str, examples: &[&str]) -> Result<Schedule> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
             ["on-demand"] => Ok(Schedule::OnDemand),
@@ -57,22 +67,22 @@ impl Schedule {
                 period: Span::HOUR,
                 phase: Span(Span::MINUTE.0 * i64::from(pick(agent, "minute", 60))),
             }),
-            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent)?, "* * *")),
+            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent, examples)?, "* * *")),
             ["weekly", "on", day, time @ ..] => {
                 let day = day_of_week(text, day)?;
-                calendar(text, &days(time_of_day(text, time, agent)?, &format!("* * {day}")))
+                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("* * {day}")))
             }
             ["weekly", time @ ..] => {
                 let day = pick(agent, "day", 7);
-                calendar(text, &days(time_of_day(text, time, agent)?, &format!("* * {day}")))
+                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("* * {day}")))
             }
             ["monthly", "on", day, time @ ..] => {
                 let day = day_of_month(text, day)?;
-                calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
+                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("{day} * *")))
             }
             ["monthly", time @ ..] => {
                 let day = 1 + pick(agent, "day of month", DAYS_OF_MONTH);
-                calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
+                calendar(text, &days(time_of_day(text, time, agent, examples)?, &format!("{day} * *")))
             }
             ["every", period] => every(text, period),
             ["cron", fields @ ..] if fields.len() == 5 => {
@@ -103,7 +113,7 @@ impl Schedule {
                     "the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`",
                 ))
             }
-            _ => Err(unknown(text)),
+            _ => Err(unknown(text, examples)),
         }
     }
 
@@ -128,8 +138,9 @@ impl Schedule {
     }
 }
 
-fn unknown(text: &str) -> Error {
-    let forms = EXAMPLES.map(|form| format!("`{form}`")).join(", ");
+fn unknown(text: &str, examples: &[&str]) -> Error {
+    let forms: Vec<String> = examples.iter().map(|form| format!("`{form}`")).collect();
+    let forms = forms.join(", ");
     Error::config(format!("`{text}` is not a schedule")).hint(format!("write {forms} or `{CRON}`"))
 }
 
@@ -139,12 +150,12 @@ fn days(minute: u32, days: &str) -> String {
 }
 
 /// The minute of the day for `at T`, `between T and T` or no words.
-fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
+fn time_of_day(text: &str, words: &[&str], agent: &str, examples: &[&str]) -> Result<u32> {
     let (from, until) = match words {
         [] => QUIET_HOURS,
         ["at", time] => return minute_of_day(time),
         ["between", from, "and", until] => (minute_of_day(from)?, minute_of_day(until)?),
-        _ => return Err(unknown(text)),
+        _ => return Err(unknown(text, examples)),
     };
     // The window may include midnight.
     match (until + MINUTES_OF_DAY - from) % MINUTES_OF_DAY {

@@ -88,13 +88,13 @@ impl<'a> Retriever<'a> {
     /// The maximum number of notes in which a shared name may occur: the configured value or, in a small store, a tenth
     /// of the notes but at least two.
     pub(super) fn max_sharing(&self) -> usize {
-        self.config.scores.shared_by.min((self.view.live_count() / 10).max(2))
+        self.config.scores.max_sharing(self.view.live_count(), 2)
     }
 
     /// The same for an identifier that relates two notes. In a small store more notes may have it, because it names one
     /// particular thing.
     fn max_sharing_identifiers(&self) -> usize {
-        self.config.scores.shared_by.min((self.view.live_count() / 10).max(IDENTIFIER_NOTES))
+        self.config.scores.max_sharing(self.view.live_count(), IDENTIFIER_NOTES)
     }
 
     /// Whether a note may be found.

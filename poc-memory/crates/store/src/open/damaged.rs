@@ -15,7 +15,7 @@ use crate::log;
 use crate::read_only::ReadOnlyReason;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
-use crate::suspect_log::{NewerParts, ONLY_QUARANTINE, SuspectLog};
+use crate::suspect_log::SuspectLog;
 use crate::view_file::SavedViews;
 use crate::views::Views;
 use crate::writer_state::WriterState;
@@ -69,14 +69,14 @@ impl DamagedStore<'_> {
         log.raise_last(saved.as_ref().map_or(0, SavedViews::seq));
         let seq = log.last();
         let state = SalvagedState {
-            prefix_end: prefix_end.map(|end| end.to_string()),
+            log_problem: suspect.problem(&newer, problem.is_some()),
+            has_readable_end: prefix_end.is_none(),
             prefix: prefix_last,
             last_record,
             base,
             problem,
             view: saved.as_ref().map(SavedViews::seq),
             missing: log.missing(),
-            newer,
             is_only_quarantine,
         };
         let damage = state.to_string();
@@ -125,8 +125,10 @@ impl DamagedStore<'_> {
 
 /// Describes what is damaged and which state is shown instead.
 struct SalvagedState {
-    /// Where the valid prefix of the log ends in a segment, as text.
-    prefix_end: Option<String>,
+    /// What is wrong with the log.
+    log_problem: String,
+    /// Whether no unreadable bytes follow the valid prefix of the log.
+    has_readable_end: bool,
     /// The last transaction of the valid prefix.
     prefix: u64,
     /// The last intact record of the log.
@@ -139,27 +141,19 @@ struct SalvagedState {
     view: Option<u64>,
     /// The ranges of transactions that the log lacks.
     missing: Vec<(u64, u64)>,
-    /// The intact parts of the store that are newer than the prefix.
-    newer: NewerParts,
     /// Whether only the quarantine may have notes.
     is_only_quarantine: bool,
 }
 
 impl std::fmt::Display for SalvagedState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.prefix_end {
-            Some(end) => f.write_str(end)?,
-            None if self.is_only_quarantine => f.write_str(ONLY_QUARANTINE)?,
-            None if self.prefix == 0 => f.write_str("the log is missing")?,
-            // This names the missing changes.
-            None => f.write_str(&self.newer.problem(self.prefix))?,
-        }
-        let has_lost_end = self.prefix_end.is_none() && self.prefix > 0;
+        f.write_str(&self.log_problem)?;
+        let has_lost_end = self.has_readable_end && self.prefix > 0;
         let shown = self.view.unwrap_or(self.base).max(self.prefix);
         let after = self.missing.iter().map(|(from, to)| ((*from).max(shown + 1), *to));
         let lost: Vec<(u64, u64)> = after.filter(|(from, to)| from <= to).collect();
         if !self.missing.is_empty() && !has_lost_end {
-            let is_lost = self.prefix_end.is_none() && self.prefix == 0;
+            let is_lost = self.has_readable_end && self.prefix == 0;
             write!(f, "{} {}", if is_lost { ", including" } else { " and lacks" }, ranges(&self.missing))?;
         }
         if lost == self.missing && !lost.is_empty() && !has_lost_end {

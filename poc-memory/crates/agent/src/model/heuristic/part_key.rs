@@ -1,13 +1,8 @@
 //! Keys for the parts of a split note. A key is normally made of the first words of the title, which for a part is the
 //! title of the note and the heading. If that is too long, the heading is cut off, and all parts get the same words.
 
+use poc_notes::{fits_in_key, key_words};
 use std::collections::BTreeSet;
-
-/// Maximum number of words of a key that is made of a title.
-const MAX_WORDS: usize = 7;
-
-/// Maximum number of characters of such a key.
-const MAX_CHARS: usize = 48;
 
 /// What separates the subject at the start of a title from its description.
 const SEPARATORS: [char; 4] = [':', '—', '–', '|'];
@@ -16,20 +11,20 @@ const SEPARATORS: [char; 4] = [':', '—', '–', '|'];
 /// of both is good, or if this key is already `used`.
 fn part_key(title: &str, heading: &str, used: &dyn Fn(&str) -> bool) -> String {
     let (plain_title, plain_heading) = (without_entities(title), without_entities(heading));
-    let of_heading = words(&plain_heading);
-    let both = [words(&plain_title), of_heading.clone()].concat();
+    let of_heading = key_words(&plain_heading);
+    let both = [key_words(&plain_title), of_heading.clone()].concat();
     let has_entities = plain_title != title || plain_heading != heading;
-    if of_heading.is_empty() || fits(&both) && !has_entities {
+    if of_heading.is_empty() || fits_in_key(&both) && !has_entities {
         return String::new();
     }
     let subject =
-        plain_title.split(SEPARATORS).map(words).find(|words| !words.is_empty()).unwrap_or_default();
+        plain_title.split(SEPARATORS).map(key_words).find(|words| !words.is_empty()).unwrap_or_default();
     let mut subject = subject.into_iter();
     let mut key: Vec<String> = subject.next().into_iter().collect();
     let mut subject_words = key.len();
     for word in of_heading {
         key.push(word);
-        if !fits(&key) {
+        if !fits_in_key(&key) {
             key.pop();
             break;
         }
@@ -40,7 +35,7 @@ fn part_key(title: &str, heading: &str, used: &dyn Fn(&str) -> bool) -> String {
     }
     for word in subject {
         key.insert(subject_words, word);
-        if !fits(&key) {
+        if !fits_in_key(&key) {
             key.remove(subject_words);
             break;
         }
@@ -48,18 +43,6 @@ fn part_key(title: &str, heading: &str, used: &dyn Fn(&str) -> bool) -> String {
     }
     let key = key.join("-");
     if used(&key) { String::new() } else { key }
-}
-
-/// The words of a text as in a key.
-fn words(text: &str) -> Vec<String> {
-    let letters = text.chars().flat_map(char::to_lowercase).filter(|c| !matches!(c, '\'' | '’'));
-    let text: String = letters.collect();
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-fn fits(words: &[String]) -> bool {
-    let chars: usize = words.iter().map(|word| word.chars().count() + 1).sum();
-    words.len() <= MAX_WORDS && chars <= MAX_CHARS + 1
 }
 
 /// A text with HTML entities such as `&amp;` and `&#8212;` replaced: dashes by a dash, others by a space.

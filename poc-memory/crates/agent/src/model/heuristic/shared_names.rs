@@ -2,22 +2,20 @@
 
 use super::generic_term::is_generic;
 use super::own_text::{Segment, distinct, segments};
-use crate::rare_words;
+use crate::rare_words::{self, RARE_NOTES};
+use poc_config::ScoreFusionConfig;
 use poc_graph::Node;
 use poc_index::TextIndex;
 use poc_rank::lookalike::is_identifier;
 use std::collections::BTreeSet;
-
-/// A name in at most this many notes is rare even in a small memory.
-const RARE_NOTES: usize = 3;
 
 /// Minimum characters of an identifier. Shorter ones are often versions, sizes or quarters: `v2`, `A4`, `Q3`.
 const IDENTIFIER_CHARS: usize = 5;
 
 /// Maximum number of notes that contain a name for it to be a reason for a link, in a memory with `notes` notes. It is
 /// never more than the limit of the permit layer, which would refuse the link otherwise.
-pub(super) fn rare(notes: usize, shared_by: usize) -> usize {
-    (notes.isqrt() / 2).max(RARE_NOTES).min(rare_words::limit(notes, shared_by))
+pub(super) fn rare(notes: usize, config: &ScoreFusionConfig) -> usize {
+    (notes.isqrt() / 2).max(RARE_NOTES).min(rare_words::limit(notes, config))
 }
 
 /// An identifier, or a name of one word or several.

@@ -89,13 +89,13 @@ impl Scene {
 
     pub(super) fn answer(&self, actions: &[ActionKind]) -> Value {
         let config = Config::defaults().unwrap();
-        let shared_by = config.retrieve.scores.shared_by;
+        let scores = config.retrieve.scores.clone();
         let (settings, cosines) = (config.heuristic, config.cosines["hash"].clone());
         let mut turn = TestRequest::new("linker");
         (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
         let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
         turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();
-        Heuristic { settings, cosines, shared_by }.call(&turn.request()).unwrap().structured.unwrap()
+        Heuristic { settings, cosines, scores }.call(&turn.request()).unwrap().structured.unwrap()
     }
 
     pub(super) fn links(&self) -> Vec<String> {
