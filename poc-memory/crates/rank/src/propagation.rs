@@ -88,8 +88,9 @@ pub struct PropagatedScore {
     window: f64,
     // The best note derived from it.
     derived: BestContribution,
-    // The highest contribution along a link.
+    // The highest contribution along a link, and the highest score of a note at the other end of one.
     link: BestContribution,
+    linked_score: f64,
     // The sum over the nearest notes.
     alike: f64,
 }
@@ -140,20 +141,22 @@ impl PropagatedScore {
         (self.derived_share(weights) > 0.0).then_some(self.derived.from)
     }
 
-    /// Adds a note that has a link with this one and passes on `share`, from [`PropagationWeights::of_link`]. Only the
-    /// highest share counts.
-    pub fn add_link(&mut self, share: f64, from: usize) {
+    /// Adds a note with the score `score` that has a link with this one and passes on `share`, from
+    /// [`PropagationWeights::of_link`]. Only the highest share counts.
+    pub fn add_link(&mut self, share: f64, from: usize, score: f64) {
         self.link.raise(share, from);
+        self.linked_score = self.linked_score.max(score);
     }
 
-    /// The contribution of the best link.
-    pub fn link_share(&self) -> f64 {
-        self.link.worth
+    /// The contribution of the best link to a note whose score without it is `unlinked`. It raises a note at most to the
+    /// score of the best note that it has a link with: a note is not a better answer than all those that lead to it.
+    pub fn link_share(&self, unlinked: f64) -> f64 {
+        self.link.worth.min(self.linked_score - unlinked).max(0.0)
     }
 
-    /// The note at the other end of the best link; `None` if there is none.
-    pub fn linking_source(&self) -> Option<usize> {
-        (self.link.worth > 0.0).then_some(self.link.from)
+    /// The note at the other end of the best link; `None` if [`PropagatedScore::link_share`] is 0.
+    pub fn linking_source(&self, unlinked: f64) -> Option<usize> {
+        (self.link_share(unlinked) > 0.0).then_some(self.link.from)
     }
 
     /// Adds one of the nearest notes, with its cosine and its score.
@@ -257,11 +260,15 @@ mod tests {
             .into_iter()
             .for_each(|(score, from)| propagated.add_derived(score, from));
         assert_eq!((propagated.derived_share(WEIGHTS), propagated.leading_derived(WEIGHTS)), (5.0, Some(8)));
-        assert_eq!((propagated.link_share(), propagated.linking_source()), (0.0, None));
+        assert_eq!((propagated.link_share(0.0), propagated.linking_source(0.0)), (0.0, None));
         for (strength, degree, score) in [(1.0, 24, 12.0), (0.5, 6, 20.0), (0.9, 1, -4.0)] {
-            propagated.add_link(WEIGHTS.of_link(strength, degree, score), degree);
+            propagated.add_link(WEIGHTS.of_link(strength, degree, score), degree, score);
         }
-        assert_eq!((propagated.link_share(), propagated.linking_source()), (5.0, Some(6)));
+        assert_eq!([0.0, 21.0].map(|unlinked| propagated.linking_source(unlinked)), [Some(6), None]);
+        assert_eq!(
+            [0.0, 15.0, 17.0, 21.0].map(|unlinked| propagated.link_share(unlinked)),
+            [5.0, 5.0, 3.0, 0.0]
+        );
         assert_eq!(propagated.similarity_share(WEIGHTS), 0.0);
         propagated.add_similar(0.5, 10.0);
         propagated.add_similar(0.8, 20.0);
@@ -305,6 +312,18 @@ mod tests {
             let share = |degree| WEIGHTS.of_link(strength, degree, score);
             prop_assert!(share(degree) >= share(degree + 1) && share(degree + 1) >= 0.0);
             prop_assert!(share(degree) <= 0.5 * strength * score.max(0.0));
+        }
+
+        /// Links never lower a score, and never raise it above that of the best note at their other ends.
+        #[test]
+        fn links_raise_a_score_at_most_to_the_best_linked_one(scores in proptest::collection::vec(-5.0f64..20.0, 0..8), unlinked in -5.0f64..25.0) {
+            let mut propagated = PropagatedScore::default();
+            for (at, &score) in scores.iter().enumerate() {
+                propagated.add_link(WEIGHTS.of_link(0.8, at + 1, score), at, score);
+            }
+            let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
+            let linked = unlinked + propagated.link_share(unlinked);
+            prop_assert!(unlinked <= linked && linked <= unlinked.max(best) + 1e-12);
         }
 
         /// Nearest notes contribute at most the mean of their scores, and more when they are nearer.

@@ -114,7 +114,13 @@ impl MentionVocabulary {
     pub(super) fn add_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
         if bodies.has_slots() {
-            let at = bodies.slots.partition_point(|other| *other < slot);
+            // New notes usually have the highest slot.
+            let is_last = bodies.slots.last().is_none_or(|last| *last < slot);
+            let at = if is_last {
+                bodies.slots.len()
+            } else {
+                bodies.slots.partition_point(|other| *other < slot)
+            };
             bodies.slots.insert(at, slot);
         }
         bodies.count += 1;

@@ -201,6 +201,12 @@ impl Candidate {
     }
 
     pub(super) fn score(&self, flow: PropagationWeights) -> f64 {
+        let unlinked = self.unlinked_score(flow);
+        unlinked + self.propagated.link_share(unlinked)
+    }
+
+    /// The score without the share of the best link.
+    pub(super) fn unlinked_score(&self, flow: PropagationWeights) -> f64 {
         let propagated = &self.propagated;
         let [mention, shared] = propagated.name_shares(flow);
         self.base_score()
@@ -209,7 +215,6 @@ impl Candidate {
             + propagated.sequence_share(flow)
             + propagated.window_share(flow)
             + propagated.derived_share(flow)
-            + propagated.link_share()
             + propagated.similarity_share(flow)
             + self.key
     }
@@ -226,7 +231,7 @@ impl Candidate {
             ("order", self.propagated.sequence_share(flow)),
             ("window", self.propagated.window_share(flow)),
             ("derived", self.propagated.derived_share(flow)),
-            ("link", self.propagated.link_share()),
+            ("link", self.propagated.link_share(self.unlinked_score(flow))),
             ("alike", self.propagated.similarity_share(flow)),
             ("key", self.key),
         ];

@@ -32,7 +32,7 @@ pub(super) fn propagate(
             let degree = own.max(degree(link.target()));
             let share = weights.of_link(f64::from(link.strength), degree, score);
             if let Some(candidate) = candidates.at_index(question, link.target()) {
-                candidate.propagated.add_link(share, from);
+                candidate.propagated.add_link(share, from, score);
             }
         }
     }

@@ -54,7 +54,10 @@ pub(super) fn find(
             shares: candidate.shares(flow),
             led_by: propagated.leading_source(flow).and_then(|at| sources.structure.get(at)).copied(),
             derived: propagated.leading_derived(flow).and_then(|at| sources.derived.get(at)).copied(),
-            linked_from: propagated.linking_source().and_then(|at| sources.linking.get(at)).copied(),
+            linked_from: propagated
+                .linking_source(candidate.unlinked_score(flow))
+                .and_then(|at| sources.linking.get(at))
+                .copied(),
             by_key: candidate.key > 0.0,
             near: question.cosines.nearest_passage(id),
             likelihood: None,
