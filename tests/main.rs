@@ -42,6 +42,7 @@ mod store_of_0_1;
 mod structure_refresh;
 mod support;
 mod sync;
+mod sync_order;
 mod tenants;
 mod vault;
 mod with_and_without_daemon;

@@ -29,9 +29,9 @@ PROMISES = [
     Promise(
         "R2",
         "An acknowledged write survives a power cut",
-        ["tests::power_cut::"],
-        {"PROPTEST_CASES": "200"},
-        {"PROPTEST_CASES": "1000"},
+        ["tests::power_cut::", "sync_order::"],
+        {"PROPTEST_CASES": "200", "POC_MEMORY_ACKNOWLEDGEMENTS": "200"},
+        {"PROPTEST_CASES": "1000", "POC_MEMORY_ACKNOWLEDGEMENTS": "2000"},
     ),
     Promise(
         "R4",

@@ -222,14 +222,60 @@ impl World {
 
     /// Starts the daemon and waits until it answers.
     pub(crate) fn start_daemon(&mut self) {
+        self.start(self.command("poc-daemon"));
+    }
+
+    /// The same, and writes what it writes, sends and syncs to a file in the home. Does nothing and returns `false`, with
+    /// a message, where `strace` is not installed or may not trace.
+    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+    pub(crate) fn start_traced_daemon(&mut self, trace: &str) -> bool {
+        let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+        if !tried.is_ok_and(|status| status.success()) {
+            eprintln!("not run: strace is not installed or may not trace");
+            return false;
+        }
+        let daemon = self.command("poc-daemon");
+        let mut command = Command::new("strace");
+        command
+            // The daemon stays the child of the test, also with all threads traced.
+            .args([
+                "-D",
+                "-f",
+                "-y",
+                "-s",
+                "4096",
+                "-e",
+                "trace=write,sendto,sendmsg,fsync,fdatasync",
+                "-o",
+                trace,
+            ])
+            .arg(daemon.get_program())
+            .env_clear()
+            .envs(daemon.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(self.home());
+        self.start(command);
+        true
+    }
+
+    /// Stops the daemon, and returns what was traced when all of it is there.
+    pub(crate) fn stop_traced_daemon(&mut self, trace: &str) -> String {
+        let last = format!("{} +++ exited with 0 +++", self.daemon_pid());
+        self.stop_daemon();
+        let deadline = Deadline::after(WAIT_LIMIT);
+        loop {
+            let traced = std::fs::read(self.home().join(trace)).unwrap_or_default();
+            let traced = String::from_utf8_lossy(&traced);
+            if traced.contains(&last) {
+                return traced.into_owned();
+            }
+            deadline.wait(|| "the trace has no end".to_owned());
+        }
+    }
+
+    fn start(&mut self, mut command: Command) {
         assert!(self.daemon.is_none(), "one daemon is running");
-        let mut child = self
-            .command("poc-daemon")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // The thread keeps reading, because a full pipe would block the daemon.
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let log = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>());
