@@ -64,10 +64,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let globals = Globals::parse_before_clap(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => return usage::end(&error, &arguments, &Output::new(&globals)).into(),
+        Err(error) => return usage::end(&error, &arguments, &Output::new(&globals, command::takes_tenant)).into(),
     };
     let globals = Globals::parsed(&matches);
-    let output = Output::new(&globals);
+    let output = Output::new(&globals, command::takes_tenant);
     command_context::start_logging(&globals);
     let exit = match run(&matches, globals, &output) {
         Ok(exit) => exit,
