@@ -221,6 +221,30 @@ fn every_run_happens_as_it_was_predicted() {
     assert_eq!(named(observed.iter().map(String::as_str).collect()), named(expected));
 }
 
+#[test]
+fn no_agent_runs_in_a_store_that_accepts_no_writes() {
+    let mut world = World::new();
+    world.write("config.toml", SETTINGS);
+    for key in ["monday", "tuesday", "lunch"] {
+        world.json(&["insert", "--key", key, "--title", key, "--body", "Ships at anchor"]);
+    }
+    world.write("agents/plain.toml", &file(&CASES[0], "on-demand"));
+    assert_eq!(predicted(&world, "plain"), "");
+    let segment = world.home().join("store/log/00000000000000000001.log");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[60] ^= 0x10;
+    std::fs::write(segment, bytes).unwrap();
+    for is_served in [false, true] {
+        if is_served {
+            world.start_daemon();
+        }
+        assert_eq!(predicted(&world, "plain"), "read-only");
+        let refused = world.run(&["agent", "run", "plain"]);
+        assert!(refused.status != 0 && refused.stderr.contains("accepts no writes"), "{refused:?}");
+    }
+    world.stop_daemon();
+}
+
 /// The number of runs that have ended.
 fn ended(history: &Value) -> usize {
     runs(history).iter().filter(|run| run.1 != "running").count()

@@ -1,9 +1,10 @@
 //! A store with damage in the middle of its log: every answer says so, nothing is written, and no file changes.
 
+use crate::mcp::Assistant;
 use crate::support::http::{Http, ON};
 use crate::support::world::files_below;
 use crate::support::{World, incompressible};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,10 +66,27 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
         assert!(is_told(&stats), "{stats}");
         // At most one change is lost, whether it is of a note or a link.
         assert!(stats["nodes"].as_u64().unwrap() >= 5, "{stats}");
-        for command in [vec!["get", "note-6"], vec!["search", "-p", "all"], vec!["list"]] {
-            let answer = world.json(&command);
-            assert!(is_told(&answer), "{answer}");
+        for command in [
+            &["get", "note-6"][..],
+            &["search", "-p", "all"],
+            &["list"],
+            &["night"],
+            &["vault", "list"],
+            &["vault", "status"],
+            &["agent", "explain", "linker"],
+            &["agent", "history"],
+            &["agent", "review"],
+            &["agent", "show", "linker"],
+        ] {
+            let answer = world.json(command);
+            assert!(is_told(&answer), "{command:?}: {answer}");
         }
+        let mut assistant = Assistant::start(&world);
+        for arguments in [json!({}), json!({"node": "note-6"})] {
+            let history = assistant.call("memory_history", arguments);
+            assert!(is_told(&history), "{history}");
+        }
+        assistant.end();
         // Also the text of an answer that has no other room for it, and the error for a note that may be lost.
         assert!(world.run(&["history", "note-6"]).stdout.contains("\ndegraded: read-only: log segment `"));
         let unknown = world.run(&["get", "note-7"]);
@@ -86,11 +104,11 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
         let error = world.run(&["insert", "--title", "New", "--body", "Refused"]);
         assert_ne!(error.status, 0);
         assert!(error.stderr.contains("the store accepts no writes: log segment"), "{}", error.stderr);
-        // The damage is named once, also by a command whose answer has no room for it.
+        // The damage is named once.
         for command in [&["stats"][..], &["insert", "--title", "New", "--body", "Refused"], &["night"]] {
             let shown = world.run(command);
             let count = format!("{}{}", shown.stdout, shown.stderr).matches("log segment `").count();
-            assert!(count == 1 || is_served && command == ["night"], "{command:?}: {shown:?}");
+            assert_eq!(count, 1, "{command:?}: {shown:?}");
         }
         let report = world.json_with_status(&["doctor"], 1);
         let findings = report["findings"].as_array().unwrap();
@@ -224,7 +242,7 @@ fn a_repair_is_shown_before_it_is_made_and_can_be_undone() {
         let mut command = vec!["doctor", "quarantine", "restore", "undone-2"];
         command.extend(dry_run.then_some("--dry-run"));
         let restored = world.json(&command);
-        assert_eq!(restored["restored"], serde_json::json!(["new"]), "{restored}");
+        assert_eq!(restored["restored"], json!(["new"]), "{restored}");
         assert_eq!(
             (&restored["present"], &restored["conflicts"][0]),
             (&6.into(), &Value::Null),
@@ -450,7 +468,7 @@ fn a_store_of_which_only_the_quarantine_is_left_is_not_a_new_store() {
     );
     assert_ne!(world.run(&["insert", "--title", "New", "--body", "Refused"]).status, 0);
     assert_eq!(world.json(&["doctor", "quarantine", "list"])["parts"][0]["name"], "repair-1");
-    assert_eq!(world.json(&["repair"])["choices"]["choices"], serde_json::json!([]));
+    assert_eq!(world.json(&["repair"])["choices"]["choices"], json!([]));
     let shown = world.run(&["repair"]).stdout;
     assert!(shown.contains("`poc-memory repair --undo --yes` brings back the files"), "{shown}");
     let answer = world.json_with_status(&["restore", "backups"], 1);
@@ -466,7 +484,7 @@ fn a_restore_from_the_quarantine_is_one_change_and_other_versions_are_named() {
     let world = with_lost_changes();
     let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     assert_eq!(restored["restored"].as_array().unwrap().len(), 2, "{restored}");
-    assert_eq!((&restored["present"], &restored["different"]), (&2.into(), &serde_json::json!(["alpha"])));
+    assert_eq!((&restored["present"], &restored["different"]), (&2.into(), &json!(["alpha"])));
     let shown = world.run(&["doctor", "quarantine", "restore", "repair-1", "--dry-run"]);
     assert!(shown.stdout.contains("1 note with another key or text in the quarantine: alpha\n"), "{shown:?}");
     world.json(&["undo"]);
@@ -482,7 +500,7 @@ fn an_erasure_deletes_no_note_that_only_the_quarantine_has() {
     assert_eq!(keys(&world), ["alpha", "beta"], "a refusal changes nothing");
     world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     let erased = world.json(&["delete", "alpha", "--erase"]);
-    assert_eq!(erased["erasure"]["quarantine"], serde_json::json!(["repair-1"]), "{erased}");
+    assert_eq!(erased["erasure"]["quarantine"], json!(["repair-1"]), "{erased}");
     assert_eq!(keys(&world), ["beta", "delta", "epsilon"]);
     // The key of a note that was deleted without an erasure names it afterwards.
     world.json(&["delete", "beta"]);
@@ -528,7 +546,7 @@ fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     for number in 1..=6 {
         let (key, title) = (format!("note-{number}"), format!("Harbour {number}"));
         let body = format!("Ships at anchor {}", incompressible::text(number, 400 << 10));
-        let note = serde_json::json!({ "key": key, "title": title, "body": body });
+        let note = json!({ "key": key, "title": title, "body": body });
         world.write("note.jsonl", &note.to_string());
         world.json(&["import", world.home().join("note.jsonl").to_str().unwrap()]);
     }
@@ -542,7 +560,7 @@ fn the_indexes_follow_a_repair_and_what_is_restored_after_it() {
     assert_eq!(keys(&world), ["note-2", "note-3", "note-4", "note-5", "note-6"]);
     world.json_with_status(&["doctor", "--deep"], 0);
     let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
-    assert_eq!(restored["restored"], serde_json::json!(["note-1"]), "{restored}");
+    assert_eq!(restored["restored"], json!(["note-1"]), "{restored}");
     world.json_with_status(&["doctor", "--deep"], 0);
     world.start_daemon();
     world.stop_daemon();

@@ -103,6 +103,18 @@ impl SelectedCommand {
     }
 }
 
+/// Whether a command takes `--tenant`. `line` begins with its words and may continue with a text.
+pub(super) fn takes_tenant(line: &str) -> bool {
+    let is_first = |command: &SelectedCommand| {
+        line.strip_prefix(command.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '`']))
+    };
+    let command = all().filter(is_first).max_by_key(|command| command.name().len());
+    command.is_none_or(|command| match command {
+        SelectedCommand::Op(op) => op.per_tenant,
+        SelectedCommand::Local(local) => local.tenants,
+    })
+}
+
 /// All commands. A local command with the name of an op replaces that op on the command line.
 pub(super) fn all() -> impl Iterator<Item = SelectedCommand> {
     let own = |name| LOCAL.iter().find(move |local| local.name == name);
@@ -275,6 +287,16 @@ mod tests {
                     "`{word}` has no description"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn commands_that_concern_all_tenants_take_none() {
+        for line in ["repair` shows", "doctor quarantine restore repair-1`", "doctor`", "agent history"] {
+            assert!(!takes_tenant(line), "{line}");
+        }
+        for line in ["get x`", "delete x --erase`", "mcp`", "agent explain linker`"] {
+            assert!(takes_tenant(line), "{line}");
         }
     }
 

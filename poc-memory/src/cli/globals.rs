@@ -86,11 +86,14 @@ impl Globals {
         }
     }
 
-    /// The options that choose a memory, as words of a command line.
-    pub(super) fn options(&self) -> Vec<String> {
-        let profile = self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]);
-        let tenant = self.tenant.iter().flat_map(|pair| ["--tenant".to_owned(), pair.clone()]);
-        profile.chain(tenant).collect()
+    /// The option that chooses a profile, as words of a command line.
+    pub(super) fn profile_option(&self) -> Vec<String> {
+        self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]).collect()
+    }
+
+    /// The options that choose a tenant, as words of a command line.
+    pub(super) fn tenant_options(&self) -> Vec<String> {
+        self.tenant.iter().flat_map(|pair| ["--tenant".to_owned(), pair.clone()]).collect()
     }
 
     /// Whether to colour output to `stream`.

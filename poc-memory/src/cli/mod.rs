@@ -64,10 +64,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let globals = Globals::parse_before_clap(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => return usage::end(&error, &arguments, &Output::new(&globals)).into(),
+        Err(error) => return usage::end(&error, &arguments, &Output::new(&globals, command::takes_tenant)).into(),
     };
     let globals = Globals::parsed(&matches);
-    let output = Output::new(&globals);
+    let output = Output::new(&globals, command::takes_tenant);
     command_context::start_logging(&globals);
     let exit = match run(&matches, globals, &output) {
         Ok(exit) => exit,
@@ -191,21 +191,13 @@ fn call_connected(
     let bar = progress::Bar::new(&context.globals);
     let answer = connection.call(op, args, &|progress| bar.show(&progress));
     bar.clear();
-    // Most answers and errors name the damage themselves.
-    if let Some(damage) = connection.damage()
-        && !is_named(damage, &answer)
+    // Answers name the damage themselves, and so do the errors of writes.
+    if let (Some(damage), Err(error)) = (connection.damage(), &answer)
+        && !error.message.contains(damage)
     {
-        tracing::error!("{damage}");
+        tracing::error!("read-only: {damage}");
     }
     answer
-}
-
-/// Whether an answer or an error contains a sentence.
-fn is_named(sentence: &str, answer: &Result<serde_json::Value>) -> bool {
-    match answer {
-        Ok(value) => value.to_string().contains(sentence),
-        Err(error) => error.message.contains(sentence),
-    }
 }
 
 /// The connection for an op.

@@ -25,11 +25,13 @@ pub(super) struct RenderedAnswer {
 /// Prints answers and errors.
 pub(super) struct Output {
     globals: Globals,
+    /// Whether a command, given as the words after the program, takes `--tenant`.
+    takes_tenant: fn(&str) -> bool,
 }
 
 impl Output {
-    pub(super) fn new(globals: &Globals) -> Output {
-        Output { globals: globals.clone() }
+    pub(super) fn new(globals: &Globals, takes_tenant: fn(&str) -> bool) -> Output {
+        Output { globals: globals.clone(), takes_tenant }
     }
 
     pub(super) fn json(&self) -> bool {
@@ -53,7 +55,7 @@ impl Output {
 
     /// The terminal that answers are laid out for.
     pub(super) fn terminal(&self) -> Terminal {
-        Terminal::new(terminal_columns(), &self.globals.options())
+        Terminal::new(terminal_columns(), &self.globals.profile_option(), &self.globals.tenant_options())
     }
 
     /// A text with its emphasis as colours, if wanted. Only the text is escaped.
@@ -88,7 +90,7 @@ impl Output {
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
         let mut text = format!("{red}error:{red:#} {}\n", escaped(&error.to_string()));
         if let Some(hint) = &error.hint {
-            let hint = self.terminal().with_options(hint);
+            let hint = self.terminal().with_options(hint, self.takes_tenant);
             text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
         }
         print_message(&mut stderr, &text);

@@ -7,10 +7,14 @@ use super::{Ctx, Principal, min_seq, schema_defaults, tenancy};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::{Tuple, json};
+use poc_notes::answer_status;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+/// The field of an answer with the reasons why it is incomplete.
+const DEGRADED: &str = "degraded";
 
 /// Who may call an op, and what it may change. [`Access::allows_models`] says what models may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,7 +359,7 @@ impl OpDef {
             decode_request: decode_request::<O>,
             decode: decode_output::<O>,
             request_schema: || schema_defaults::extract(schema::<O>()),
-            answer_schema: schema::<O::Output>,
+            answer_schema: answer_schema::<O>,
         }
     }
 }
@@ -385,10 +389,21 @@ impl OpDef {
             true => request.run(ctx),
             false => request.run(&Ctx { memory: &ctx.memory.of(&tenant), ..*ctx }),
         };
-        answer.map_err(|error| match ctx.memory.store.damage() {
-            Some(_) if error.code == Code::NotFound => possibly_lost(error),
-            _ => error,
-        })
+        match answer {
+            Ok(mut answer) => {
+                // What concerns the daemon, not the memory, has no other reasons to be incomplete.
+                if !self.needs_daemon
+                    && let Some(reason) = answer_status::read_only(ctx.memory)
+                {
+                    add_degradation(&mut answer, reason);
+                }
+                Ok(answer)
+            }
+            Err(error) if error.code == Code::NotFound && ctx.memory.store.damage().is_some() => {
+                Err(possibly_lost(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Refuses a model when only a person may call the op, or when it is switched off for models.
@@ -425,6 +440,28 @@ impl OpDef {
     }
 }
 
+/// Adds a reason to the field `degraded` of an answer, unless it is there.
+fn add_degradation(answer: &mut Value, reason: String) {
+    let Value::Object(fields) = answer else { return };
+    let reasons = fields.entry(DEGRADED).or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(reasons) = reasons
+        && !reasons.iter().any(|known| known.as_str() == Some(reason.as_str()))
+    {
+        reasons.insert(0, reason.into());
+    }
+}
+
+/// The JSON Schema of an answer, with the field `degraded`, which is added if the store accepts no writes.
+fn answer_schema<O: Op>() -> Schema {
+    let mut schema = schema::<O::Output>();
+    if !O::NEEDS_DAEMON && let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        let about = "Reasons why this answer may be incomplete, one line each; absent if there are none.";
+        let reasons = json!({"type": "array", "items": {"type": "string"}, "description": about});
+        fields.entry(DEGRADED).or_insert(reasons);
+    }
+    schema
+}
+
 /// Adds to the error for something that does not exist that damage may be the reason.
 fn possibly_lost(error: Error) -> Error {
     const LOST: &str = "the store is damaged, and this may be lost: see `poc-memory doctor`";
@@ -450,7 +487,7 @@ fn decode_output<O: Op>(answer: &Value) -> Result<Box<dyn OpOutput>> {
 
 /// The reasons why an answer is incomplete, one line each.
 fn degradations(answer: &Value) -> String {
-    let reasons = answer.get("degraded").and_then(Value::as_array).into_iter().flatten();
+    let reasons = answer.get(DEGRADED).and_then(Value::as_array).into_iter().flatten();
     reasons.filter_map(Value::as_str).map(|reason| format!("degraded: {reason}\n")).collect()
 }
 

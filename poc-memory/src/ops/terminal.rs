@@ -14,33 +14,46 @@ pub struct Terminal {
     pub columns: Option<usize>,
     /// The words that call this program with the profile and tenant in use, as one would type them.
     pub program: String,
+    /// The same without the tenant, for commands that concern all tenants.
+    pub program_of_all_tenants: String,
 }
 
 impl Default for Terminal {
     fn default() -> Terminal {
-        Terminal { columns: None, program: "poc-memory".to_owned() }
+        Terminal::new(None, &[], &[])
     }
 }
 
 impl Terminal {
-    /// A terminal with this many columns, and the words of the global options in use.
-    pub fn new(columns: Option<usize>, options: &[String]) -> Terminal {
-        let words = options.iter().map(|option| format!(" {}", quoted(option)));
+    /// A terminal with this many columns, and the words of the global options in use that choose a profile and a
+    /// tenant.
+    pub fn new(columns: Option<usize>, profile: &[String], tenant: &[String]) -> Terminal {
+        let with = |program: &str, options: &[String]| {
+            let words = options.iter().map(|option| format!(" {}", quoted(option)));
+            words.fold(program.to_owned(), |program, word| program + &word)
+        };
+        let of_all_tenants = with("poc-memory", profile);
         Terminal {
             columns: columns.map(|columns| columns.max(MIN_COLUMNS)),
-            program: words.fold("poc-memory".to_owned(), |program, word| program + &word),
+            program: with(&of_all_tenants, tenant),
+            program_of_all_tenants: of_all_tenants,
         }
     }
 
-    /// A text with commands in backticks as one can type them: with the options of this call.
-    /// Commands that name or manage profiles themselves stay as they are.
-    pub fn with_options(&self, text: &str) -> String {
+    /// A text with commands in backticks as one can type them: with the options of this call. Commands that name or
+    /// manage profiles themselves stay as they are. `takes_tenant` tells from the words after the program whether a
+    /// command takes the option `--tenant`.
+    pub fn with_options(&self, text: &str, takes_tenant: impl Fn(&str) -> bool) -> String {
         let of_profiles = ["profile ", "--profile "];
         let mut parts = text.split("`poc-memory ");
         let mut whole = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let names_profile = of_profiles.iter().any(|start| part.starts_with(start));
-            let program = if names_profile { "poc-memory" } else { &self.program };
+            let program = match (names_profile, takes_tenant(part)) {
+                (true, _) => "poc-memory",
+                (false, true) => &self.program,
+                (false, false) => &self.program_of_all_tenants,
+            };
             whole.push_str(&format!("`{program} {part}"));
         }
         whole
@@ -186,14 +199,19 @@ mod tests {
 
     #[test]
     fn commands_have_the_options_of_the_call() {
-        let terminal = Terminal::new(None, &["--profile".into(), "my work".into()]);
+        let tenant = ["--tenant".to_owned(), "user=ann".to_owned()];
+        let terminal = Terminal::new(None, &["--profile".into(), "my work".into()], &tenant);
+        let takes_tenant = |command: &str| !command.starts_with("doctor");
+        let with_options = |text| terminal.with_options(text, takes_tenant);
         assert_eq!(
-            terminal.with_options("`poc-memory get x` shows it"),
-            "`poc-memory --profile 'my work' get x` shows it"
+            with_options("`poc-memory get x` shows it; see `poc-memory doctor`"),
+            "`poc-memory --profile 'my work' --tenant user=ann get x` shows it; see \
+             `poc-memory --profile 'my work' doctor`"
         );
-        assert_eq!(Terminal::default().with_options("`poc-memory get x`"), "`poc-memory get x`");
+        let text = "`poc-memory get x`";
+        assert_eq!(Terminal::default().with_options(text, takes_tenant), text);
         let profile = "`poc-memory profile create x`, then `poc-memory --profile x add y`";
-        assert_eq!(terminal.with_options(profile), profile);
+        assert_eq!(with_options(profile), profile);
     }
 
     proptest! {

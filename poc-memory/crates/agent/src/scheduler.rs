@@ -158,7 +158,7 @@ impl Scheduler {
     /// Records that a slot has ended, so that the agent is polled again.
     pub fn slot_ended(&mut self, agent: &str) {
         self.next.insert(agent.to_owned(), self.last_poll);
-        self.changes.note_change(self.last_poll);
+        self.changes.slot_ended(agent, self.last_poll);
     }
 
     /// Takes the agents that are due and stores their next due times.

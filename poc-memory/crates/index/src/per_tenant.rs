@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Number of unused indexes from which those without readers are dropped.
@@ -56,6 +56,8 @@ pub struct PerTenant<I> {
     // The tenants whose saved index was loaded.
     loaded: RwLock<FxHashSet<Tenant>>,
     saved: Mutex<Option<(u64, Manifest)>>,
+    // Whether a saved file was damaged when it was loaded.
+    is_damaged: AtomicBool,
 }
 
 /// For each tenant, the last transaction in its index.
@@ -84,6 +86,7 @@ impl<I: Index> PerTenant<I> {
             applied: AtomicU64::new(0),
             loaded: RwLock::default(),
             saved: Mutex::default(),
+            is_damaged: AtomicBool::new(false),
         }
     }
 
@@ -181,6 +184,7 @@ impl<I: Index> Follower for PerTenant<I> {
 
     fn load(&self, last: u64) -> Result<()> {
         let saved = self.read_manifest();
+        let mut is_damaged = saved.is_none() && atomic_file::is_damaged(&self.manifest());
         let (mut seq, manifest) = saved.clone().unwrap_or((0, vec![(Tenant::default(), 1)]));
         if seq > last {
             return self.reset();
@@ -188,6 +192,11 @@ impl<I: Index> Follower for PerTenant<I> {
         for (tenant, at) in manifest {
             let index = self.get_or_create(tenant);
             if !index.load() {
+                if !index.damaged_files().is_empty() {
+                    is_damaged = true;
+                    // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
+                    let _ = index.reset();
+                }
                 continue;
             }
             // After an interrupted checkpoint an index may be ahead of the manifest. That is harmless, because
@@ -205,7 +214,12 @@ impl<I: Index> Follower for PerTenant<I> {
         }
         self.applied.store(seq, Ordering::Release);
         *self.saved.lock() = saved;
+        self.is_damaged.store(is_damaged, Ordering::Release);
         Ok(())
+    }
+
+    fn has_damaged_file(&self) -> bool {
+        self.is_damaged.load(Ordering::Acquire)
     }
 
     fn lacks(&self, tenant: Tenant) -> bool {

@@ -2,7 +2,7 @@
 
 use super::delta::deltas;
 use super::engine::{Engine, EngineError, Watermark, changes};
-use super::follower::Follower;
+use super::follower::{Follower, count_changes};
 use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
@@ -167,7 +167,7 @@ pub(super) fn feed(
     for &tenant in lacking {
         let own = TenantRecords { engine: sources.engine.as_ref(), tenant };
         let mut feed = |batch: &[Delta]| {
-            taken += batch.len();
+            taken += count_changes(batch);
             follower.apply(0, tenant, batch)
         };
         let mut nodes = DeltaBatcher::new(&mut feed);
@@ -198,7 +198,7 @@ pub(super) fn follower(follower: &dyn Follower, sources: &CatchUpSources, target
     log.replay(follower.applied() + 1, target, &mut |txn, _| {
         let own = TenantRecords { engine: engine.as_ref(), tenant: txn.tenant };
         let deltas = deltas(&txn.writes, embedder, &own)?;
-        taken += deltas.len();
+        taken += count_changes(&deltas);
         follower.apply(txn.seq, txn.tenant, &deltas)
     })?;
     Ok(taken)

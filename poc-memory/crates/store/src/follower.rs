@@ -8,6 +8,19 @@ use std::path::PathBuf;
 /// A hash of a follower's data about each note. The hash depends only on the data, not on the order of changes.
 pub type NoteDigests = FxHashMap<NodeId, u64>;
 
+/// Bytes of text that take about as long to index as any other change.
+const TEXT_OF_A_CHANGE: usize = 1 << 10;
+
+/// The number of changes that count towards a checkpoint. A note with a long text counts as several, so that the time to
+/// index the changes after the last checkpoint again has a limit.
+pub(super) fn count_changes(deltas: &[Delta]) -> usize {
+    let count = |delta: &Delta| match delta {
+        Delta::Node(node) => 1 + (node.title.len() + node.body.len()) / TEXT_OF_A_CHANGE,
+        _ => 1,
+    };
+    deltas.iter().map(count).sum()
+}
+
 /// Data derived from the log and kept up to date with it, such as an index.
 pub trait Follower: Send + Sync {
     /// The name used in messages.
@@ -20,6 +33,11 @@ pub trait Follower: Send + Sync {
     fn load(&self, last: u64) -> Result<()> {
         let _ = last;
         Ok(())
+    }
+    /// Whether [`Follower::load`] found a damaged file, which the next checkpoint replaces. A checkpoint is then due even
+    /// if little has changed.
+    fn has_damaged_file(&self) -> bool {
+        false
     }
     /// Whether the follower must be fed all data of a tenant, because it has no saved state for that tenant.
     fn lacks(&self, tenant: Tenant) -> bool {

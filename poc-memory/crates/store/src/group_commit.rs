@@ -47,6 +47,8 @@ struct Queue {
     attempts_wanted: u64,
     /// The number of checks of the log's files that were requested so far.
     checks_wanted: u64,
+    /// The result of a verification of the log that the committer has not seen yet; the error says what is damaged.
+    verified: Option<Result<(), String>>,
 }
 
 /// Whether the store accepts writes.
@@ -171,6 +173,13 @@ impl CommitQueue {
             writability.checks_made < check && !has_ended
         };
         self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_PATIENCE);
+    }
+
+    /// Gives the committer the result of a verification of the log; the error says what is damaged. The store accepts
+    /// no transactions from then on, until a verification finds no damage.
+    pub(super) fn report_verified(&self, result: Result<(), String>) {
+        self.queue.lock().verified = Some(result);
+        self.check_files();
     }
 
     /// Queues a transaction. Callers must hold the writer lock and submit in the order of sequence numbers.
@@ -366,9 +375,14 @@ impl Committer {
             self.commits.end_attempt(attempt, reason);
             return Ok(());
         }
+        self.restore_files(attempt, reason.as_ref())
+    }
+
+    /// An attempt to make the store accept writes again, which it refuses for the reason `before`.
+    fn restore_files(&mut self, attempt: u64, before: Option<&ReadOnlyReason>) -> Result<()> {
         let reason = match self.try_to_resume() {
             Ok(()) => self.follow()?,
-            Err(found) => Some(self.saved(found, reason.as_ref())),
+            Err(found) => Some(self.saved(found, before)),
         };
         match &reason {
             Some(reason) => tracing::debug!("the store still accepts no writes: {}", reason.message()),
@@ -387,11 +401,17 @@ impl Committer {
         held.map_err(|error| ReadOnlyReason::Disk(format!("there is not enough space on its disk: {error}")))
     }
 
-    /// Checks the files of the log. If they were changed, the store accepts no further transactions until they are
-    /// restored.
+    /// Checks the files of the log, and takes note of the result of a verification. If they were changed, the store
+    /// accepts no further transactions until they are restored.
     fn check_files(&mut self, check: u64) -> Result<()> {
-        match self.commits.read_only() {
-            None => {
+        let verified = self.commits.queue.lock().verified.take();
+        let attempts_made = self.commits.writability.lock().attempts_made;
+        match (self.commits.read_only(), verified) {
+            (_, Some(Err(damage))) => self.refuse(ReadOnlyReason::Damage(damage), Vec::new()),
+            (Some(reason @ ReadOnlyReason::Damage(_)), Some(Ok(()))) => {
+                self.restore_files(attempts_made, Some(&reason))?;
+            }
+            (None, _) => {
                 let checked = self.appender.lock().check_files();
                 if let Err(error) = checked.as_ref()
                     && ChangedLog::is_cause(error)
@@ -399,11 +419,8 @@ impl Committer {
                     self.refuse(log_failure(error), Vec::new());
                 }
             }
-            Some(ReadOnlyReason::ChangedLog(_)) => {
-                let attempts_made = self.commits.writability.lock().attempts_made;
-                self.resume(attempts_made)?;
-            }
-            Some(_) => {}
+            (Some(ReadOnlyReason::ChangedLog(_)), _) => self.resume(attempts_made)?,
+            (Some(_), _) => {}
         }
         self.commits.writability.lock().checks_made = check;
         self.commits.attempted.notify_all();
@@ -414,23 +431,19 @@ impl Committer {
         refuse(&self.commits, &self.writer, self.saved(reason, None), batch);
     }
 
-    /// If the log has lost data that was written to it, saves the records. Does nothing if `before` is the same reason,
-    /// or if another store has replaced this one.
+    /// If the log has lost data that was written to it, saves the records. Does nothing if they were saved for the
+    /// reason `before`, or if another store has replaced this one.
     fn saved(&self, reason: ReadOnlyReason, before: Option<&ReadOnlyReason>) -> ReadOnlyReason {
-        let (ReadOnlyReason::ChangedLog(message), false) =
-            (&reason, matches!(before, Some(ReadOnlyReason::ChangedLog(_))))
-        else {
-            return reason;
-        };
-        if !self.lock.is_current() {
+        let is_saved = matches!(before, Some(ReadOnlyReason::ChangedLog(_)));
+        let has_lost = matches!(reason, ReadOnlyReason::ChangedLog(_) | ReadOnlyReason::Damage(_));
+        if !has_lost || is_saved || !self.lock.is_current() {
             return reason;
         }
-        match self.engine.flush() {
-            Ok(()) => reason,
-            Err(error) => ReadOnlyReason::ChangedLog(format!(
-                "{message}; the records cannot be saved: {}",
-                error.message
-            )),
+        let Err(error) = self.engine.flush() else { return reason };
+        let message = format!("{}; the records cannot be saved: {}", reason.message(), error.message);
+        match reason {
+            ReadOnlyReason::Damage(_) => ReadOnlyReason::Damage(message),
+            _ => ReadOnlyReason::ChangedLog(message),
         }
     }
 }

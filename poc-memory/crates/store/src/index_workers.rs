@@ -2,7 +2,7 @@
 //! on, the committer feeds it.
 
 use super::catch_up::{self, CatchUpSources};
-use super::follower::Follower;
+use super::follower::{Follower, count_changes};
 use super::watchdog;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
@@ -10,6 +10,11 @@ use poc_graph::{Delta, Tenant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+
+/// Number of unsaved changes from which closing a store writes a checkpoint. Replaying fewer changes from the log is as
+/// fast as reading a checkpoint, and a command that stores one note should not write whole indexes. A note with a long
+/// text counts as several changes.
+pub const WORTH_A_CHECKPOINT: usize = 1000;
 
 /// A follower and its progress.
 struct IndexWorker {
@@ -151,7 +156,7 @@ impl IndexWorkers {
 
     /// Feeds a transaction to all followers that are up to date. The records must already contain it.
     pub(super) fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
-        self.add_unsaved(deltas.len());
+        self.add_unsaved(count_changes(deltas));
         for worker in &self.all {
             worker.offer(seq, tenant, deltas);
         }
@@ -208,6 +213,9 @@ impl IndexWorker {
             let mut target = self.progress.lock().offered;
             if !sources.read_only {
                 follower.load(target)?;
+                if follower.has_damaged_file() {
+                    unsaved.fetch_max(WORTH_A_CHECKPOINT, Ordering::Relaxed);
+                }
                 let base = sources.log.base_seq();
                 if follower.applied() > target || (1..base).contains(&follower.applied()) {
                     follower.reset()?;

@@ -68,6 +68,7 @@ pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, NoteDigests};
+pub use index_workers::WORTH_A_CHECKPOINT;
 pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
     last_transaction_before,
@@ -92,7 +93,6 @@ pub use shared_log::{
 };
 pub use shared_log_status::SharedLogStatus;
 pub use shared_snapshot::CopyStart;
-pub use shared_state::WORTH_A_CHECKPOINT;
 pub use table::{Table, UnknownTable};
 pub use transaction::Transaction;
 pub use vector_counts::EmbedderCount;
@@ -338,7 +338,8 @@ impl Store {
         self.shared.index_workers.is_settled()
     }
 
-    /// The number of changes since the last checkpoint, which the next open would replay from the log.
+    /// The number of changes since the last checkpoint, which the next open would replay from the log. A note with a
+    /// long text counts as several.
     pub fn unsaved(&self) -> usize {
         self.shared.index_workers.unsaved()
     }

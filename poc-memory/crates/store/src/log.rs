@@ -348,11 +348,19 @@ impl Log {
         })
     }
 
+    /// Makes the next open check every record.
+    pub(super) fn forget_checked(&self) {
+        if self.read_only {
+            return;
+        }
+        // A segment without a modification time is not saved as checked.
+        self.index.write().segments.iter_mut().for_each(|segment| segment.changed = None);
+        checked_segments::forget(&self.directory);
+    }
+
     /// The error for a damaged record. As a side effect, the next open checks every record.
     fn damaged(&self, path: &Path, offset: u64) -> Error {
-        if !self.read_only {
-            checked_segments::forget(&self.directory);
-        }
+        self.forget_checked();
         LogError::Damaged { path: path.to_owned(), offset }.into()
     }
 }

@@ -51,6 +51,10 @@ impl LogHead {
             Some(file) => file,
             closed => {
                 let opened = File::options().write(true).create(true).truncate(false).open(&self.path)?;
+                // More bytes than the number and its checksum are damage, which overwriting would leave.
+                if opened.metadata()?.len() > BYTES as u64 {
+                    opened.set_len(BYTES as u64)?;
+                }
                 closed.insert(opened)
             }
         };
@@ -100,6 +104,10 @@ mod tests {
             fs::write(&path, &bytes[..at]).unwrap();
             assert_eq!(read(folder.path()), None, "{at} bytes");
         }
+        fs::write(&path, [&bytes[..], b"more"].concat()).unwrap();
+        assert_eq!(read(folder.path()), None);
+        LogHead::new(folder.path()).write(3);
+        assert_eq!(read(folder.path()), Some(3));
         // After a power failure, a new file may have its length and no content.
         fs::write(&path, [0; BYTES]).unwrap();
         assert_eq!(read(folder.path()), None);

@@ -6,8 +6,9 @@ use poc_graph::error::{Code, Error};
 /// Why a store accepts no writes. It still answers all reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOnlyReason {
-    /// The files are damaged, and a person must choose how to repair them. The text says what is damaged and which
-    /// state the answers show.
+    /// The files are damaged, and a person must choose how to repair them. The text says what is damaged and, if the
+    /// store was opened with the damage, which state the answers show. If a verification of an open store has found it,
+    /// writes resume when another one finds no damage.
     Damage(String),
     /// The files cannot be written, for example because the disk is full. Writes resume without a restart as soon as
     /// the disk accepts them.

@@ -4,7 +4,7 @@ use super::compactor::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::group_commit::CommitQueue;
-use super::index_workers::IndexWorkers;
+use super::index_workers::{IndexWorkers, WORTH_A_CHECKPOINT};
 use super::lock::Lock;
 use super::log::Log;
 use super::read_only::ReadOnlyReason;
@@ -18,11 +18,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Number of unsaved changes from which closing a store writes a checkpoint. Replaying fewer changes from the log is as
-/// fast as reading a checkpoint, and a command that stores one note should not write whole indexes.
-pub const WORTH_A_CHECKPOINT: usize = 1000;
-
-/// The same limit in bytes of records that the engine lacks, such as the rows of agents, which are not in any view.
+/// Like [`WORTH_A_CHECKPOINT`], in bytes of records that the engine lacks, such as the rows of agents, which are not in
+/// any view.
 const WORTH_WRITING: usize = 1 << 20;
 
 /// A store whose folder was moved or replaced while it was open.

@@ -9,7 +9,7 @@ mod records;
 mod segments;
 mod views;
 
-use super::{Store, atomic_file};
+use super::{ReadOnlyReason, Store, atomic_file};
 use poc_graph::error::{Error, Result};
 use std::path::PathBuf;
 
@@ -57,6 +57,10 @@ impl Store {
     /// that the engine holds in memory are not read from the disk again. Nothing is changed, except that records with a
     /// damaged file are rebuilt from the log, as after any read that finds such damage.
     ///
+    /// If the log is damaged, the store accepts no writes from then on, until a verification finds no damage, and the
+    /// next open checks every record. A copy of a shared log does accept writes: the next open reads again what the
+    /// copy has lost.
+    ///
     /// # Errors
     /// Errors that a callback returns, and `read_only` if the store was already opened as damaged.
     pub fn verify(&self, callbacks: &VerifyCallbacks<'_>) -> Result<Vec<DamagedPart>> {
@@ -67,6 +71,7 @@ impl Store {
         }
         let verifier = Verifier { store: self, callbacks };
         let mut findings = verifier.segments()?;
+        verifier.report_log(&findings);
         // Everything else is compared with the log, so the log must be intact.
         if findings.is_empty() {
             findings.extend(verifier.head()?);
@@ -104,6 +109,27 @@ impl Verifier<'_> {
             let _ = last.wait();
         }
         work(self.store.shared.log.last())
+    }
+
+    /// Makes the store read-only if its log is damaged, and writable again if such damage was removed.
+    fn report_log(&self, findings: &[DamagedPart]) {
+        let shared = &self.store.shared;
+        let damaged = findings.iter().find(|finding| finding.part == StorePart::Log);
+        if damaged.is_some() {
+            shared.log.forget_checked();
+        }
+        if shared.shared_log.is_some() {
+            return;
+        }
+        // Files that are missing or too short can be put back, which the store notices by itself.
+        shared.commits.check_files();
+        if matches!(self.store.read_only(), Some(ReadOnlyReason::ChangedLog(_))) {
+            return;
+        }
+        shared.commits.report_verified(match damaged {
+            Some(part) => Err(format!("log segment `{}`: {}", part.path.display(), part.message)),
+            None => Ok(()),
+        });
     }
 
     fn finding(&self, part: StorePart, file: &str, message: impl Into<String>) -> DamagedPart {

@@ -59,12 +59,11 @@ impl LocalCommand for Doctor {
             results.extend(checks::models::check(&config, self.online));
             // A daemon lists what the last verification found among its problems.
             let is_reported = daemon.is_some() || self.deep;
-            let (more, mut memory) = store::check(&context.paths, config, daemon);
+            let globals = self.deep.then_some(&context.globals);
+            let (more, mut memory) = store::check(&context.paths, config, daemon, globals);
             results.extend(more);
-            match memory.as_mut().filter(|_| self.deep) {
-                Some(memory) => results.extend(deep::check(memory, &context.globals)),
-                None if is_reported => {}
-                None => results.extend(store::last_verification(&context.paths)),
+            if !is_reported {
+                results.extend(store::last_verification(&context.paths));
             }
             results.extend(memory.as_mut().map(vaults::check).unwrap_or_default());
             results.extend(memory.map(agents::check).unwrap_or_default());

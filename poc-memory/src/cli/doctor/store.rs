@@ -1,5 +1,6 @@
 //! Checks that the store opens, whether it was damaged, and how current its indexes are.
 
+use crate::cli::globals::Globals;
 use crate::client::Client;
 use crate::dispatch::Connection;
 use crate::ops::checks::{CheckResult, CheckState};
@@ -16,11 +17,12 @@ use std::path::Path;
 
 const CHECK: &str = "store";
 
-/// The diagnostics, and the memory if it can be used.
+/// The diagnostics, and the memory if it can be used. With `deep`, the memory is verified, and its progress shown.
 pub(super) fn check(
     paths: &Paths,
     config: Config,
     daemon: Option<Client>,
+    deep: Option<&Globals>,
 ) -> (Vec<CheckResult>, Option<Connection>) {
     let mut results = check_quarantine(&paths.store());
     results.extend(check_erasures(paths));
@@ -41,17 +43,24 @@ pub(super) fn check(
             Config::defaults().and_then(open)
         }
     };
-    let counted = connection.and_then(|mut connection| match count(&mut connection) {
-        // A daemon enforces the schema, so a call without a tenant is refused.
-        Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
-            let message = format!("not counted: {}", error.message);
-            let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
-            results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
-            Ok((Value::Null, connection))
+    let mut verified = Vec::new();
+    let counted = connection.and_then(|mut connection| {
+        // The verification comes first, because its result determines whether the store accepts writes.
+        if let Some(globals) = deep {
+            verified = super::deep::check(&mut connection, globals);
         }
-        counts => Ok((counts?, connection)),
+        match count(&mut connection) {
+            // A daemon enforces the schema, so a call without a tenant is refused.
+            Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
+                let message = format!("not counted: {}", error.message);
+                let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
+                results.push(CheckResult::new(CHECK, CheckState::Note, message).hint(hint));
+                Ok((Value::Null, connection))
+            }
+            counts => Ok((counts?, connection)),
+        }
     });
-    match counted {
+    let connection = match counted {
         Ok((counts, connection)) => {
             results.extend(
                 connection
@@ -60,13 +69,15 @@ pub(super) fn check(
                     .map(|note| CheckResult::new(CHECK, CheckState::Warning, note)),
             );
             results.extend(read(&counts, &config.tenant_schema));
-            (results, Some(connection))
+            Some(connection)
         }
         Err(error) => {
             results.push(CheckResult::of(CHECK, CheckState::Failed, &error));
-            (results, None)
+            None
         }
-    }
+    };
+    results.extend(verified);
+    (results, connection)
 }
 
 fn count(connection: &mut Connection) -> Result<Value> {

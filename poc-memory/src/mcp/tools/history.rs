@@ -35,6 +35,9 @@ struct HistoryAnswer {
     changes: Vec<NoteChange>,
     /// Whether there are older changes than these.
     more: bool,
+    /// Problems that may make this answer incomplete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    degraded: Vec<String>,
 }
 
 /// A note that changed, or one change of the note asked for.
@@ -63,6 +66,8 @@ struct NoteChange {
 struct OpHistory {
     key: String,
     changes: Vec<OpChange>,
+    #[serde(default)]
+    degraded: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +83,8 @@ struct OpChange {
 #[derive(Deserialize)]
 struct OpSearch {
     results: Vec<RecentNote>,
+    #[serde(default)]
+    degraded: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -96,13 +103,13 @@ impl DefaultTool for MemoryHistory {
 
     fn run(self, ops: &OpCalls<'_>) -> Result<Value> {
         let limit = limit(self.limit, DEFAULT_LIMIT, MAX_LIMIT)? as usize;
-        let mut changes = match self.node {
+        let (mut changes, degraded) = match self.node {
             Some(node) => of_note(ops, node)?,
             None => recent(ops, limit + 1)?,
         };
         let more = changes.len() > limit;
         changes.truncate(limit);
-        json::encode(&HistoryAnswer { changes, more })
+        json::encode(&HistoryAnswer { changes, more, degraded })
     }
 
     fn answer_schema() -> Value {
@@ -110,7 +117,8 @@ impl DefaultTool for MemoryHistory {
     }
 }
 
-fn of_note(ops: &OpCalls<'_>, node: String) -> Result<Vec<NoteChange>> {
+/// The changes of a note, and the problems of the answer.
+fn of_note(ops: &OpCalls<'_>, node: String) -> Result<(Vec<NoteChange>, Vec<String>)> {
     let mut request = Map::new();
     request.insert("node".into(), node.into());
     let history: OpHistory = json::decode_answer("history", &ops.call("history", request)?)?;
@@ -122,11 +130,11 @@ fn of_note(ops: &OpCalls<'_>, node: String) -> Result<Vec<NoteChange>> {
         by: Some(change.actor),
         fields: change.fields,
     };
-    Ok(history.changes.into_iter().rev().map(change).collect())
+    Ok((history.changes.into_iter().rev().map(change).collect(), history.degraded))
 }
 
-/// The notes that changed last. The op `changes` would also name quarantined notes.
-fn recent(ops: &OpCalls<'_>, limit: usize) -> Result<Vec<NoteChange>> {
+/// The notes that changed last, and the problems of the answer. The op `changes` would also name quarantined notes.
+fn recent(ops: &OpCalls<'_>, limit: usize) -> Result<(Vec<NoteChange>, Vec<String>)> {
     let mut request = Map::new();
     request.insert("pipeline".into(), json!([format!("all | sort:timestamp | limit:{limit}")]));
     let found: OpSearch = json::decode_answer("search", &ops.call("search", request)?)?;
@@ -138,5 +146,5 @@ fn recent(ops: &OpCalls<'_>, limit: usize) -> Result<Vec<NoteChange>> {
         by: None,
         fields: Vec::new(),
     };
-    Ok(found.results.into_iter().map(change).collect())
+    Ok((found.results.into_iter().map(change).collect(), found.degraded))
 }

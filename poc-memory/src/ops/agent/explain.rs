@@ -16,6 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Number of past runs that are listed.
 const PAST_RUNS: usize = 5;
 
+/// The reason code if the store accepts no writes. No run could be recorded, so it is the reason of no run.
+const READ_ONLY: &str = "read-only";
+
 /// Explain whether an agent would run now on the notes of one tenant, and if not, why. Shows its schedule,
 /// the results of each stage of its pipeline, the stale notes, its permit, the cost of a run, and the outcome
 /// of the last runs. Nothing is written and no model is called.
@@ -54,7 +57,8 @@ pub(crate) struct AgentExplainOutput {
 /// A reason for which the agent would not run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Obstacle {
-    /// The reason code of a skipped run: `paused`, `not-stale`, `over-budget` …
+    /// The reason code of a skipped run: `paused`, `not-stale`, `over-budget` …; or `read-only` if the store accepts no
+    /// writes.
     reason: String,
     /// The obstacle as text.
     why: String,
@@ -181,6 +185,10 @@ impl Op for AgentExplain {
                 .map(|run| history::row(memory, run))
                 .collect(),
         };
+        if let Some(reason) = memory.store.read_only() {
+            let why = reason.message().to_owned();
+            explained.obstacles.push(Obstacle { reason: READ_ONLY.to_owned(), why });
+        }
         let Some(definition) = entry.definition.as_deref() else {
             let why = entry.errors.first().map_or_else(String::new, |error| error.line());
             explained.block(StatusReason::InvalidConfig, why);

@@ -99,8 +99,16 @@ impl ChangeWatcher {
         self.is_quiet(memory, now)
     }
 
+    /// Records that a slot of an agent has ended, so that changes which it has left are scanned. A scan that is pending is
+    /// not delayed: a run without changes of notes writes visits only.
+    pub(super) fn slot_ended(&mut self, agent: &str, now: Timestamp) {
+        if self.unscanned.is_none() && self.agents.contains(agent) {
+            self.note_change(now);
+        }
+    }
+
     /// Records that something changed.
-    pub(super) fn note_change(&mut self, now: Timestamp) {
+    fn note_change(&mut self, now: Timestamp) {
         let first = self.unscanned.map_or(now, |unscanned| unscanned.first.min(now));
         self.unscanned = (!self.agents.is_empty()).then_some(TimeRange { first, last: now });
     }

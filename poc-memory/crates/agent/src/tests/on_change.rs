@@ -86,6 +86,20 @@ fn constant_changes_delay_a_run_only_up_to_the_limit() {
     assert!(!waits.is_empty() && waits.iter().all(|wait| (300..=330).contains(wait)), "{waits:?}");
 }
 
+/// The runs of the other agent end more often than the quiet period, and write only visits.
+#[test]
+fn runs_of_other_agents_do_not_delay_a_run() {
+    let often = ("often", "schedule = \"every 20s\"\n");
+    let mut fleet = Fleet::new(&[("linker", "schedule = \"on-change\"\n"), often], |_| nothing());
+    seconds(&mut fleet, 600);
+    fleet.world.note("a", "one");
+    let written = fleet.world.memory.now();
+    seconds(&mut fleet, 60);
+    let rows = fleet.rows();
+    let started = rows.iter().find(|row| row.agent == "linker").map(|row| row.started);
+    assert!(started.is_some_and(|started| started <= written.plus(Span(40 * Span::SECOND.0))), "{started:?}");
+}
+
 #[test]
 fn changes_made_while_no_daemon_ran_are_handled() {
     let fleet = fleet("");

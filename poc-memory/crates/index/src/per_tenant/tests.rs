@@ -117,6 +117,25 @@ fn damaged_files_of_one_tenant_do_not_affect_others() {
 }
 
 #[test]
+fn damaged_files_are_replaced_when_the_store_is_closed() {
+    let files = [
+        manifest as fn(&TempDir) -> PathBuf,
+        |folder: &TempDir| file(folder, "ann"),
+        |folder: &TempDir| folder.path().join("text").join("snapshot"),
+    ];
+    for file in files {
+        let folder = closed();
+        fs::write(file(&folder), "garbage").unwrap();
+        let (store, texts) = open(&folder);
+        assert_eq!((found(&texts), texts.has_damaged_file()), ([1, 2, 3], true));
+        drop((store, texts));
+        let (_store, texts) = open(&folder);
+        assert_eq!((found(&texts), texts.has_damaged_file()), ([1, 2, 3], false));
+        assert_eq!(lacking(&texts), [false; 3]);
+    }
+}
+
+#[test]
 fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     let folder = closed();
     let (early, late) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

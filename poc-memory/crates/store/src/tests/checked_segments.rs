@@ -128,3 +128,35 @@ fn damage_found_while_reading_makes_the_next_open_read_only() {
     assert_eq!(numbers(&store).len(), 9);
     insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000005.log` is damaged at byte 24 and lacks change 5; answers show the records up to change 9");
 }
+
+/// Damage that only a verification notices stops writes, in the open store and after the next open.
+#[test]
+fn damage_found_by_a_verification_makes_the_store_read_only() {
+    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
+    for is_restored in [false, true] {
+        let folder = made();
+        let segment = segment_files(&folder).remove(1);
+        let whole = fs::read(&segment).unwrap();
+        change(&segment, 0, |bytes| bytes[60] ^= 1);
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        put(&store, 10);
+        assert_eq!(store.verify(&callbacks).unwrap().len(), 1);
+        let reason = store.read_only().unwrap();
+        assert!(matches!(reason, ReadOnlyReason::Damage(_)), "{reason:?}");
+        let is_named = reason.message().ends_with("00000000000000000005.log`: it is damaged at byte 24");
+        assert!(is_named, "{reason:?}");
+        let refused = store.transact(cause(), |tx| tx.put_node(&node(11))).unwrap_err();
+        assert_eq!(refused.code, Code::ReadOnly);
+        if is_restored {
+            fs::write(&segment, whole).unwrap();
+            assert_eq!(store.verify(&callbacks).unwrap(), Vec::new());
+            assert_eq!(store.read_only(), None);
+            put(&store, 11);
+        }
+        drop(store);
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!(store.damage().is_some(), !is_restored);
+        let last = if is_restored { 11 } else { 10 };
+        assert_eq!(numbers(&store), (1..=last).collect::<Vec<u64>>());
+    }
+}

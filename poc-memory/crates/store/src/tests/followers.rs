@@ -175,3 +175,16 @@ fn closing_writes_a_checkpoint_after_enough_changes() {
     drop(with(&folder, &late));
     assert_eq!(saved(&late), 1, "nothing new");
 }
+
+#[test]
+fn a_long_text_counts_as_many_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    assert!(store.unsaved() < 10);
+    let body = "x".repeat(1 << 20);
+    store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(2) })).unwrap();
+    assert!(store.unsaved() >= WORTH_A_CHECKPOINT);
+    store.checkpoint().unwrap();
+    assert_eq!(store.unsaved(), 0);
+}
