@@ -31,8 +31,8 @@ pub struct Stats {
     pub by_state: BTreeMap<String, u64>,
     /// Edges by kind.
     pub by_edge_kind: BTreeMap<String, u64>,
-    /// Nodes of each tenant that has ever written, by name, or by its id if its name is lost. Only reported to the default
-    /// tenant.
+    /// Nodes of each tenant that has ever written, by name, or by [`UNKNOWN_NAME`] and its id if the name is lost. Only
+    /// reported to the default tenant.
     pub by_tenant: Option<BTreeMap<String, u64>>,
     /// Average weight of live nodes, decayed to now.
     pub average_weight: f64,
