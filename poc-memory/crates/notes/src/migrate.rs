@@ -121,7 +121,8 @@ fn without_vectors(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<N
     let mut found = Vec::new();
     let named = memory.store.tenants()?.into_iter().map(|(tenant, _)| memory.store.for_tenant(&tenant));
     for store in named.chain(memory.store.unnamed_tenants()?) {
-        let (own, view) = (memory.with_store(store.clone()), store.view());
+        let own = memory.with_store(store);
+        let view = own.store.view();
         let embedded = own.store.nodes_with_vectors(embedder)?;
         let ids =
             (0..view.slots()).filter_map(|ix| view.id(ix)).filter(|id| !embedded.contains(id)).collect();

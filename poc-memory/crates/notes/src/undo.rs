@@ -104,7 +104,7 @@ fn revertible(memory: &Memory, seq: u64) -> Result<Option<LoggedTransaction>> {
 /// since: an undo does not revert these.
 fn without_renewed<'t>(tx: &Transaction<'_>, txn: &'t LoggedTransaction) -> Result<Cow<'t, [Write]>> {
     if txn.cause.op != quarantine::OP {
-        return Ok(Cow::Borrowed(&txn.writes));
+        return Ok(Cow::Borrowed(txn.writes.as_slice()));
     }
     let mut writes = Vec::with_capacity(txn.writes.len());
     for write in &txn.writes {

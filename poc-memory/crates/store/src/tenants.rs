@@ -39,8 +39,8 @@ impl Store {
     pub fn unnamed_tenants(&self) -> Result<Vec<Store>> {
         // The records are read after the views: they have the name of every tenant that has a published view.
         let (_, views) = self.shared.commits.views();
-        let keys = self.records().raw_keys(Table::Tenants, &[])?;
-        let named = keys.iter().map(|key| keys::read_tenant(key)).collect::<Result<FxHashSet<Tenant>>>()?;
+        let rows = self.records().raw_keys(Table::Tenants, &[])?;
+        let named = rows.iter().map(|key| keys::read_tenant(key)).collect::<Result<FxHashSet<Tenant>>>()?;
         let is_unnamed = |tenant: &Tenant| !tenant.is_default() && !named.contains(tenant);
         let mut unnamed: Vec<Tenant> = views.into_keys().filter(is_unnamed).collect();
         unnamed.sort_unstable();
