@@ -454,10 +454,7 @@ fn notes_of_a_tenant_whose_name_is_lost_are_shown_and_kept_and_the_name_is_recor
     let unknown = world.json(&restore);
     assert!(unknown["conflicts"][0].as_str().unwrap().contains("`--tenant KEY=VALUE`"), "{unknown}");
     assert_eq!(theirs(&restore)["present"], 3);
-    assert_eq!(
-        world.json(&["stats"])["by_tenant"],
-        serde_json::json!({"default": 1, "user=bob": 3})
-    );
+    assert_eq!(world.json(&["stats"])["by_tenant"], serde_json::json!({"default": 1, "user=bob": 3}));
     world.json_with_status(&["doctor", "--deep"], 0);
 }
 

@@ -54,10 +54,7 @@ impl Transaction<'_> {
     /// id of a tenant is derived from its name.
     pub fn record_name(&mut self, name: &Tuple) -> Result<()> {
         let tenant = self.tenant();
-        if tenant.is_default()
-            || self.get_raw(Table::Tenants, &tenant.0)?.is_some()
-            || name.id() != tenant
-        {
+        if tenant.is_default() || self.get_raw(Table::Tenants, &tenant.0)?.is_some() || name.id() != tenant {
             return Ok(());
         }
         self.put(&tenant.0, &TenantRow { tuple: name.clone() })

@@ -8,8 +8,8 @@ use super::pending_transaction::PendingTransaction;
 use super::shared_state::StoreState;
 use super::transaction::{Transaction, TransactionError};
 use super::{Store, delta};
-use poc_graph::error::Result;
 use poc_graph::View;
+use poc_graph::error::Result;
 use std::cell::Cell;
 use std::sync::Arc;
 
