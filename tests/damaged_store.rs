@@ -429,6 +429,93 @@ fn a_note_whose_text_is_lost_is_not_called_unknown() {
     assert_eq!(fs::read_to_string(file).unwrap().lines().count(), 5);
 }
 
+/// Changes a byte of the first text in the log that equals `text`.
+fn damage_text(world: &World, text: &str) {
+    let path = world.home().join("store/log/00000000000000000001.log");
+    let bytes = fs::read(path).unwrap();
+    damage_at(world, bytes.windows(text.len()).position(|word| word == text.as_bytes()).unwrap());
+}
+
+/// The record of the name is in the first change of the tenant.
+#[test]
+fn notes_of_a_tenant_whose_name_is_lost_are_shown_and_kept_and_the_name_is_recorded_again() {
+    let world = World::new();
+    world.json(&["insert", "--key", "own", "--title", "Own", "--body", "A note of the default tenant"]);
+    let theirs = |command: &[&str]| world.json(&[&["--tenant", "user=bob"][..], command].concat());
+    for number in 1..=4 {
+        let (key, body) = (format!("bob-{number}"), format!("The ship of Bob, number {number}"));
+        theirs(&["insert", "--key", &key, "--body", &body]);
+    }
+    damage_text(&world, "bob-1");
+    assert_eq!(theirs(&["stats"])["nodes"], 3);
+    world.json(&["repair", "--from", "sound-log", "--yes"]);
+    assert_eq!(theirs(&["stats"])["nodes"], 3);
+    let by_tenant = world.json(&["stats"])["by_tenant"].clone();
+    let unnamed: Vec<_> = by_tenant
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| name.starts_with("unknown name, id "))
+        .map(|(_, notes)| notes.as_u64().unwrap())
+        .collect();
+    assert_eq!((unnamed, &by_tenant["default"]), (vec![3], &1.into()), "{by_tenant}");
+    assert_eq!(world.json(&["backup", "backups"])["notes"], 4);
+    let exported = world.json(&["export", "-o", "export.jsonl"]);
+    assert_eq!(exported["other_tenants"], 1, "{exported}");
+    assert!(degraded(&exported)[0].starts_with("3 notes of 1 tenant whose name is unknown"), "{exported}");
+    let findings = world.json_with_status(&["doctor", "--deep"], 0)["findings"].to_string();
+    assert!(findings.contains("3 notes of a tenant whose name is unknown"), "{findings}");
+    // The name of a tenant of which the part has nothing.
+    let restore = ["doctor", "quarantine", "restore", "repair-1"];
+    let refused = world.json_with_status(&[&["--tenant", "user=eve"][..], &restore[..]].concat(), 1);
+    assert_eq!(refused["error"]["code"], "not_found", "{refused}");
+    let unknown = world.json(&restore);
+    assert!(unknown["conflicts"][0].as_str().unwrap().contains("`--tenant KEY=VALUE`"), "{unknown}");
+    assert_eq!(theirs(&restore)["present"], 3);
+    assert_eq!(world.json(&["stats"])["by_tenant"], serde_json::json!({"default": 1, "user=bob": 3}));
+    world.json_with_status(&["doctor", "--deep"], 0);
+}
+
+#[test]
+fn visits_weights_and_runs_are_restored_from_the_quarantine() {
+    let world = World::new();
+    for key in ["alpha", "beta", "gamma", "delta", "epsilon"] {
+        let (title, body) = (format!("On {key}"), format!("The {key} ship lies at anchor."));
+        world.json(&["insert", "--key", key, "--title", &title, "--body", &body]);
+    }
+    world.json(&["visit", "reader", "alpha", "delta"]);
+    world.json(&["weight", "delta", "3"]);
+    world.json(&["weight", "alpha", "2"]);
+    world.json(&["agent", "run", "linker"]);
+    damage_text(&world, "gamma");
+    world.json(&["repair", "--from", "log", "--yes"]);
+    let runs = || world.json(&["agent", "history", "linker"])["runs"].as_array().unwrap().len();
+    let note = |key: &str| {
+        let note = world.json(&["get", key]);
+        (note["visits"].as_array().unwrap().len(), note["weight"].as_f64().unwrap().round())
+    };
+    assert_eq!((runs(), note("alpha")), (0, (0, 1.0)));
+    let restored = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
+    assert_eq!(restored["restored"], serde_json::json!(["delta", "epsilon"]), "{restored}");
+    let count = |name: &str| restored["records"][name].as_u64();
+    // The agent visited all five notes, and one of them is lost.
+    assert_eq!((count("visit"), count("weight"), count("run")), (Some(6), Some(2), Some(1)), "{restored}");
+    let left_out = restored["left_out"].to_string();
+    for reason in ["data of notes that the memory does not have (1 record)", "states of agents: "] {
+        assert!(left_out.contains(reason), "{left_out}");
+    }
+    assert_eq!((runs(), note("alpha"), note("delta")), (1, (2, 2.0), (2, 3.0)));
+    let change = world.json(&["stats"])["as_of"]["seq"].to_string();
+    let again = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
+    assert_eq!((again.get("records"), &again["present"]), (None, &4.into()), "{again}");
+    // A visit that was renewed since does not prevent the undo.
+    world.json(&["visit", "reader", "delta"]);
+    world.json(&["undo", &change]);
+    assert_eq!((keys(&world), runs()), (vec!["alpha".to_owned(), "beta".to_owned()], 1));
+    assert_eq!(note("alpha"), (0, 1.0));
+    world.json_with_status(&["doctor", "--deep"], 0);
+}
+
 /// A memory whose last changes are only in `quarantine/repair-1`: three of its five notes, and an edit of `alpha`.
 fn with_lost_changes() -> World {
     let world = World::new();
@@ -437,11 +524,7 @@ fn with_lost_changes() -> World {
         world.json(&["insert", "--key", key, "--title", &title, "--body", &body]);
     }
     world.json(&["insert", "--key", "alpha", "--update", "--body", "The alpha ship has sailed."]);
-    let path = world.home().join("store/log/00000000000000000001.log");
-    let mut bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(5).position(|word| word == b"gamma").unwrap();
-    bytes[at] ^= 0x10;
-    fs::write(path, bytes).unwrap();
+    damage_text(&world, "gamma");
     world.json(&["repair", "--from", "log", "--yes"]);
     assert_eq!(keys(&world), ["alpha", "beta"]);
     world

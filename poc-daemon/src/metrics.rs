@@ -165,10 +165,12 @@ impl Metrics {
     pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<String> {
         let view = memory.store.view();
         let fresh = answer_status::of(memory, &view);
-        let tenants = memory.store.tenants()?;
+        let named = memory.store.tenants()?.into_iter().map(|(_, view)| view);
+        let unnamed = memory.store.unnamed_tenants()?.into_iter().map(|own| own.view());
+        let views: Vec<_> = named.chain(unnamed).collect();
         let gauges = self.gauges.lock();
-        gauges.nodes.set(tenants.iter().map(|(_, view)| view.live_count() as i64).sum());
-        gauges.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
+        gauges.nodes.set(views.iter().map(|view| view.live_count() as i64).sum());
+        gauges.edges.set(views.iter().map(|view| view.edge_count() as i64).sum());
         gauges.lag.set(fresh.lag as i64);
         gauges.degraded.set(fresh.degraded.len() as i64);
         let read_only = memory.store.read_only();

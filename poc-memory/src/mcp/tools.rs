@@ -140,7 +140,7 @@ impl OfferedTool {
             ToolSource::Default(tool) => {
                 let mut schema = schema::without_defaults(schema::strict((tool.arguments_schema)()));
                 if let Some(tenants) = tenants {
-                    ops::tenancy::describe(&mut schema, tenants);
+                    ops::tenancy::describe(&mut schema, tenants, true);
                 }
                 schema
             }

@@ -133,6 +133,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const USES_SHUTDOWN_GRACE: bool = false;
     /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
     const PER_TENANT: bool = true;
+    /// Whether it accepts a tenant. An op that concerns the whole process may accept one to work only on its data.
+    const ACCEPTS_TENANT: bool = Self::PER_TENANT;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
     const CREATES_PROFILE: bool = false;
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
@@ -292,8 +294,10 @@ pub struct OpDef {
     pub outlives_caller: bool,
     /// See [`Op::USES_SHUTDOWN_GRACE`].
     pub uses_shutdown_grace: bool,
-    /// Whether it works on the memory of one tenant, and so takes the argument `tenant`.
+    /// See [`Op::PER_TENANT`].
     pub per_tenant: bool,
+    /// Whether it takes the argument `tenant`: see [`Op::ACCEPTS_TENANT`].
+    pub accepts_tenant: bool,
     /// See [`Op::CREATES_PROFILE`].
     pub creates_profile: bool,
     /// See [`Op::FOR_MODELS`].
@@ -340,6 +344,7 @@ impl OpDef {
             outlives_caller: O::OUTLIVES_CALLER,
             uses_shutdown_grace: O::USES_SHUTDOWN_GRACE,
             per_tenant: O::PER_TENANT,
+            accepts_tenant: O::ACCEPTS_TENANT,
             creates_profile: O::CREATES_PROFILE,
             for_models: O::FOR_MODELS,
             for_agents: O::FOR_AGENTS,
@@ -367,8 +372,8 @@ impl OpDef {
 impl OpDef {
     /// Adds the argument `tenant` to the JSON Schema of the request, if the op takes one.
     pub fn add_tenant(&self, request: &mut Map<String, Value>, tenants: &TenantSchema) {
-        if self.per_tenant {
-            tenancy::describe(request, tenants);
+        if self.accepts_tenant {
+            tenancy::describe(request, tenants, self.per_tenant);
         }
     }
 
@@ -423,7 +428,8 @@ impl OpDef {
     /// Decodes the arguments of a request.
     pub(super) fn read_arguments(&self, request: Value, tenants: &TenantSchema) -> Result<OpArguments> {
         let mut request = request::require_object(request)?;
-        let tenant = tenancy::take(self.name, self.per_tenant, &mut request, tenants)?;
+        let OpDef { name, per_tenant, accepts_tenant, .. } = *self;
+        let tenant = tenancy::take(name, per_tenant, accepts_tenant, &mut request, tenants)?;
         let min_seq = min_seq::take(&mut request)?;
         Ok(OpArguments { tenant, min_seq, request: self.read_request(request)? })
     }

@@ -86,6 +86,8 @@ impl Op for Export {
         let path = output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
         let mut degraded: Vec<String> = answer_status::read_only(ctx.memory).into_iter().collect();
+        let (other_tenants, unnamed) = other_tenants.unzip();
+        degraded.extend(unnamed.flatten());
         if written.lost > 0 {
             degraded.push(format!("{} left out because of damage", plural(written.lost, "note")));
         }
@@ -128,8 +130,21 @@ impl Op for Export {
     }
 }
 
-/// How many tenants other than the default one have notes.
-fn others(ctx: &Ctx<'_>) -> Result<u64> {
+/// How many tenants other than the default one have notes, and a line about those whose names are lost, if there are
+/// any.
+fn others(ctx: &Ctx<'_>) -> Result<(u64, Option<String>)> {
     let tenants = ctx.memory.store.tenants()?;
-    Ok(tenants.iter().filter(|(tenant, view)| !tenant.is_default() && view.node_count() > 0).count() as u64)
+    let named = tenants.iter().filter(|(tenant, view)| !tenant.is_default() && view.node_count() > 0).count();
+    let mut counts: Vec<u64> =
+        ctx.memory.store.unnamed_tenants()?.iter().map(|own| own.view().node_count() as u64).collect();
+    counts.retain(|notes| *notes > 0);
+    let line = (!counts.is_empty()).then(|| {
+        let (notes, tenants) = (counts.iter().sum::<u64>(), counts.len() as u64);
+        format!(
+            "{} of {} whose name is unknown: a write with its `--tenant` records the name again",
+            plural(notes, "note"),
+            plural(tenants, "tenant")
+        )
+    });
+    Ok(((named + counts.len()) as u64, line))
 }

@@ -2,13 +2,15 @@
 
 use super::text::plural;
 use super::{Access, Ctx, Op};
-use poc_graph::error::Result;
+use poc_graph::error::{Code, Result};
 use poc_notes::quarantine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// Restore the notes and links that a part of the quarantine has and this memory lacks. Nothing that the memory has is
-/// changed, and the part stays in the quarantine. `undo` reverts it.
+/// Restore the notes, links and other records that a part of the quarantine has and this memory lacks. With `--tenant`,
+/// only those of this tenant, whose name may be lost. Nothing that the memory has is changed, and the part stays in the
+/// quarantine. `undo` reverts it, except for the rows of runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuarantineRestore {
@@ -20,7 +22,7 @@ pub(crate) struct QuarantineRestore {
     dry_run: bool,
 }
 
-/// The restored notes and links, or in a dry run those that would be restored.
+/// What was restored, or in a dry run what would be.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct QuarantineRestoreOutput {
     /// The part of the quarantine.
@@ -38,6 +40,12 @@ pub(crate) struct QuarantineRestoreOutput {
     deleted: u64,
     /// Notes that cannot be restored, with the reason.
     conflicts: Vec<String>,
+    /// Numbers of other restored records, such as visits and messages, by what they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    records: BTreeMap<String, u64>,
+    /// Other records that the memory lacks and that are not restored, with the reason and their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
     /// Whether this was a dry run, which changes nothing.
     dry_run: bool,
 }
@@ -46,13 +54,14 @@ impl Op for QuarantineRestore {
     const NAME: &'static str = "doctor quarantine restore";
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
+    const ACCEPTS_TENANT: bool = true;
     type Output = QuarantineRestoreOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<QuarantineRestoreOutput> {
         let restored =
             quarantine::restore(ctx.memory, &self.name, ctx.actor.name(), self.dry_run).map_err(|error| {
                 match error.code {
-                    poc_graph::error::Code::NotFound => {
+                    Code::NotFound if error.hint.is_none() => {
                         error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
                     }
                     _ => error,
@@ -66,6 +75,12 @@ impl Op for QuarantineRestore {
             different: restored.different,
             deleted: restored.deleted,
             conflicts: restored.conflicts,
+            records: restored.records.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+            left_out: restored
+                .left_out
+                .into_iter()
+                .map(|(reason, count)| format!("{reason} ({})", plural(count, "record")))
+                .collect(),
             dry_run: self.dry_run,
         })
     }
@@ -82,6 +97,11 @@ impl Op for QuarantineRestore {
         for key in &output.restored {
             text.push_str(&format!("  {key}\n"));
         }
+        if !output.records.is_empty() {
+            let records: Vec<String> =
+                output.records.iter().map(|(name, count)| plural(*count, name)).collect();
+            text.push_str(&format!("{verb} also {}\n", records.join(", ")));
+        }
         if !output.different.is_empty() {
             text.push_str(&format!(
                 "{} with another key or text in the quarantine: {}\n`poc-memory doctor quarantine show {}` shows it\n",
@@ -92,6 +112,9 @@ impl Op for QuarantineRestore {
         }
         for conflict in &output.conflicts {
             text.push_str(&format!("not restored: {conflict}\n"));
+        }
+        for line in &output.left_out {
+            text.push_str(&format!("not restored: {line}\n"));
         }
         text
     }

@@ -8,15 +8,22 @@ use serde_json::{Map, Value};
 /// The name of the argument.
 pub const FIELD: &str = "tenant";
 
-/// Removes the tenant from the arguments of an op. An op that is not `per_tenant` has none.
+/// Removes the tenant from the arguments of an op. An op without `accepts_tenant` has none, and only an op that is
+/// `per_tenant` may demand one.
 ///
 /// # Errors
 /// `invalid_argument` with the field `tenant` or `tenant.KEY`, and the errors of
 /// [`TenantSchema::validate`].
-pub(super) fn take(op: &str, per_tenant: bool, args: &mut Value, schema: &TenantSchema) -> Result<Tuple> {
+pub(super) fn take(
+    op: &str,
+    per_tenant: bool,
+    accepts_tenant: bool,
+    args: &mut Value,
+    schema: &TenantSchema,
+) -> Result<Tuple> {
     let given = args.as_object_mut().and_then(|args| args.shift_remove(FIELD));
     let tuple = given.as_ref().map(decode).transpose()?.unwrap_or_default();
-    if per_tenant {
+    if per_tenant || (accepts_tenant && !tuple.is_default()) {
         schema.validate(&tuple)?;
     } else if !tuple.is_default() {
         return Err(Error::invalid(format!("`{op}` applies to all tenants and does not accept `tenant`"))
@@ -86,12 +93,13 @@ pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
     Ok(Value::Object(pairs))
 }
 
-/// Adds the argument to the JSON Schema of a request.
-pub(crate) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema) {
+/// Adds the argument to the JSON Schema of a request. Only an op that is `per_tenant` may demand it.
+pub(crate) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema, per_tenant: bool) {
     if let Value::Object(fields) = request.entry("properties").or_insert_with(|| Map::new().into()) {
         fields.insert(FIELD.into(), schema.json_schema());
     }
-    if schema.demands()
+    if per_tenant
+        && schema.demands()
         && let Value::Array(required) = request.entry("required").or_insert_with(|| Value::Array(Vec::new()))
     {
         required.push(FIELD.into());

@@ -19,7 +19,7 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, cancellation};
 use poc_store::{
-    CompactionCallbacks, QuarantineNote, Record, Records, Table, delete_quarantine_part,
+    CompactionCallbacks, QuarantineNote, Record, Records, Store, Table, delete_quarantine_part,
     for_each_quarantine_record, quarantine_contents, quarantine_names, repair_folders,
 };
 use serde::{Deserialize, Serialize};
@@ -292,14 +292,13 @@ pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
 
 /// Refuses an erasure that would delete notes which only these parts of the quarantine have. They contain the texts.
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
-    let known = memory.store.tenants()?;
+    let tenants = of_all_tenants(memory)?;
     for name in parts {
         let mut lacking = 0;
         for (tenant, own) in quarantine_contents(&memory.paths.store(), name)? {
-            let tuple = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
-            let present = tuple.map(|tuple| memory.store.for_tenant(tuple));
+            let present = tenants.iter().find(|own| own.tenant() == tenant);
             for QuarantineNote { node, deleted } in own.notes {
-                let is_here = match &present {
+                let is_here = match present {
                     Some(present) => present.node(node.id)?.is_some(),
                     None => false,
                 };
@@ -369,11 +368,16 @@ fn clear_quarantine(store: &Path, parts: &[String]) -> Result<Vec<String>> {
     Ok(kept)
 }
 
+/// The store as seen by each tenant, also by those whose names are lost.
+fn of_all_tenants(memory: &Memory) -> Result<Vec<Store>> {
+    let named = memory.store.tenants()?.into_iter().map(|(tuple, _)| memory.store.for_tenant(&tuple));
+    Ok(named.chain(memory.store.unnamed_tenants()?).collect())
+}
+
 /// The notes and messages of all tenants that also contain the texts.
 fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for (tuple, _) in memory.store.tenants()? {
-        let own = memory.store.for_tenant(&tuple);
+    for own in of_all_tenants(memory)? {
         for (_, node) in own.range::<Node>(&[])? {
             if texts.are_in_note(&node) {
                 found.push(node.key);

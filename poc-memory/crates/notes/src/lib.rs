@@ -254,7 +254,11 @@ impl Memory {
 
     /// The memory of a tenant.
     pub fn of(&self, tenant: &Tuple) -> Memory {
-        let store = self.store.for_tenant(tenant);
+        self.with_store(self.store.for_tenant(tenant))
+    }
+
+    /// The memory of the tenant of a store's handle.
+    fn with_store(&self, store: Store) -> Memory {
         Memory {
             text: self.text_by_tenant.of(store.tenant()),
             vectors: self.vectors_by_tenant.of(store.tenant()),

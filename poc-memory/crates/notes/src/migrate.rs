@@ -65,7 +65,8 @@ pub fn migrate(
     loop {
         let without_vectors = without_vectors(memory, next.name())?;
         if first {
-            let all: u64 = memory.store.tenants()?.iter().map(|(_, view)| view.node_count() as u64).sum();
+            let nodes = |(own, _): &(Memory, _)| own.store.view().node_count() as u64;
+            let all: u64 = without_vectors.iter().map(nodes).sum();
             migrated.already_embedded = all.saturating_sub(count(&without_vectors));
         }
         let before = migrated.already_embedded + migrated.notes;
@@ -118,8 +119,10 @@ fn record(
 /// The nodes of each tenant that have no vectors of an embedder.
 fn without_vectors(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<NodeId>)>> {
     let mut found = Vec::new();
-    for (tenant, view) in memory.store.tenants()? {
-        let own = memory.of(&tenant);
+    let named = memory.store.tenants()?.into_iter().map(|(tenant, _)| memory.store.for_tenant(&tenant));
+    for store in named.chain(memory.store.unnamed_tenants()?) {
+        let own = memory.with_store(store);
+        let view = own.store.view();
         let embedded = own.store.nodes_with_vectors(embedder)?;
         let ids =
             (0..view.slots()).filter_map(|ix| view.id(ix)).filter(|id| !embedded.contains(id)).collect();

@@ -1,18 +1,21 @@
-//! Restores notes from the quarantine, into which opening and repairing a damaged store move unusable files.
+//! Restores what the quarantine has, into which opening and repairing a damaged store move unusable files.
 
 use super::{Memory, insert_plan};
-use poc_graph::error::Result;
-use poc_graph::{Edge, Node, NodeId};
-use poc_store::{QuarantineNote, QuarantineTenant, Transaction, quarantine_contents};
-use rustc_hash::FxHashSet;
+use poc_graph::error::{Error, Result};
+use poc_graph::{Edge, Node, NodeId, Visit};
+use poc_store::{
+    QuarantineNote, QuarantineRecord, QuarantineTenant, Record as _, Table, Transaction, quarantine_contents,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// Number of notes that are embedded together.
 const BATCH: usize = 32;
 
-/// Maximum size of the bodies that are stored in one transaction, in bytes.
+/// Maximum size of the bodies, and of the other records, that are stored in one transaction, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The restored notes and edges, or in a dry run those that would be restored.
+/// What was restored, or in a dry run what would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuarantineReport {
     /// The keys of the notes that the memory lacked.
@@ -27,21 +30,49 @@ pub struct QuarantineReport {
     pub deleted: u64,
     /// Notes that cannot be restored, with the reason.
     pub conflicts: Vec<String>,
+    /// Numbers of other restored records, by what they are, such as `visit`.
+    pub records: BTreeMap<&'static str, u64>,
+    /// Numbers of other records that the memory lacks and that are not restored, by what they are and the reason.
+    pub left_out: BTreeMap<&'static str, u64>,
 }
 
-/// Restores the notes and edges that a part of the quarantine has and the memory lacks, of all tenants.
-/// Nothing that the memory has is changed, and the quarantine stays.
+impl QuarantineReport {
+    fn add(&mut self, counts: RecordCounts) {
+        for (all, some) in [(&mut self.records, counts.restored), (&mut self.left_out, counts.left_out)] {
+            for (name, count) in some {
+                *all.entry(name).or_default() += count;
+            }
+        }
+    }
+}
+
+/// Restores the notes, edges and other records that a part of the quarantine has and the memory lacks: of all tenants,
+/// or only of the memory's tenant if that is not the default one. Its name, which the store may have lost, is then
+/// recorded again. Nothing that the memory has is changed, and the quarantine stays.
 ///
 /// # Errors
-/// `not_found` when the quarantine has no such part.
+/// `not_found` when the quarantine has no such part, or the part nothing of the tenant.
 pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Result<QuarantineReport> {
     let mut report = QuarantineReport::default();
     let known = memory.store.tenants()?;
-    for (tenant, own) in quarantine_contents(&memory.paths.store(), part)? {
+    let mut contents = quarantine_contents(&memory.paths.store(), part)?;
+    let wanted = Some(memory.store.tuple()).filter(|tuple| !tuple.is_default());
+    if let Some(wanted) = wanted {
+        contents.retain(|tenant, _| *tenant == wanted.id());
+        if contents.is_empty() {
+            return Err(Error::not_found(format!("`{part}` has nothing of the tenant `{wanted}`"))
+                .hint(format!("`poc-memory doctor quarantine show {part} --json` names its tenants"))
+                .field("tenant"));
+        }
+    }
+    for (tenant, own) in contents {
         let in_store = known.iter().map(|(tuple, _)| tuple).find(|tuple| tuple.id() == tenant);
-        let Some(tuple) = own.tuple.as_ref().or(in_store) else {
+        let Some(tuple) = wanted.or(own.tuple.as_ref()).or(in_store) else {
             let notes = own.notes.len();
-            report.conflicts.push(format!("{notes} notes belong to a tenant whose name is unknown"));
+            report.conflicts.push(format!(
+                "{notes} notes belong to a tenant whose name is unknown; with its `--tenant KEY=VALUE`, the command \
+                 restores them"
+            ));
             continue;
         };
         restore_tenant(&memory.of(tuple), own, actor, dry_run, &mut report)?;
@@ -76,7 +107,8 @@ fn restore_tenant(
         let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
         embedded.extend(batch.iter().zip(vectors));
     }
-    let mut accepted: FxHashSet<NodeId> = FxHashSet::default();
+    let mut accepted = AcceptedRecords::default();
+    let mut record_groups = groups(&own.records).into_iter();
     let mut rest = embedded.as_slice();
     // One transaction, so that one `undo` reverts it, unless there is too much for one.
     loop {
@@ -88,12 +120,14 @@ fn restore_tenant(
         let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
         let (group, later) = rest.split_at(count);
         let is_last = later.is_empty();
+        let records: &[QuarantineRecord] =
+            if is_last { record_groups.next().unwrap_or_default() } else { &[] };
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
             let (mut outcomes, mut accepted) = (Vec::new(), accepted.clone());
             for (node, vectors) in group {
                 let conflict = conflict(tx, node)?;
                 if conflict.is_none() {
-                    accepted.insert(node.id);
+                    accepted.versions.insert(node.id, node.version);
                     if !dry_run {
                         tx.put_node(node)?;
                         tx.put_vectors(node.id, memory.embedder.name(), vectors)?;
@@ -102,9 +136,13 @@ fn restore_tenant(
                 outcomes.push(conflict);
             }
             let edges = if is_last { restore_edges(tx, &own.edges, &accepted, dry_run)? } else { 0 };
-            Ok((outcomes, accepted, edges))
+            let counts = restore_records(tx, records, &mut accepted, dry_run)?;
+            if !dry_run {
+                tx.record_name(memory.store.tuple())?;
+            }
+            Ok((outcomes, accepted, edges, counts))
         })?;
-        let (outcomes, now_accepted, edges) = stored.value;
+        let (outcomes, now_accepted, edges, counts) = stored.value;
         for ((node, _), conflict) in group.iter().zip(outcomes) {
             match conflict {
                 None => report.restored.push(node.key.clone()),
@@ -113,25 +151,160 @@ fn restore_tenant(
         }
         accepted = now_accepted;
         report.edges += edges;
+        report.add(counts);
         rest = later;
         if is_last {
-            return Ok(());
+            break;
         }
     }
+    for records in record_groups {
+        let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
+            let mut accepted = accepted.clone();
+            let counts = restore_records(tx, records, &mut accepted, dry_run)?;
+            Ok((accepted, counts))
+        })?;
+        let (now_accepted, counts) = stored.value;
+        accepted = now_accepted;
+        report.add(counts);
+    }
+    Ok(())
+}
+
+/// The notes and runs that were restored so far.
+#[derive(Clone, Default)]
+struct AcceptedRecords {
+    /// The versions of the notes.
+    versions: FxHashMap<NodeId, u32>,
+    /// The ids of the runs.
+    runs: FxHashSet<[u8; ID]>,
+}
+
+/// The length of an id in bytes.
+const ID: usize = 16;
+
+/// Numbers of records, by what they are, and for those that are left out also why.
+#[derive(Default)]
+struct RecordCounts {
+    restored: BTreeMap<&'static str, u64>,
+    left_out: BTreeMap<&'static str, u64>,
+}
+
+/// Divides records into groups of at most [`MAX_BYTES`]. A larger record is a group of its own.
+fn groups(records: &[QuarantineRecord]) -> Vec<&[QuarantineRecord]> {
+    let mut groups = Vec::new();
+    let mut rest = records;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = |record: &&QuarantineRecord| {
+            bytes += record.key.len() + record.value.len();
+            bytes <= MAX_BYTES
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let (group, later) = rest.split_at(count);
+        groups.push(group);
+        rest = later;
+    }
+    groups
+}
+
+/// Restores the records that the memory lacks and that are useful without the lost changes.
+fn restore_records(
+    tx: &mut Transaction<'_>,
+    records: &[QuarantineRecord],
+    accepted: &mut AcceptedRecords,
+    dry_run: bool,
+) -> Result<RecordCounts> {
+    let mut counts = RecordCounts::default();
+    for record in records {
+        if tx.get_raw(record.table, &record.key)?.is_some() {
+            continue;
+        }
+        match purpose(tx, record, accepted)? {
+            Ok(name) => {
+                *counts.restored.entry(name).or_default() += 1;
+                if record.table == Table::Runs {
+                    accepted.runs.extend(record.key.last_chunk::<ID>());
+                }
+                if !dry_run {
+                    tx.put_raw(record.table, &record.key, Some(record.value.clone()))?;
+                }
+            }
+            Err(reason) => *counts.left_out.entry(reason).or_default() += 1,
+        }
+    }
+    Ok(counts)
+}
+
+/// Records that are left out, with the reason.
+const NO_NOTE: &str = "data of notes that the memory does not have";
+const LATER_VISITS: &str = "visits of later versions of notes than the memory has";
+const OTHER_PROPOSALS: &str = "proposals whose runs are not restored: they may have been decided";
+const AGENT_STATES: &str = "states of agents: they name changes by numbers that other changes may have now";
+const RESERVATIONS: &str = "budgets that were reserved for calls of models: the calls have ended";
+const SYNC_RECORDS: &str = "records of syncs: a sync would delete from the remote what this memory lacks, so \
+     `poc-memory profile remote bind` must bind it again";
+const VAULT_RECORDS: &str = "records of vaults: a sync would take notes that this memory lacks for deleted ones, so \
+     `poc-memory vault add` must bind the folder again";
+
+/// What a record is, or in the inner error what it is and why it is not restored.
+fn purpose(
+    tx: &Transaction<'_>,
+    record: &QuarantineRecord,
+    accepted: &AcceptedRecords,
+) -> Result<std::result::Result<&'static str, &'static str>> {
+    let key = record.key.as_slice();
+    let version = || -> Result<Option<u32>> {
+        let Some(id) = key.first_chunk::<ID>().map(|id| NodeId::from_bytes(*id)) else { return Ok(None) };
+        match accepted.versions.get(&id) {
+            Some(version) => Ok(Some(*version)),
+            None => Ok(tx.node(id)?.map(|node| node.version)),
+        }
+    };
+    Ok(match record.table {
+        Table::Visits => match version()? {
+            Some(version) if Visit::decode(&record.value)?.version <= version => Ok("visit"),
+            Some(_) => Err(LATER_VISITS),
+            None => Err(NO_NOTE),
+        },
+        Table::Activity => version()?.map(|_| "weight").ok_or(NO_NOTE),
+        Table::Frames => version()?.map(|_| "Markdown frame").ok_or(NO_NOTE),
+        Table::Messages => Ok("message"),
+        Table::Samples => Ok("cosine histogram"),
+        Table::Runs => Ok("run"),
+        Table::Occurrences => Ok("slot"),
+        // The row of a run that the memory has says what became of its proposals.
+        Table::Proposals => match key.first_chunk::<ID>() {
+            Some(run) if accepted.runs.contains(run) => Ok("proposal"),
+            _ => Err(OTHER_PROPOSALS),
+        },
+        Table::Agents | Table::AgentStates => Err(AGENT_STATES),
+        Table::Reservations => Err(RESERVATIONS),
+        Table::Meta => Err(SYNC_RECORDS),
+        Table::Vaults => Err(VAULT_RECORDS),
+        Table::Nodes
+        | Table::Edges
+        | Table::EdgesIn
+        | Table::Vectors
+        | Table::Keys
+        | Table::Hashes
+        | Table::Keywords
+        | Table::Changes
+        | Table::Tenants => Err("records that are derived from others"),
+    })
 }
 
 /// Restores the edges that the memory lacks, between notes that it has or that are in `accepted`. Returns their number.
 fn restore_edges(
     tx: &mut Transaction<'_>,
     edges: &[Edge],
-    accepted: &FxHashSet<NodeId>,
+    accepted: &AcceptedRecords,
     dry_run: bool,
 ) -> Result<u64> {
     let mut count = 0;
     for edge in edges {
         let mut exist = true;
         for end in [edge.src, edge.dst] {
-            exist &= accepted.contains(&end) || tx.node(end)?.is_some();
+            exist &= accepted.versions.contains_key(&end) || tx.node(end)?.is_some();
         }
         if exist && tx.edge(edge.src, edge.kind, edge.dst)?.is_none() {
             count += 1;
@@ -144,7 +317,7 @@ fn restore_edges(
 }
 
 /// The op of the transactions.
-const OP: &str = "quarantine restore";
+pub(super) const OP: &str = "quarantine restore";
 
 /// Why a note cannot be restored.
 fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
+/// Precedes the id of a tenant whose name is lost, in place of the name. No name begins like this.
+pub const UNKNOWN_NAME: &str = "unknown name, id ";
+
 /// Counts and sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
@@ -28,7 +31,8 @@ pub struct Stats {
     pub by_state: BTreeMap<String, u64>,
     /// Edges by kind.
     pub by_edge_kind: BTreeMap<String, u64>,
-    /// Nodes of each tenant that has ever written, by name. Only reported to the default tenant.
+    /// Nodes of each tenant that has ever written, by name, or by [`UNKNOWN_NAME`] and its id if the name is lost. Only
+    /// reported to the default tenant.
     pub by_tenant: Option<BTreeMap<String, u64>>,
     /// Average weight of live nodes, decayed to now.
     pub average_weight: f64,
@@ -78,7 +82,11 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     if memory.store.tenant().is_default() {
         let tenants = memory.store.tenants()?.into_iter();
         let counted = tenants.map(|(tuple, view)| (tuple.to_string(), view.node_count() as u64));
-        stats.by_tenant = Some(counted.collect());
+        let unnamed = memory.store.unnamed_tenants()?.into_iter();
+        let unnamed = unnamed
+            .map(|own| (format!("{UNKNOWN_NAME}{}", own.tenant()), own.view().node_count() as u64))
+            .filter(|(_, nodes)| *nodes > 0);
+        stats.by_tenant = Some(counted.chain(unnamed).collect());
         stats.sizes = Some(sizes(memory)?);
     }
     let lags = memory.store.lags(view.seq).into_iter();

@@ -1,12 +1,13 @@
 //! Undo: restores records to what they were before a change, unless they were changed again since.
 
 use super::history::ChangeSummary;
-use super::{Memory, history, weight};
+use super::{Memory, history, quarantine, weight};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use poc_rank::decay::{decayed, lambda};
 use poc_store::{Commit, LoggedTransaction, REPAIR_OP, Record, Table, Transaction, Write};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// The outcome of undoing one change or action.
@@ -36,7 +37,7 @@ pub struct UndoReport {
 /// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run, is not a change of
 /// notes, or was written by a repair in place of lost changes.
 pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
-    let txn = memory.store.transaction(seq)?.ok_or_else(|| match history::dropped(memory, seq) {
+    let txn = revertible(memory, seq)?.ok_or_else(|| match history::dropped(memory, seq) {
         Some(error) => error,
         None => Error::not_found(format!("there is no change {seq}"))
             .hint("`poc-memory changes` shows the latest with their numbers"),
@@ -65,12 +66,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     let (mut undone, mut first, mut refused) = (ChangeSummary::default(), None, Vec::new());
     let mut last = None;
     for part in parts {
-        let Some(txn) = memory.store.transaction(part)?.filter(changes_notes) else { continue };
+        let Some(txn) = revertible(memory, part)?.filter(changes_notes) else { continue };
         let mut summary = ChangeSummary::default();
         summary.add(memory, &txn)?;
         let cause = if is_single { began.clone() } else { began.part(memory.now()) };
         let Commit { seq, value } = memory.store.transact(cause, |tx| {
-            let refused = restore(memory, tx, &txn.writes)?;
+            let writes = without_renewed(tx, &txn)?;
+            let refused = restore(memory, tx, &writes)?;
             if refused.is_none() {
                 tx.set_undoes(part);
             }
@@ -86,6 +88,32 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     }
     let done = first.map(|cause| UndoItem { summary: undone.text(&cause), refused: None });
     Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
+}
+
+/// A transaction of the tenant with the writes that an undo may revert. Rows of runs that were restored from the
+/// quarantine stay.
+fn revertible(memory: &Memory, seq: u64) -> Result<Option<LoggedTransaction>> {
+    let mut txn = memory.store.transaction(seq)?;
+    if let Some(txn) = txn.as_mut().filter(|txn| txn.cause.op == quarantine::OP) {
+        txn.writes.retain(|write| history::is_note_table(write.table) || is_kept(write.table));
+    }
+    Ok(txn)
+}
+
+/// The writes of a transaction, without visits and weights that were restored from the quarantine and have changed
+/// since: an undo does not revert these.
+fn without_renewed<'t>(tx: &Transaction<'_>, txn: &'t LoggedTransaction) -> Result<Cow<'t, [Write]>> {
+    if txn.cause.op != quarantine::OP {
+        return Ok(Cow::Borrowed(txn.writes.as_slice()));
+    }
+    let mut writes = Vec::with_capacity(txn.writes.len());
+    for write in &txn.writes {
+        let is_renewable = matches!(write.table, Table::Visits | Table::Activity);
+        if !is_renewable || tx.get_raw(write.table, &write.key)? == write.after {
+            writes.push(write.clone());
+        }
+    }
+    Ok(Cow::Owned(writes))
 }
 
 /// Whether a transaction changed notes. One that writes only vectors, as in a migration, did not.

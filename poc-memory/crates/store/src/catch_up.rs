@@ -7,7 +7,7 @@ use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
-use super::table::Table;
+use super::table::{TENANT_PREFIX, Table};
 use super::tenants::TenantRow;
 use super::views::Views;
 use super::{keys, vector_encoding};
@@ -75,37 +75,65 @@ impl Records for NoRecords {
     }
 }
 
-/// Builds the views from the engine: one for every tenant that has ever written anything.
+/// Builds the views from the engine: one for every tenant that has records or a name. The record of a tenant's name may
+/// be lost although others of its records are not.
 pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
-    let mut tenants = vec![Tenant::default()];
-    each(&TenantRecords { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
-        tenants.push(keys::read_tenant(key)?);
+    let mut views = Views::default();
+    let default = TenantRecords { engine, tenant: Tenant::default() };
+    let mut view = Builder::new();
+    for table in [Table::Nodes, Table::Activity, Table::Edges, Table::Visits] {
+        let mut beat = every_batch(beat);
+        default.scan(table, &[], &mut |key, bytes| {
+            beat();
+            add_record(&mut view, table, key, bytes)
+        })?;
+    }
+    views.insert(Tenant::default(), Arc::new(view.finish(seq)));
+    // The records of each tenant follow one another, sorted by table, so nodes come first.
+    let mut unfinished: Option<(Tenant, Builder)> = None;
+    let mut heartbeat = every_batch(beat);
+    engine.scan(&[TENANT_PREFIX], &mut |full, bytes| {
+        heartbeat();
+        let Some((tenant, table, key)) = Table::split_engine_key(full) else { return Ok(()) };
+        if unfinished.as_ref().is_none_or(|(of, _)| *of != tenant)
+            && let Some((of, view)) = unfinished.replace((tenant, Builder::new()))
+        {
+            views.insert(of, Arc::new(view.finish(seq)));
+        }
+        unfinished.as_mut().map_or(Ok(()), |(_, view)| add_record(view, table, key, bytes))
+    })?;
+    views.extend(unfinished.map(|(of, view)| (of, Arc::new(view.finish(seq)))));
+    each(&default, beat, |key, _: TenantRow| {
+        views.entry(keys::read_tenant(key)?).or_insert_with(|| Arc::new(Builder::new().finish(seq)));
         Ok(())
     })?;
-    let view = |tenant| Ok((tenant, Arc::new(view(&TenantRecords { engine, tenant }, seq, beat)?)));
-    tenants.into_iter().map(view).collect()
+    Ok(views)
 }
 
-fn view(engine: &TenantRecords<'_>, seq: u64, beat: &dyn Fn()) -> Result<View> {
-    let mut view = Builder::new();
-    each(engine, beat, |_, node: Node| {
-        view.node(&node);
-        Ok(())
-    })?;
-    each(engine, beat, |key, activity: Activity| {
-        view.activity(keys::read_id(key)?, &activity);
-        Ok(())
-    })?;
-    each(engine, beat, |_, edge: Edge| {
-        view.edge(&edge);
-        Ok(())
-    })?;
-    each(engine, beat, |key, visit: Visit| {
-        let (id, agent) = keys::read_visit(key)?;
-        view.visit(agent, id, visit);
-        Ok(())
-    })?;
-    Ok(view.finish(seq))
+/// Adds a record to a view, unless views have nothing of its table.
+fn add_record(view: &mut Builder, table: Table, key: &[u8], bytes: &[u8]) -> Result<()> {
+    match table {
+        Table::Nodes => view.node(&Node::decode(bytes)?),
+        Table::Activity => view.activity(keys::read_id(key)?, &Activity::decode(bytes)?),
+        Table::Edges => view.edge(&Edge::decode(bytes)?),
+        Table::Visits => {
+            let (id, agent) = keys::read_visit(key)?;
+            view.visit(agent, id, Visit::decode(bytes)?);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A function that calls `beat` once for every [`BATCH`] calls of it.
+fn every_batch(beat: &dyn Fn()) -> impl FnMut() {
+    let mut since = 0;
+    move || {
+        since = (since + 1) % BATCH;
+        if since == 0 {
+            beat();
+        }
+    }
 }
 
 /// Calls `take` with the key and value of every record of a table, in the order of keys.
@@ -114,12 +142,9 @@ fn each<R: Record>(
     beat: &dyn Fn(),
     mut take: impl FnMut(&[u8], R) -> Result<()>,
 ) -> Result<()> {
-    let mut since = 0;
+    let mut heartbeat = every_batch(beat);
     engine.scan(R::TABLE, &[], &mut |key, bytes| {
-        since = (since + 1) % BATCH;
-        if since == 0 {
-            beat();
-        }
+        heartbeat();
         take(key, R::decode(bytes)?)
     })
 }

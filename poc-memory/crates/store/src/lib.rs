@@ -82,9 +82,10 @@ pub use record_encoding::Record;
 pub use records::Records;
 pub use recovery_report::RecoveryReport;
 pub use repair::{
-    QuarantineNote, QuarantinePart, QuarantineTenant, REPAIR_OP, ReadablePart, Repair, RepairOption,
-    RepairReport, RepairSource, delete_quarantine_part, for_each_quarantine_record, has_undoable_repair,
-    quarantine_contents, quarantine_names, quarantine_parts, repair_folders, undo_repair,
+    QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, REPAIR_OP, ReadablePart, Repair,
+    RepairOption, RepairReport, RepairSource, delete_quarantine_part, for_each_quarantine_record,
+    has_undoable_repair, quarantine_contents, quarantine_names, quarantine_parts, repair_folders,
+    undo_repair,
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
@@ -108,7 +109,6 @@ use records::TenantRecords;
 use shared_state::StoreState;
 use std::path::Path;
 use std::sync::Arc;
-use tenants::TenantRow;
 
 /// A hint for errors about a damaged store.
 pub const DAMAGED_HINT: &str = "`poc-memory repair` shows what can be done and changes nothing by itself";
@@ -180,17 +180,6 @@ impl Store {
     /// The keys and values that identify the tenant.
     pub fn tuple(&self) -> &Tuple {
         &self.tuple
-    }
-
-    /// The default tenant and every tenant that has ever written anything, sorted by name, each with its newest
-    /// published view.
-    pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
-        let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
-        for (key, row) in self.records().range::<TenantRow>(&[])? {
-            named.push((row.tuple, self.view_of(keys::read_tenant(&key)?)));
-        }
-        named.sort_by(|(a, _), (b, _)| a.pairs().cmp(b.pairs()));
-        Ok(named)
     }
 
     fn view_of(&self, tenant: Tenant) -> Arc<View> {

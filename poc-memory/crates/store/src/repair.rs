@@ -12,8 +12,8 @@ mod quarantine_parts;
 pub(crate) use journal::complete;
 pub use journal::repair_folders;
 pub use quarantine_parts::{
-    QuarantineNote, QuarantinePart, QuarantineTenant, delete_quarantine_part, for_each_quarantine_record,
-    quarantine_contents, quarantine_names, quarantine_parts,
+    QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, delete_quarantine_part,
+    for_each_quarantine_record, quarantine_contents, quarantine_names, quarantine_parts,
 };
 
 use crate::catch_up;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The first byte of the keys of all tenants except the default one. It is followed by the tenant, the number of the
 /// table and the key. No table has this number.
-const TENANT_PREFIX: u8 = 0xF0;
+pub(super) const TENANT_PREFIX: u8 = 0xF0;
 
 /// A table of the store. The numbers are part of the format on disk and must never be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -47,8 +47,9 @@ impl Store {
     /// The embedders of all tenants' vectors, those with most vectors first. Scans every vector.
     pub fn embedders(&self) -> Result<Vec<EmbedderCount>> {
         let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
-        for (tuple, _) in self.tenants()? {
-            let own = TenantRecords { engine: self.shared.engine.as_ref(), tenant: tuple.id() };
+        let (_, views) = self.shared.commits.views();
+        for tenant in views.into_keys() {
+            let own = TenantRecords { engine: self.shared.engine.as_ref(), tenant };
             own.scan(Table::Vectors, &[], &mut |key, bytes| {
                 let (_, _, of) = keys::read_vector(key)?;
                 match counts.get_mut(of) {

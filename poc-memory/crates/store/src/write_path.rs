@@ -6,11 +6,10 @@ use super::log;
 use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
 use super::pending_transaction::PendingTransaction;
 use super::shared_state::StoreState;
-use super::tenants::TenantRow;
 use super::transaction::{Transaction, TransactionError};
 use super::{Store, delta};
+use poc_graph::View;
 use poc_graph::error::Result;
-use poc_graph::{Tuple, View};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -107,17 +106,14 @@ impl Store {
         let mut writer = lock.try_borrow_mut().map_err(|_| TransactionError::Nested)?;
         commits.check_writable()?;
         writer.overlay.advance(commits.published_seq());
-        let known = writer.views.get(&self.tenant).cloned();
-        let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
+        let view = writer.views.get(&self.tenant).cloned().unwrap_or_else(|| Arc::new(View::new()));
         let last = writer.seq;
         let mut tx = Transaction::new(engine.as_ref(), self.tenant, last + 1, &writer.overlay, &view);
         build(&mut tx)?;
         if !tx.changes() {
             return Ok(BuiltTransaction { seq: last, outcome: writer.last.clone() });
         }
-        if known.is_none() {
-            tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
-        }
+        tx.record_name(&self.tuple)?;
         let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
         let (writes, undoes) = tx.into_parts();
         let cause = Cause { undoes, ..cause };

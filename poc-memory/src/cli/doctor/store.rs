@@ -10,7 +10,7 @@ use poc_config::{Config, TenantSchema};
 use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::json;
-use poc_notes::{answer_status, erasure, verification};
+use poc_notes::{answer_status, erasure, stats, verification};
 use poc_store::{QuarantinePart, Store, quarantine_parts};
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -121,7 +121,16 @@ fn read(counts: &Value, schema: &TenantSchema) -> Vec<CheckResult> {
         }
     }));
     results.extend(tenants.iter().filter_map(|(name, count)| check_tenant(name, *count, schema)));
+    results.extend(tenants.iter().filter_map(|(name, count)| check_name(name, *count)));
     results
+}
+
+/// A warning if the name of a tenant is lost.
+fn check_name(name: &str, count: u64) -> Option<CheckResult> {
+    let id = name.strip_prefix(stats::UNKNOWN_NAME)?;
+    let message = format!("{} of a tenant whose name is unknown: {id}", plural(count, "note"));
+    let hint = "a write with its `--tenant KEY=VALUE` records the name again";
+    Some(CheckResult::new(CHECK, CheckState::Warning, message).hint(hint))
 }
 
 /// A warning if the schema makes the notes of a tenant unreachable.

@@ -167,7 +167,7 @@ fn an_invalid_tenant_is_an_error() {
     run(&memory, "stats", json!({ "tenant": {} })).unwrap();
     // The schema does not allow null.
     run(&memory, "stats", json!({ "tenant": null })).unwrap_err();
-    for op in OPS.iter().filter(|op| !op.per_tenant) {
+    for op in OPS.iter().filter(|op| !op.accepts_tenant) {
         let error = run(&memory, op.name, of("ann", json!({}))).unwrap_err();
         assert_eq!(error.at.unwrap().field.as_deref(), Some("tenant"), "{}", op.name);
         assert_eq!(

@@ -430,11 +430,12 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     let base = store.history_base().filter(|base| base.seq == report.seq).map(|base| base.at);
     let last = store.transaction_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
     report.at = last.or(base).ok_or_else(|| wrong("its last change is missing".into()))?;
-    for (tuple, view) in store.tenants()? {
-        let records = store.for_tenant(&tuple).range::<Node>(&[])?.len();
+    let named = store.tenants()?.into_iter().map(|(tuple, _)| store.for_tenant(&tuple));
+    for own in named.chain(store.unnamed_tenants()?) {
+        let (records, view) = (own.range::<Node>(&[])?.len(), own.view());
         if records != view.node_count() {
-            let counts = format!("{records} records for {} notes of `{tuple}`", view.node_count());
-            return Err(wrong(counts));
+            let tenant = own.tenant();
+            return Err(wrong(format!("{records} records for {} notes of `{tenant}`", view.node_count())));
         }
         report.notes += view.live_count() as u64;
     }

@@ -129,6 +129,27 @@ pub struct QuarantineTenant {
     pub notes: Vec<QuarantineNote>,
     /// The edges in the state after their last change, without deleted ones.
     pub edges: Vec<Edge>,
+    /// The other records in the state after their last change, without deleted ones and those that follow from notes
+    /// and edges. The default tenant has those of the tables that all tenants share.
+    pub records: Vec<QuarantineRecord>,
+}
+
+impl QuarantineTenant {
+    /// Whether only the name is known.
+    fn is_empty(&self) -> bool {
+        self.notes.is_empty() && self.edges.is_empty() && self.records.is_empty()
+    }
+}
+
+/// A record in the quarantine that is neither a note nor an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuarantineRecord {
+    /// The table.
+    pub table: Table,
+    /// The key in the table.
+    pub key: Vec<u8>,
+    /// The encoded record.
+    pub value: Vec<u8>,
 }
 
 /// A note in the quarantine.
@@ -149,9 +170,10 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
     let path = part_path(directory, name)?;
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
     let mut add = |seq: u64, tenant: Tenant, write: Write| {
-        if !matches!(write.table, Table::Nodes | Table::Edges | Table::Tenants) {
+        if follows_from_notes(write.table) {
             return;
         }
+        let tenant = if write.table.is_shared() { Tenant::default() } else { tenant };
         let record_key = (tenant, write.table, write.key.clone());
         if newest.get(&record_key).is_none_or(|(known, _)| *known <= seq) {
             newest.insert(record_key, (seq, write));
@@ -170,7 +192,7 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
         });
     }
     let mut found: BTreeMap<Tenant, QuarantineTenant> = BTreeMap::new();
-    for ((tenant, table, _), (_, write)) in newest {
+    for ((tenant, table, key), (_, write)) in newest {
         let deleted = write.after.is_none();
         let Some(bytes) = write.after.or(write.before) else { continue };
         match table {
@@ -178,16 +200,28 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
                 let note = QuarantineNote { node: Node::decode(&bytes)?, deleted };
                 found.entry(tenant).or_default().notes.push(note);
             }
-            Table::Edges if !deleted => found.entry(tenant).or_default().edges.push(Edge::decode(&bytes)?),
             Table::Tenants => {
-                let named = keys::read_tenant(&write.key)?;
+                let named = keys::read_tenant(&key)?;
                 found.entry(named).or_default().tuple = Some(TenantRow::decode(&bytes)?.tuple);
             }
-            _ => {}
+            _ if deleted => {}
+            Table::Edges => found.entry(tenant).or_default().edges.push(Edge::decode(&bytes)?),
+            _ => {
+                let record = QuarantineRecord { table, key, value: bytes };
+                found.entry(tenant).or_default().records.push(record);
+            }
         }
     }
-    found.retain(|_, own| !own.notes.is_empty() || !own.edges.is_empty());
+    found.retain(|_, own| !own.is_empty());
     Ok(found)
+}
+
+/// Whether the records of a table are derived from notes, edges and the log.
+fn follows_from_notes(table: Table) -> bool {
+    matches!(
+        table,
+        Table::EdgesIn | Table::Vectors | Table::Keys | Table::Hashes | Table::Keywords | Table::Changes
+    )
 }
 
 /// The numbers of notes and edges of quarantined data that views lack, without deleted notes and without edges of notes

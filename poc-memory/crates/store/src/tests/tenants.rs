@@ -184,3 +184,42 @@ fn the_first_change_of_a_tenant_records_its_name() {
     drop((store, theirs));
     assert_eq!(names(&open_in(&folder, in_memory()).unwrap()), ["default: 0", "user=u2: 0"]);
 }
+
+/// A damaged part of the store may have had the record of the name.
+#[test]
+fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let theirs = store.for_tenant(&tuple(1));
+    let tenant = theirs.tenant();
+    for number in 1..=3 {
+        theirs.transact(cause(), |tx| tx.put_node(&Node { tenant, ..node(number) })).unwrap();
+    }
+    store.transact(cause(), |tx| tx.put_raw(Table::Tenants, &tenant.0, None)).unwrap();
+    drop((store, theirs));
+    assert!(!folder.path().join("view").exists(), "the view is built from the records");
+    let unnamed = |store: &Store| -> Vec<(Tenant, usize)> {
+        store.unnamed_tenants().unwrap().iter().map(|own| (own.tenant(), own.view().node_count())).collect()
+    };
+    let named = |store: &Store| -> Vec<(Tuple, usize)> {
+        store.tenants().unwrap().into_iter().map(|(name, view)| (name, view.node_count())).collect()
+    };
+    {
+        let store = open_in(&folder, in_memory()).unwrap();
+        let theirs = store.for_tenant(&tuple(1));
+        assert_eq!((named(&store), unnamed(&store)), (vec![(tuple(0), 0)], vec![(tenant, 3)]));
+        assert_eq!(numbers(&theirs), [1, 2, 3]);
+        // Neither a write that does not know the name nor one of another tenant records it.
+        let unknown = store.unnamed_tenants().unwrap().remove(0);
+        unknown.transact(cause(), |tx| tx.delete_node(node(3).id)).unwrap();
+        unknown.transact(cause(), |tx| tx.record_name(&tuple(2))).unwrap();
+        assert_eq!(unnamed(&store), [(tenant, 2)]);
+        theirs.transact(cause(), |tx| tx.put_node(&Node { tenant, ..node(4) })).unwrap();
+        assert_eq!((named(&store), unnamed(&store)), (vec![(tuple(0), 0), (tuple(1), 3)], vec![]));
+        store.checkpoint().unwrap();
+    }
+    assert!(folder.path().join("view").exists());
+    let store = open_in(&folder, in_memory()).unwrap();
+    assert_eq!((named(&store), unnamed(&store)), (vec![(tuple(0), 0), (tuple(1), 3)], vec![]));
+    assert_eq!(numbers(&store.for_tenant(&tuple(1))), [1, 2, 4]);
+}

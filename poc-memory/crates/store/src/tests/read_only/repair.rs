@@ -65,6 +65,64 @@ proptest! {
         }
     }
 
+    /// Notes of three tenants, one for each transaction, and a damaged byte in any of the transactions but the last one.
+    /// The first transaction of a tenant has the record of its name.
+    #[test]
+    fn every_intact_note_of_a_tenant_is_shown_and_kept(
+        writers in proptest::collection::vec(0usize..3, 2..16), at in any::<prop::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |store: &Store, writer: usize| match writer {
+            0 => store.clone(),
+            _ => store.for_tenant(&poc_graph::Tuple::new([("who", format!("w{writer}"))]).unwrap()),
+        };
+        let put = |store: &Store, writer: usize, number: u64| {
+            let own = of(store, writer);
+            let node = Node { tenant: own.tenant(), ..node(number) };
+            own.transact(cause(), |tx| tx.put_node(&node)).unwrap();
+        };
+        let mut ends = Vec::new();
+        {
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
+            for (number, writer) in (1..).zip(&writers) {
+                put(&store, *writer, number);
+                ends.push(store.sizes().unwrap().log as usize);
+            }
+        }
+        let path = segment_files(&folder).remove(0);
+        let mut log = fs::read(&path).unwrap();
+        let at = 24 + at.index(ends[ends.len() - 2] - 24);
+        let lost = ends.iter().position(|end| at < *end).unwrap() as u64 + 1;
+        log[at] ^= 0x10;
+        fs::write(&path, log).unwrap();
+        let shown = |store: &Store| (0..3).map(|writer| numbers(&of(store, writer))).collect::<Vec<_>>();
+        let mut expected = vec![Vec::new(); 3];
+        for (number, writer) in (1..).zip(&writers).filter(|(number, _)| *number != lost) {
+            expected[*writer].push(number);
+        }
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        prop_assert!(store.damage().is_some());
+        prop_assert_eq!(shown(&store), expected.clone());
+        drop(store);
+        let options = Repair::of(folder.path(), false).unwrap().unwrap().options().unwrap();
+        let option = options.iter().find(|option| option.source == RepairSource::SoundLog).unwrap();
+        prop_assert_eq!(option.notes, writers.len() as u64 - 1);
+        repaired(&folder, RepairSource::SoundLog);
+        {
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
+            prop_assert_eq!(store.damage(), None);
+            prop_assert_eq!(shown(&store), expected.clone());
+            for (writer, expected) in expected.iter_mut().enumerate() {
+                put(&store, writer, 100);
+                expected.push(100);
+            }
+            prop_assert_eq!((store.tenants().unwrap().len(), store.unnamed_tenants().unwrap().len()), (3, 0));
+            store.checkpoint().unwrap();
+        }
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        prop_assert_eq!(shown(&store), expected);
+    }
+
     /// Any changes of two tenants, and a damaged byte in the log that is older than the records.
     #[test]
     fn a_log_that_is_repaired_from_the_records_leads_to_the_state_before_the_damage(
