@@ -405,6 +405,66 @@ fn a_daemon_whose_log_is_deleted_says_so_and_loses_nothing() {
     world.json_with_status(&["doctor", "--deep"], 0);
 }
 
+/// Lack of a temporary folder says nothing about the records.
+#[test]
+fn without_a_temporary_folder_nothing_is_called_lost_and_nothing_is_repaired() {
+    let mut world = filled(6);
+    // A checkpoint, so that the records have everything.
+    world.start_daemon();
+    world.stop_daemon();
+    damage(&world);
+    let store = world.home().join("store");
+    let before = files(&store);
+    for command in [&["get", "note-1"][..], &["repair"], &["repair", "--from", "sound-log", "--yes"]] {
+        let mut refused = world.command("poc-memory");
+        let refused = refused.arg("--json").args(command).env("TMPDIR", world.home().join("nowhere"));
+        let told = String::from_utf8(refused.output().unwrap().stderr).unwrap();
+        let error: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+        assert_eq!(error["error"]["code"], "unavailable", "{command:?}: {told}");
+        assert!(error["error"]["hint"].as_str().unwrap().contains("`TMPDIR`"), "{command:?}: {told}");
+    }
+    assert!(files(&store) == before);
+}
+
+/// A byte of the log and a byte of the records are damaged. The blocks that are intact have the texts.
+#[test]
+fn intact_blocks_of_damaged_records_are_read_and_kept_by_a_repair() {
+    let world = World::new();
+    for number in 1..=30 {
+        let (key, body) = (format!("note-{number}"), incompressible::text(number, 3000));
+        world.json(&["insert", "--key", &key, "--title", &key, "--body", &body]);
+    }
+    // All records are in one table, and one transaction of the log has all notes.
+    world.json(&["compact", "--keep", "0s"]);
+    let store = world.home().join("store");
+    for folder in ["log", "records"] {
+        let largest = files_below(&store.join(folder)).into_iter();
+        let path = largest.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        fs::write(path, bytes).unwrap();
+    }
+    let before = files(&store);
+    let is_shown = |key: &String| world.run(&["get", key]).status == 0;
+    let all: Vec<String> = (1..=30).map(|number| format!("note-{number}")).collect();
+    let shown: Vec<&String> = all.iter().filter(|key| is_shown(key)).collect();
+    assert!((20..30).contains(&shown.len()), "{shown:?}");
+    let choices = world.json(&["repair"])["choices"]["choices"].clone();
+    let records = &choices[0];
+    assert_eq!(
+        (&records["from"], &records["partial_records"]),
+        (&"records".into(), &true.into()),
+        "{choices}"
+    );
+    assert_eq!(records["notes"], shown.len(), "{choices}");
+    assert!(world.run(&["repair"]).stdout.contains("the intact blocks of the records, and every readable"));
+    assert!(files(&store) == before);
+    world.json(&["repair", "--from", "records", "--yes"]);
+    assert!(all.iter().all(|key| is_shown(key) == shown.contains(&key)));
+    world.json(&["insert", "--title", "New", "--body", "Accepted"]);
+}
+
 #[test]
 fn a_note_whose_text_is_lost_is_not_called_unknown() {
     let mut world = filled(6);

@@ -92,6 +92,8 @@ pub(super) struct RepairChoice {
     until_is_exact: bool,
     /// The ranges of lost changes: first and last number of each.
     lost_changes: Vec<(u64, u64)>,
+    /// Whether the records cannot be used as a whole. Their intact blocks then keep a part of the lost changes.
+    partial_records: bool,
     /// The notes that readable parts of the store have and this source does not keep, by part.
     missing_notes: Vec<MissingNotes>,
 }
@@ -410,6 +412,7 @@ fn choices(options: &[RepairOption], parts: &[ReadablePart]) -> Vec<RepairChoice
             until: option.until,
             until_is_exact: option.until_is_exact,
             lost_changes: option.lost.clone(),
+            partial_records: option.is_partial,
             missing_notes: parts
                 .iter()
                 .zip(&option.missing_notes)
@@ -445,7 +448,18 @@ fn line(choice: &RepairChoice) -> String {
         };
         let one = matches!(choice.lost_changes.as_slice(), [(from, to)] if from == to);
         let what = if one { "change" } else { "changes" };
-        format!("loses {what} {}{fewer}", ranges(&choice.lost_changes))
+        let kept = match choice.partial_records {
+            true => {
+                ", except for what those blocks have: a note may be older than it was, or back although it was \
+                     deleted"
+            }
+            false => "",
+        };
+        format!("loses {what} {}{kept}{fewer}", ranges(&choice.lost_changes))
+    };
+    let description = match choice.partial_records {
+        true => "the intact blocks of the records, and every readable change of the log",
+        false => choice.from.description(),
     };
     let missing = choice.missing_notes.iter().filter(|part| part.missing > 0).map(|part| {
         format!(
@@ -460,7 +474,7 @@ fn line(choice: &RepairChoice) -> String {
     format!(
         "{:<10} {}\n{:<10} {kept}\n{:<10} {lost}\n{}",
         choice.from.name(),
-        choice.from.description(),
+        description,
         "",
         "",
         missing.collect::<String>()

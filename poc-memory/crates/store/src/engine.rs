@@ -34,6 +34,10 @@ use std::sync::Arc;
 /// A function that opens the engine in a folder.
 pub(super) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
+/// What a person can do if the temporary folder cannot be used.
+const TEMPORARY_FOLDER_HINT: &str = "nothing was changed: make space in the temporary folder, or set `TMPDIR` to a \
+     folder that has more, and repeat the command";
+
 /// Why the records cannot be used in their present state.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EngineError {
@@ -63,6 +67,9 @@ pub(super) enum EngineError {
     Interrupted,
     #[error("the records cannot be copied to `{}`: {source}", directory.display())]
     Copy { directory: PathBuf, source: std::io::Error },
+    /// The records themselves may be intact.
+    #[error("the temporary folder `{}` cannot be used: {source}", directory.display())]
+    TemporaryFolder { directory: PathBuf, source: std::io::Error },
     #[error("`records` cannot be moved to the quarantine: {0}")]
     Quarantine(std::io::Error),
     /// Neither the engine nor a substitute is open.
@@ -87,6 +94,7 @@ impl From<EngineError> for Error {
             | EngineError::Failed(::sled::Error::Corruption { .. }) => Code::Damaged,
             EngineError::Io { .. }
             | EngineError::Copy { .. }
+            | EngineError::TemporaryFolder { .. }
             | EngineError::Quarantine(_)
             | EngineError::NotOpen
             | EngineError::InUse
@@ -99,9 +107,16 @@ impl From<EngineError> for Error {
             EngineError::Damaged(_) => converted.hint(
                 "if the log is undamaged, the records are rebuilt from it, at the latest at the next open",
             ),
+            EngineError::TemporaryFolder { .. } => converted.hint(TEMPORARY_FOLDER_HINT),
             _ => converted,
         }
     }
+}
+
+/// The error for records that an engine in a temporary folder cannot write there.
+pub(super) fn not_kept(error: &Error) -> Error {
+    Error::unavailable(format!("the records do not fit into the temporary folder: {}", error.message))
+        .hint(TEMPORARY_FOLDER_HINT)
 }
 
 impl EngineError {

@@ -38,7 +38,8 @@ use std::sync::Arc;
 /// The source from which a store is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairSource {
-    /// The records and every intact record of the log. Nothing that is intact is lost.
+    /// The records, or those of their blocks that are intact, and every intact record of the log. Nothing that is
+    /// intact is lost.
     Records,
     /// Every intact record of the log, without the damaged ones between them.
     SoundLog,
@@ -63,6 +64,9 @@ pub struct RepairOption {
     pub until_is_exact: bool,
     /// The ranges of sequence numbers of changes whose content is lost.
     pub lost: Vec<(u64, u64)>,
+    /// Whether the records cannot be used as a whole, and only their intact blocks are. These keep a part of the lost
+    /// changes.
+    pub is_partial: bool,
     /// For each of the [`Repair::parts`], the number of its notes that the repair would not keep.
     pub missing_notes: Vec<u64>,
 }
@@ -112,8 +116,8 @@ impl Repair {
     /// whether its log is a copy of a shared log, from which it reads the end that it has lost.
     ///
     /// # Errors
-    /// `locked` if a process has the store open, `not_found` if there is none, and `conflict` if a newer release wrote
-    /// it.
+    /// `locked` if a process has the store open, `not_found` if there is none, `conflict` if a newer release wrote it,
+    /// and `unavailable` if the temporary folder cannot be used.
     pub fn of(directory: &Path, is_copy: bool) -> Result<Option<Repair>> {
         check_exists(directory)?;
         let log_directory = directory.join("log");
@@ -136,13 +140,16 @@ impl Repair {
         let log = Arc::new(log::salvage(prefix, prefix_end.as_ref())?);
         let folder = directory.join("records");
         let sound_log = SalvagedRecords::of_log(log.clone(), log.last(), HEARTBEAT_TIMEOUT)?;
-        let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT) {
+        let (records, problem) = match SalvagedRecords::of(&folder, log.clone(), HEARTBEAT_TIMEOUT)? {
             Ok(records) => (Some(records).filter(|records| records.base > last), None),
-            Err(error) => (None, folder.exists().then_some(error.message)),
+            Err(error) => (
+                SalvagedRecords::of_intact_blocks(&folder, &log, last, HEARTBEAT_TIMEOUT)?,
+                folder.exists().then_some(error.message),
+            ),
         };
-        log.raise_last(records.as_ref().map_or(0, |records| records.base));
+        log.raise_last(records.as_ref().map_or(0, |records| records.newest));
         let known = log.last().max(newer.seq);
-        let mut parts = vec![PartNotes::of_records(&folder)];
+        let mut parts = vec![PartNotes::of_records(&folder)?];
         if let Some(saved) = view_file::read(directory)
             && saved.may_belong_to(&log)?
         {
@@ -234,9 +241,11 @@ impl Repair {
 
     fn option(&self, source: RepairSource) -> Result<RepairOption> {
         let last = self.last(source);
-        let known = match (&self.records, source) {
-            (Some(records), RepairSource::Records) => records.base,
-            _ => self.prefix,
+        let (known, is_partial) = match (&self.records, source) {
+            (Some(records), RepairSource::Records) => {
+                (records.base.max(self.prefix), records.newest > records.base)
+            }
+            _ => (self.prefix, false),
         };
         let views = self.views(source)?;
         let mut lost: Vec<(u64, u64)> = match source {
@@ -255,6 +264,7 @@ impl Repair {
             until: self.log.time_of_last(last)?,
             until_is_exact: self.log.holds_all(last, last),
             lost,
+            is_partial,
             missing_notes: self.parts.iter().map(|part| part.missing_in(&views)).collect(),
         })
     }

@@ -1,13 +1,16 @@
 //! The records of a damaged store, in a folder of their own.
 
+mod intact_blocks;
+
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lazy::CurrentEngine;
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, EngineError, Watermark, changes};
+use crate::engine::{Engine, EngineError, Watermark, changes, not_kept};
 use crate::log::Log;
 use crate::watchdog::run_watched;
+use intact_blocks::IntactBlocks;
 use poc_graph::error::Result;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,26 +19,89 @@ use std::time::Duration;
 /// Records assembled from everything that is intact, in a temporary folder.
 pub(crate) struct SalvagedRecords {
     pub(crate) engine: Arc<dyn Engine>,
-    /// The last transaction in the store's records; 0 if they could not be used.
+    /// The last transaction in the store's records; 0 if they could not be used as a whole.
     pub(crate) base: u64,
+    /// The last transaction whose changes the store's records may have. It is greater than `base` if only some of their
+    /// blocks could be used.
+    pub(crate) newest: u64,
     /// The temporary folder, which is deleted when this is dropped.
     copy: Option<TemporaryFolder>,
 }
 
 impl SalvagedRecords {
-    /// Copies the records in a folder and adds every later intact transaction of the log.
-    pub(crate) fn of(folder: &Path, log: Arc<Log>, heartbeat_timeout: Duration) -> Result<SalvagedRecords> {
+    /// Reads the records in a folder and adds every later intact transaction of the log. The folder must not change.
+    /// The inner error says why the records cannot be used.
+    ///
+    /// # Errors
+    /// `unavailable` if the temporary folder cannot be used.
+    pub(crate) fn of(
+        folder: &Path,
+        log: Arc<Log>,
+        heartbeat_timeout: Duration,
+    ) -> Result<Result<SalvagedRecords>> {
+        SalvagedRecords::of_filled(folder, log, heartbeat_timeout, || {
+            TemporaryFolder::copy_with_links(folder, lsm::is_table)
+        })
+    }
+
+    /// Like [`SalvagedRecords::of`], from a copy of everything in the folder, which may then change or become
+    /// unreadable.
+    pub(crate) fn of_copy(
+        folder: &Path,
+        log: Arc<Log>,
+        heartbeat_timeout: Duration,
+    ) -> Result<Result<SalvagedRecords>> {
+        SalvagedRecords::of_filled(folder, log, heartbeat_timeout, || TemporaryFolder::copy_of(folder))
+    }
+
+    fn of_filled(
+        folder: &Path,
+        log: Arc<Log>,
+        heartbeat_timeout: Duration,
+        fill: impl FnOnce() -> Result<TemporaryFolder, EngineError>,
+    ) -> Result<Result<SalvagedRecords>> {
         if !lsm::is_readable(folder) {
-            return Err(EngineError::NotTrusted.into());
+            return Ok(Err(EngineError::NotTrusted.into()));
         }
-        let copy = TemporaryFolder::copy_of(folder)?;
         let last = log.last();
-        SalvagedRecords::in_copy(copy, log, last, heartbeat_timeout)
+        match fill() {
+            Ok(copy) => SalvagedRecords::in_copy(copy, log, last, heartbeat_timeout),
+            Err(error @ EngineError::TemporaryFolder { .. }) => Err(error.into()),
+            Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    /// Assembles the records from the intact blocks of a folder that cannot be used as a whole, and from every intact
+    /// transaction of the log, whose intact prefix ends with transaction `prefix`. `None` if no block is intact, if the
+    /// prefix has all of their changes, or if they belong to another log. A note that a lost transaction deleted may be
+    /// back.
+    ///
+    /// # Errors
+    /// `unavailable` if the temporary folder cannot be used.
+    pub(crate) fn of_intact_blocks(
+        folder: &Path,
+        log: &Log,
+        prefix: u64,
+        heartbeat_timeout: Duration,
+    ) -> Result<Option<SalvagedRecords>> {
+        let newest = lsm::newest_seq(folder, heartbeat_timeout)?;
+        if newest <= prefix {
+            return Ok(None);
+        }
+        let copy = TemporaryFolder::create()?;
+        let engine = BufferedEngine::new(Arc::new(LsmEngine::open_copy(copy.path())?), BUFFER_BYTES)?;
+        let engine = IntactBlocks::new(engine, log).read(folder, heartbeat_timeout)?;
+        Ok(engine.map(|engine| SalvagedRecords {
+            engine: Arc::new(engine),
+            base: 0,
+            newest,
+            copy: Some(copy),
+        }))
     }
 
     /// Assembles the records from the log alone, up to a transaction.
     pub(crate) fn of_log(log: Arc<Log>, last: u64, heartbeat_timeout: Duration) -> Result<SalvagedRecords> {
-        SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, heartbeat_timeout)
+        SalvagedRecords::in_copy(TemporaryFolder::create()?, log, last, heartbeat_timeout).flatten()
     }
 
     /// Like [`SalvagedRecords::of_log`], in memory.
@@ -44,7 +110,7 @@ impl SalvagedRecords {
         log.replay(1, last, &mut |txn, checksum| {
             engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
         })?;
-        Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, copy: None })
+        Ok(SalvagedRecords { engine: Arc::new(engine), base: 0, newest: 0, copy: None })
     }
 
     /// Converts to the engine of a store.
@@ -52,14 +118,15 @@ impl SalvagedRecords {
         CurrentEngine { engine: self.engine, substitute_reason: None, _copy: self.copy }
     }
 
+    /// The inner error says why the records in the copy cannot be used.
     fn in_copy(
         copy: TemporaryFolder,
         log: Arc<Log>,
         last: u64,
         heartbeat_timeout: Duration,
-    ) -> Result<SalvagedRecords> {
+    ) -> Result<Result<SalvagedRecords>> {
         let folder = copy.path().to_owned();
-        let (engine, base) = run_watched(heartbeat_timeout, move |heartbeat| {
+        let opened = run_watched(heartbeat_timeout, move |heartbeat| {
             let beat = || heartbeat.beat();
             let engine = LsmEngine::open_copy(&folder)?;
             let watermark = engine.watermark()?;
@@ -70,13 +137,24 @@ impl SalvagedRecords {
                 Ok(())
             })?;
             let engine = BufferedEngine::new(Arc::new(engine), BUFFER_BYTES)?;
-            log.replay(watermark.seq + 1, last, &mut |txn, checksum| {
+            let mut unwritten = None;
+            let replayed = log.replay(watermark.seq + 1, last, &mut |txn, checksum| {
                 beat();
-                engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum })
-            })?;
-            Ok((engine, watermark.seq))
-        })?;
-        Ok(SalvagedRecords { engine: Arc::new(engine), copy: Some(copy), base })
+                let applied = engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum });
+                applied.inspect_err(|error| unwritten = Some(not_kept(error)))
+            });
+            match unwritten {
+                Some(error) => Ok(Err(error)),
+                None => replayed.map(|()| Ok((engine, watermark.seq))),
+            }
+        });
+        match opened {
+            Ok(Ok((engine, base))) => {
+                Ok(Ok(SalvagedRecords { engine: Arc::new(engine), base, newest: base, copy: Some(copy) }))
+            }
+            Ok(Err(unwritten)) => Err(unwritten),
+            Err(unusable) => Ok(Err(unusable)),
+        }
     }
 }
 

@@ -159,6 +159,12 @@ impl LogEnd {
         LogEnd { path, length }
     }
 
+    /// Why the log cannot be written, if so: the daemon's other files are in the same folder or on the same disk.
+    fn write_error(&self) -> Option<String> {
+        let opened = File::options().append(true).create(true).open(&self.path);
+        opened.err().map(|error| format!("`{}` cannot be written: {error}", self.path.display()))
+    }
+
     /// The last error that was logged since the start.
     fn error(&self) -> Option<String> {
         let mut file = File::open(&self.path).ok()?;
@@ -177,7 +183,7 @@ impl LogEnd {
 enum DaemonEnd {
     /// Another process holds the store, or its files cannot be used.
     Unavailable,
-    /// It ended with an error in its log.
+    /// It ended with an error in its log, or its log cannot be written.
     Failed(String),
     /// It ended without an error in its log.
     Status(ExitStatus),
@@ -204,6 +210,8 @@ fn ended(child: &mut Child, log: &LogEnd) -> Option<DaemonEnd> {
     if let Some(why) = log.error() {
         return Some(DaemonEnd::Failed(why));
     }
-    let is_unavailable = status.code() == Some(i32::from(Exit::Unavailable as u8));
-    Some(if is_unavailable { DaemonEnd::Unavailable } else { DaemonEnd::Status(status) })
+    if status.code() != Some(i32::from(Exit::Unavailable as u8)) {
+        return Some(DaemonEnd::Status(status));
+    }
+    Some(log.write_error().map_or(DaemonEnd::Unavailable, DaemonEnd::Failed))
 }

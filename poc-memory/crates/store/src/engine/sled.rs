@@ -41,10 +41,13 @@ const CACHE_BYTES: u64 = 1 << 20;
 const BLOCK_CACHE_BYTES: usize = 4 << 20;
 
 /// Disk space in bytes that a write needs in addition to the records. sled writes in segments of 512 KiB.
-const SPARE_BYTES: u64 = 2 << 20;
+pub(super) const SPARE_BYTES: u64 = 2 << 20;
 
 /// The name of sled's file in a directory.
 pub(crate) const FILE: &str = "db";
+
+/// The name of the file with sled's settings, which are the same in every directory.
+const SETTINGS: &str = "conf";
 
 /// Maximum time to wait for sled's own lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -75,6 +78,13 @@ impl SledEngine {
 
     /// Opens a directory that may be deleted afterwards, such as a copy. Nothing is synced when it is closed.
     pub(crate) fn open_copy(directory: &Path) -> Result<SledEngine> {
+        // sled writes the file again. If it is damaged, sled does not open, although no record is.
+        match std::fs::remove_file(directory.join(SETTINGS)) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(directory_error(directory, source).into());
+            }
+            _ => {}
+        }
         SledEngine::open_in(directory, None)
     }
 

@@ -4,11 +4,12 @@
 //! A folder contains texts of notes, so the folders of killed processes are deleted when the next folder is created. A
 //! process holds a lock on a file in its folder, and the lock ends with the process.
 
-use super::EngineError;
-use crate::disk::remove_folder;
+use super::{EngineError, sled};
+use crate::disk::{self, remove_folder};
+use std::cell::Cell;
 use std::fs::{self, DirEntry, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -41,16 +42,45 @@ impl TemporaryFolder {
             let lock = lock(folder.path())?;
             Ok(TemporaryFolder { records, folder, _lock: lock })
         };
-        created().map_err(|source| EngineError::Io { path: directory.to_owned(), source })
+        created().map_err(|source| EngineError::TemporaryFolder { directory: directory.to_owned(), source })
     }
 
     /// Creates a copy of the files in a folder and in its sub-folders.
+    ///
+    /// # Errors
+    /// [`EngineError::TemporaryFolder`] if there is no space for it, [`EngineError::Copy`] if the files cannot be read.
     pub(crate) fn copy_of(folder: &Path) -> Result<TemporaryFolder, EngineError> {
+        TemporaryFolder::copy_with_links(folder, |_| false)
+    }
+
+    /// Like [`TemporaryFolder::copy_of`], but with links to the files that `is_immutable` names. The engine may delete
+    /// the links. The folder must not change while the copy is in use.
+    pub(crate) fn copy_with_links(
+        folder: &Path,
+        is_immutable: fn(&Path) -> bool,
+    ) -> Result<TemporaryFolder, EngineError> {
         let copy = TemporaryFolder::create()?;
-        match copy_files(folder, copy.path()) {
-            Ok(()) => Ok(copy),
-            Err(source) => Err(EngineError::Copy { directory: copy.path().to_owned(), source }),
+        let has_database = Cell::new(false);
+        let copied = copy_each(folder, copy.path(), &|from, to| {
+            has_database.set(has_database.get() || from.file_name().is_some_and(|name| name == sled::FILE));
+            // Not every file system has links.
+            match is_immutable(from) && symlink(std::path::absolute(from)?, to).is_ok() {
+                true => Ok(()),
+                false => fs::copy(from, to).map(drop),
+            }
+        });
+        let directory = || copy.folder.path().parent().unwrap_or(copy.path()).to_owned();
+        match copied {
+            // sled writes when it opens, and does not recover from a failed write.
+            Ok(()) if has_database.get() => disk::check_space(copy.path(), sled::SPARE_BYTES, 0)
+                .map_err(|source| EngineError::TemporaryFolder { directory: directory(), source })?,
+            Ok(()) => {}
+            Err(source) if disk::is_full(&source) => {
+                return Err(EngineError::TemporaryFolder { directory: directory(), source });
+            }
+            Err(source) => return Err(EngineError::Copy { directory: copy.path().to_owned(), source }),
         }
+        Ok(copy)
     }
 
     /// The folder of the records.
@@ -108,19 +138,25 @@ fn delete(folder: &Path) -> io::Result<()> {
     remove_folder(folder)
 }
 
-/// Copies the files in a folder and in its sub-folders.
-pub(super) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+/// Calls `copy` with each file in a folder and in its sub-folders, and with the path of its copy. Creates the folders.
+fn copy_each(from: &Path, to: &Path, copy: &dyn Fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            copy_files(&entry.path(), &target)?;
+            copy_each(&entry.path(), &target, copy)?;
         } else {
-            fs::copy(entry.path(), target)?;
+            copy(&entry.path(), &target)?;
         }
     }
     Ok(())
+}
+
+/// Copies the files in a folder and in its sub-folders.
+#[cfg(test)]
+pub(super) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    copy_each(from, to, &|from, to| fs::copy(from, to).map(drop))
 }
 
 #[cfg(test)]
@@ -134,6 +170,26 @@ mod tests {
         fs::write(folder.path().join("table"), "text").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    /// An engine that deletes or replaces its tables does so in its own folder only.
+    #[test]
+    fn a_copy_with_links_takes_no_space_for_immutable_files() {
+        let records = tempfile::tempdir().unwrap();
+        fs::create_dir(records.path().join("recent.1")).unwrap();
+        for name in ["1.table", "last", "recent.1/db"] {
+            fs::write(records.path().join(name), name).unwrap();
+        }
+        let is_table = |path: &Path| path.extension().is_some_and(|own| own == "table");
+        let copy = TemporaryFolder::copy_with_links(records.path(), is_table).unwrap();
+        for (name, is_link) in [("1.table", true), ("last", false), ("recent.1/db", false)] {
+            let path = copy.path().join(name);
+            assert_eq!(fs::symlink_metadata(&path).unwrap().is_symlink(), is_link, "{name}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), name);
+            fs::remove_file(&path).unwrap();
+        }
+        drop(copy);
+        assert_eq!(fs::read_to_string(records.path().join("1.table")).unwrap(), "1.table");
     }
 
     #[test]

@@ -220,8 +220,18 @@ impl Appender {
         Ok(self.check_files().is_ok())
     }
 
-    /// Appends records, which must be in order and without gaps, and makes them durable with one sync.
+    /// Appends records, which must be in order and without gaps, and makes them durable with one sync. If that fails,
+    /// what it has written is cut off again at once if possible: the process may end before the next
+    /// [`Appender::resume`], and the next open would find the end of an interrupted write.
     pub(crate) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
+        self.append_and_sync(records).inspect_err(|_| {
+            if let Err(error) = self.resume() {
+                tracing::debug!("the end of a failed write stays in the log for now: {error}");
+            }
+        })
+    }
+
+    fn append_and_sync(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
         let Some(&(first, _)) = records.first() else { return Ok(()) };
         self.or_reopened(self.check_open_segment())?;
         // A compaction may have created this segment.

@@ -2,8 +2,8 @@
 //! `poc-memory repair`.
 //!
 //! The state is assembled from everything that is intact: the records or the prefix of the log, whichever is newer, and
-//! then every later intact transaction of the log. The records are read from a copy, because opening them changes their
-//! files.
+//! then every later intact transaction of the log. If the records cannot be used as a whole, their intact blocks are.
+//! What an engine changes when it opens is copied.
 
 use crate::catch_up::{self, CatchUpSources};
 use crate::engine::lazy::{EngineOpener, OpenedEngine};
@@ -57,10 +57,16 @@ impl DamagedStore<'_> {
         let last_record = log.last();
         let records = directory.join("records");
         log.raise_last(newer.seq);
-        let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), heartbeat_timeout) {
+        let (salvaged, problem) = match SalvagedRecords::of(&records, log.clone(), heartbeat_timeout)? {
             Ok(salvaged) => (salvaged, None),
-            Err(error) => (SalvagedRecords::of_log(log.clone(), log.last(), heartbeat_timeout)?, Some(error)),
+            Err(error) => {
+                let blocks =
+                    SalvagedRecords::of_intact_blocks(&records, &log, prefix_last, heartbeat_timeout)?;
+                let of_log = || SalvagedRecords::of_log(log.clone(), log.last(), heartbeat_timeout);
+                (blocks.map_or_else(of_log, Ok)?, Some(error))
+            }
         };
+        let has_blocks = salvaged.newest > salvaged.base;
         let (base, current) = (salvaged.base, salvaged.into_current());
         let engine = current.engine.clone();
         let problem = problem.filter(|_| records.exists()).map(|error| error.message);
@@ -75,6 +81,7 @@ impl DamagedStore<'_> {
             last_record,
             base,
             problem,
+            has_blocks,
             view: saved.as_ref().map(SavedViews::seq),
             missing: log.missing(),
             is_only_quarantine,
@@ -137,6 +144,8 @@ struct SalvagedState {
     base: u64,
     /// Why the records cannot be used.
     problem: Option<String>,
+    /// Whether intact blocks of records that cannot be used are shown.
+    has_blocks: bool,
     /// The last transaction of the saved view, if that view is shown.
     view: Option<u64>,
     /// The ranges of transactions that the log lacks.
@@ -173,6 +182,9 @@ impl std::fmt::Display for SalvagedState {
             (None, false) if shown == 0 && self.last_record > 0 => {
                 write!(f, "only the intact changes of the log, up to {}", self.last_record)?;
             }
+            (None, false) if shown == 0 && self.has_blocks => {
+                f.write_str("the intact blocks of the records")?
+            }
             (None, false) if shown == 0 => f.write_str("no notes")?,
             (Some(view), _) => write!(f, "the names and links of the saved view up to change {view}")?,
             (None, true) => write!(f, "the records up to change {}", self.base)?,
@@ -183,6 +195,9 @@ impl std::fmt::Display for SalvagedState {
         }
         if let Some(problem) = &self.problem {
             write!(f, "; the records cannot be used: {problem}")?;
+            if self.has_blocks {
+                f.write_str(", except for their intact blocks")?;
+            }
         }
         Ok(())
     }

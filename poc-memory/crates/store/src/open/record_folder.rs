@@ -136,7 +136,9 @@ impl EngineSource for RecordFolder {
     fn substitute(&self, why: &str) -> Result<CurrentEngine> {
         tracing::warn!("the records are read from a copy: {why}");
         let last = self.log.last();
-        let copied = SalvagedRecords::of(&self.folder, self.log.clone(), self.heartbeat_timeout)
+        // The folder is on the disk that fails, and its files are replaced while the substitute is in use.
+        let copied = SalvagedRecords::of_copy(&self.folder, self.log.clone(), self.heartbeat_timeout)
+            .flatten()
             .or_else(|_| SalvagedRecords::of_log(self.log.clone(), last, self.heartbeat_timeout))
             .or_else(|_| SalvagedRecords::in_memory(&self.log, last))?;
         Ok(CurrentEngine { substitute_reason: Some(why.to_owned()), ..copied.into_current() })

@@ -9,7 +9,7 @@ use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, Watermark, changes};
+use crate::engine::{Engine, Watermark, changes, not_kept};
 use crate::log::{Appender, Log, LogLimits, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
@@ -237,7 +237,8 @@ impl NewLogWriter {
         if txn.seq != self.next || expected.is_some_and(|expected| expected != checksum) {
             return Err(failed("a record changed while it was copied", &txn.seq));
         }
-        self.state.apply(changes(txn)?.into(), Watermark { seq: txn.seq, checksum })?;
+        let applied = self.state.apply(changes(txn)?.into(), Watermark { seq: txn.seq, checksum });
+        applied.map_err(|error| not_kept(&error))?;
         self.next += 1;
         self.bytes += record.len();
         self.waiting.push((txn.seq, record));

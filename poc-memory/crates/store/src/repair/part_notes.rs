@@ -1,12 +1,13 @@
 //! The notes in the readable parts of a damaged store, with which the choices of a repair are compared.
 
 use super::part_files::part_files;
-use crate::engine::lsm;
+use crate::engine::{Watermark, lsm};
 use crate::keys;
 use crate::log::Log;
 use crate::table::Table;
 use crate::view_file::SavedViews;
 use crate::views::Views;
+use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Tenant};
 use rustc_hash::FxHashMap;
@@ -37,12 +38,15 @@ impl PartNotes {
     }
 
     /// The notes in the intact blocks of the records in a folder, even if the records as a whole cannot be used.
-    pub(super) fn of_records(folder: &Path) -> PartNotes {
+    ///
+    /// # Errors
+    /// `unavailable` if the temporary folder cannot be used.
+    pub(super) fn of_records(folder: &Path) -> Result<PartNotes> {
         let mut newest: FxHashMap<(Tenant, NodeId), (u64, bool)> = FxHashMap::default();
         let mut last_seq = 0;
         // Folders that cannot be read are left out.
         for file in part_files(folder).into_iter().flatten() {
-            lsm::each_intact_record(&file, &mut |seq, full, value| {
+            lsm::each_intact_record(&file, HEARTBEAT_TIMEOUT, &mut |Watermark { seq, .. }, full, value| {
                 last_seq = last_seq.max(seq);
                 let Some((tenant, Table::Nodes, key)) = Table::split_engine_key(full) else { return };
                 let Ok(id) = keys::read_id(key) else { return };
@@ -50,10 +54,11 @@ impl PartNotes {
                 if known.0 <= seq {
                     *known = (seq, value.is_some());
                 }
-            });
+            })?;
         }
         let existing = newest.into_iter().filter(|(_, (_, exists))| *exists);
-        PartNotes { name: RECORDS, last_seq, notes: existing.map(|(note, (seq, _))| (note, seq)).collect() }
+        let notes = existing.map(|(note, (seq, _))| (note, seq)).collect();
+        Ok(PartNotes { name: RECORDS, last_seq, notes })
     }
 
     /// Removes the notes that the intact records of the log delete later.

@@ -10,6 +10,7 @@ use crate::record_encoding::Record as _;
 use crate::table::Table;
 use crate::tenants::TenantRow;
 use crate::views::Views;
+use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Neighbor, Node, NodeId, Tenant, Tuple};
 use rustc_hash::FxHashSet;
@@ -165,7 +166,8 @@ pub struct QuarantineNote {
 /// records of the engine.
 ///
 /// # Errors
-/// `not_found` if the quarantine has no such file or folder.
+/// `not_found` if the quarantine has no such file or folder, `unavailable` if a file cannot be read or the temporary
+/// folder cannot be used.
 pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tenant, QuarantineTenant>> {
     let path = part_path(directory, name)?;
     let mut newest: BTreeMap<(Tenant, Table, Vec<u8>), (u64, Write)> = BTreeMap::new();
@@ -183,13 +185,13 @@ pub fn quarantine_contents(directory: &Path, name: &str) -> Result<BTreeMap<Tena
         each_change(&file, &mut |txn| {
             txn.writes.into_iter().for_each(|write| add(txn.seq, txn.tenant, write));
         })?;
-        lsm::each_intact_record(&file, &mut |seq, full, value| {
+        lsm::each_intact_record(&file, HEARTBEAT_TIMEOUT, &mut |watermark, full, value| {
             if let Some((tenant, table, key)) = Table::split_engine_key(full) {
                 let after = value.map(<[u8]>::to_vec);
                 let write = Write { table, key: key.to_vec(), before: None, after };
-                add(seq, tenant, write);
+                add(watermark.seq, tenant, write);
             }
-        });
+        })?;
     }
     let mut found: BTreeMap<Tenant, QuarantineTenant> = BTreeMap::new();
     for ((tenant, table, key), (_, write)) in newest {
@@ -256,7 +258,7 @@ pub(super) fn missing_in(contents: &BTreeMap<Tenant, QuarantineTenant>, views: &
 ///
 /// # Errors
 /// `not_found` if the quarantine has no such file or folder.
-/// `unavailable` if a file cannot be read.
+/// `unavailable` if a file cannot be read or the temporary folder cannot be used.
 pub fn for_each_quarantine_record(
     directory: &Path,
     name: &str,
@@ -271,11 +273,11 @@ pub fn for_each_quarantine_record(
                     .for_each(|bytes| each(write.table, bytes));
             }
         })?;
-        lsm::each_intact_record(&file, &mut |_, full, value| {
+        lsm::each_intact_record(&file, HEARTBEAT_TIMEOUT, &mut |_, full, value| {
             if let (Some((_, table, _)), Some(value)) = (Table::split_engine_key(full), value) {
                 each(table, value);
             }
-        });
+        })?;
     }
     Ok(())
 }

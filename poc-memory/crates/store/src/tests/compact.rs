@@ -318,9 +318,10 @@ fn compacted_records_have_no_value_of_a_deleted_note() {
     let is_in_tables = || {
         let mut is_in = false;
         for file in files(&folder.path().join("records")) {
-            lsm::each_intact_record(&file, &mut |_, _, value| {
+            lsm::each_intact_record(&file, watchdog::HEARTBEAT_TIMEOUT, &mut |_, _, value| {
                 is_in |= value.is_some_and(|value| String::from_utf8_lossy(value).contains(&secret.body));
-            });
+            })
+            .unwrap();
         }
         is_in
     };

@@ -375,6 +375,32 @@ fn writing_resumes_without_a_write_attempt() {
     assert_eq!(put(&store, 3).seq, 2);
 }
 
+/// A command ends right after its write has failed.
+#[test]
+fn a_failed_write_leaves_nothing_for_the_next_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = FailingDisk::default();
+    let store = open_in(&folder, parts(&disk)).unwrap();
+    for number in 1..=12 {
+        put(&store, number);
+        // The write fails, then the sync of another one, then the header of the segment to which the next one goes.
+        for faults in [&[Some(0)][..], &[None, Some(0)], &[None, Some(0)]] {
+            let before = bytes_of_files(&folder.path().join("log"));
+            disk.fail(faults);
+            let refused = store.transact(cause(), |tx| tx.put_node(&node(99)));
+            assert_eq!(refused.unwrap_err().code, Code::ReadOnly);
+            assert!(disk.0.faults.lock().is_empty(), "the fault was injected");
+            assert!(bytes_of_files(&folder.path().join("log")) == before, "{faults:?} after note {number}");
+            store.shared.commits.resume().unwrap();
+        }
+    }
+    drop(store);
+    let store = open_in(&folder, parts(&disk)).unwrap();
+    assert_eq!(numbers(&store), (1..=12).collect::<Vec<_>>());
+    assert!(store.recovery().messages.is_empty(), "{:?}", store.recovery().messages);
+    assert!(!folder.path().join("quarantine").exists());
+}
+
 /// A transaction built on one that is rolled back gets its error. A later transaction with the same number does not
 /// acknowledge it.
 #[test]

@@ -5,8 +5,8 @@ use super::{decode_value, table_files};
 use crate::engine::sled::{self, SledEngine, boot_marker};
 use crate::engine::sorted_table::{SortedTable, StoredRecord, read_watermark};
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine as _, EngineError, damage_marker, highest_seq, table_salvage};
-use crate::watchdog::{HEARTBEAT_TIMEOUT, run_watched};
+use crate::engine::{Engine as _, EngineError, Watermark, damage_marker, highest_seq, table_salvage};
+use crate::watchdog::run_watched;
 use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io;
@@ -50,34 +50,66 @@ pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Resul
     Ok(newest)
 }
 
-/// A callback that receives the number of the last transaction of a table, a key, and its value, or `None` for a
-/// tombstone. If the end of the table is damaged, the number is that of the table before it: its records are not older.
-pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(u64, &[u8], Option<&[u8]>) + 'a;
+/// The files of a directory that [`each_intact_record`] reads, oldest first.
+pub(crate) fn record_files(directory: &Path) -> Vec<PathBuf> {
+    let (mut tables, mut databases) = (Vec::new(), Vec::new());
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let database = path.join(sled::FILE);
+        if table_files::is_table(&path) {
+            let seq = read_watermark(&path).map_or_else(|| seq_before(&path), |watermark| watermark.seq);
+            tables.push((seq, path));
+        } else if database.exists() {
+            databases.push(database);
+        }
+    }
+    tables.sort();
+    tables.into_iter().map(|(_, table)| table).chain(databases).collect()
+}
+
+/// A callback that receives the watermark of a table, a key, and its value, or `None` for a tombstone. If the end of
+/// the table is damaged, the watermark has the number of the table before it, because its records are not older, and
+/// the checksum 0.
+pub(crate) type IntactRecordVisitor<'a> = dyn FnMut(Watermark, &[u8], Option<&[u8]>) + 'a;
 
 /// Calls `each` with the intact records of a file of a directory that is not open: of a table, or of sled's database.
 /// Does nothing for other files.
-pub(crate) fn each_intact_record(file: &Path, each: &mut IntactRecordVisitor) {
+///
+/// # Errors
+/// `unavailable` if the temporary folder cannot be used. Files that cannot be read are left out.
+pub(crate) fn each_intact_record(
+    file: &Path,
+    heartbeat_timeout: Duration,
+    each: &mut IntactRecordVisitor,
+) -> Result<()> {
+    let folder = file.parent().unwrap_or(file);
     let read = if table_files::is_table(file) {
         each_record_of_table(file, each)
-    } else if file.file_name().is_some_and(|name| name == sled::FILE) {
-        each_record_of_sled(file.parent().unwrap_or(file), each)
+    } else if file.file_name().is_some_and(|name| name == sled::FILE) && boot_marker::is_same_boot(folder) {
+        match TemporaryFolder::copy_of(folder) {
+            Err(error @ EngineError::TemporaryFolder { .. }) => return Err(error.into()),
+            Err(error) => Err(error.into()),
+            Ok(copy) => each_record_of_sled(copy, heartbeat_timeout, each),
+        }
     } else {
+        // Sled's files of another boot may lack anything, and sled cannot tell what.
         Ok(())
     };
     if let Err(error) = read {
         tracing::warn!("`{}` cannot be read: {error}", file.display());
     }
+    Ok(())
 }
 
 fn each_record_of_table(file: &Path, each: &mut IntactRecordVisitor) -> Result<()> {
     if let Ok(table) = SortedTable::open(file) {
-        let seq = table.watermark().seq;
-        table.each_intact_record(&mut |key, encoded| each(seq, key, decode_value(encoded)));
+        let watermark = table.watermark();
+        table.each_intact_record(&mut |key, encoded| each(watermark, key, decode_value(encoded)));
         return Ok(());
     }
     let before = seq_before(file);
     let salvaged = table_salvage::each_intact_record(file, &mut |watermark, key, encoded| {
-        each(watermark.seq.max(before), key, decode_value(encoded));
+        each(Watermark { seq: watermark.seq.max(before), ..watermark }, key, decode_value(encoded));
     });
     Ok(salvaged.map_err(|source| EngineError::Io { path: file.to_owned(), source })?)
 }
@@ -91,13 +123,12 @@ fn seq_before(file: &Path) -> u64 {
     older.filter_map(|path| read_watermark(&path)).map(|watermark| watermark.seq).max().unwrap_or(0)
 }
 
-fn each_record_of_sled(folder: &Path, each: &mut IntactRecordVisitor) -> Result<()> {
-    // The files of another boot may lack anything, and sled cannot tell what.
-    if !boot_marker::is_same_boot(folder) {
-        return Ok(());
-    }
-    let copy = TemporaryFolder::copy_of(folder)?;
-    let (seq, records) = run_watched(HEARTBEAT_TIMEOUT, move |heartbeat| {
+fn each_record_of_sled(
+    copy: TemporaryFolder,
+    heartbeat_timeout: Duration,
+    each: &mut IntactRecordVisitor,
+) -> Result<()> {
+    let (watermark, records) = run_watched(heartbeat_timeout, move |heartbeat| {
         let engine = SledEngine::open_copy(copy.path())?;
         let mut records: Vec<StoredRecord> = Vec::new();
         let scanned = engine.scan(&[], &mut |key, encoded| {
@@ -108,10 +139,10 @@ fn each_record_of_sled(folder: &Path, each: &mut IntactRecordVisitor) -> Result<
         if let Err(error) = scanned {
             tracing::warn!("not all of the newest records can be read: {error}");
         }
-        Ok((engine.newest_seq()?, records))
+        Ok((engine.watermark()?, records))
     })?;
     for (key, encoded) in &records {
-        each(seq, key, decode_value(encoded));
+        each(watermark, key, decode_value(encoded));
     }
     Ok(())
 }
@@ -121,6 +152,8 @@ pub(crate) fn size(directory: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     let length = |entry: fs::DirEntry| match entry.metadata() {
         Ok(found) if found.is_dir() => size(&entry.path()),
+        // A temporary copy has links to tables.
+        Ok(found) if found.is_symlink() => fs::metadata(entry.path()).map_or(0, |found| found.len()),
         Ok(found) => found.len(),
         Err(_) => 0,
     };

@@ -13,7 +13,7 @@ use std::path::Path;
 const EXTENSION: &str = "table";
 
 /// Whether a file has the name of a table.
-pub(super) fn is_table(file: &Path) -> bool {
+pub(crate) fn is_table(file: &Path) -> bool {
     file.extension().is_some_and(|own| own == EXTENSION)
 }
 

@@ -3,6 +3,7 @@ use crate::engine::memory::InMemoryEngine;
 use crate::engine::sled::SledEngine;
 use crate::engine::temporary_folder::copy_files;
 use crate::tests::bytes_of_files;
+use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::rng::{Rng, SeededRng};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -300,9 +301,10 @@ fn rewritten_records_have_no_obsolete_values() {
     assert_eq!(names.len(), 1, "{names:?}");
     let mut found = Contents::new();
     let table = folder.path().join(names.first().unwrap());
-    each_intact_record(&table, &mut |_, key, value| {
+    each_intact_record(&table, HEARTBEAT_TIMEOUT, &mut |_, key, value| {
         found.insert(key.to_vec(), value.unwrap().to_vec());
-    });
+    })
+    .unwrap();
     assert_eq!(found, expected);
 }
 
@@ -376,7 +378,10 @@ fn the_records_of_a_table_without_its_end_are_newer_than_those_of_the_table_befo
     let (_, last) = (table(1, 5), table(2, 9));
     let numbers = || {
         let mut numbers = Vec::new();
-        each_intact_record(&last, &mut |seq, key, _| numbers.push((seq, key.to_vec())));
+        each_intact_record(&last, HEARTBEAT_TIMEOUT, &mut |watermark, key, _| {
+            numbers.push((watermark.seq, key.to_vec()));
+        })
+        .unwrap();
         numbers
     };
     assert_eq!(numbers(), [(9, b"key".to_vec())]);

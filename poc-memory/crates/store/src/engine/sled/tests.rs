@@ -26,6 +26,27 @@ fn damage_is_reported_and_marked_for_the_next_open() {
     }
 }
 
+/// The settings are the same in every folder, so a copy does without the file.
+#[test]
+fn a_copy_opens_with_damaged_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = engine(&folder).unwrap();
+    let changes = vec![(b"key".to_vec(), Some(b"value".to_vec()))];
+    made.apply(changes.into(), Watermark { seq: 3, checksum: 4 }).unwrap();
+    drop(made);
+    let settings = folder.path().join(SETTINGS);
+    let whole = std::fs::read(&settings).unwrap();
+    for at in (0..whole.len()).step_by(4) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x21;
+        std::fs::write(&settings, flipped).unwrap();
+        let copy = SledEngine::open_copy(folder.path()).unwrap();
+        assert_eq!(copy.get(b"key").unwrap().as_deref(), Some(b"value".as_slice()), "byte {at}");
+        drop(copy);
+        assert_eq!(std::fs::read(&settings).unwrap(), whole, "byte {at}");
+    }
+}
+
 #[test]
 fn opening_waits_for_a_lock_that_is_about_to_be_released() {
     let folder = tempfile::tempdir().unwrap();

@@ -296,13 +296,90 @@ fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
     assert_eq!(parts.iter().map(|part| part.name).collect::<Vec<_>>(), ["records", "view"]);
     assert!(parts.iter().all(|part| (part.notes, part.last_seq) == (COUNT, COUNT)), "{parts:?}");
     let options = repair.options().unwrap();
-    let [sound_log, log] = &options[..] else { panic!("{options:?}") };
+    let [records, sound_log, log] = &options[..] else { panic!("{options:?}") };
+    assert_eq!((records.source, records.notes), (RepairSource::Records, COUNT));
+    assert_eq!(records.missing_notes, [0, 0]);
+    assert!(records.is_partial && !sound_log.is_partial && !records.lost.is_empty(), "{records:?}");
     assert_eq!((sound_log.source, &sound_log.missing_notes), (RepairSource::SoundLog, &vec![lost, lost]));
     assert_eq!((log.source, &log.missing_notes), (RepairSource::Log, &vec![COUNT - log.last_seq; 2]));
     let report = repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
     assert_eq!(report.restorable, Some((lost, 0)));
     let contents = quarantine_contents(made.folder.path(), &report.replaced).unwrap();
     assert_eq!(contents[&Tenant::default()].notes.len() as u64, COUNT);
+}
+
+/// What the intact blocks of a damaged table have is shown and kept: each note in the state after its last change that
+/// any intact part has.
+#[test]
+fn the_intact_blocks_of_damaged_records_are_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
+    let parts = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
+    let store = open_in(&folder, parts).unwrap();
+    let body = |number: u64| format!("Note {number} {}", "lies at anchor ".repeat(200));
+    let edit = |number: u64, body: String| {
+        let edited = Node { body, ..node(number) };
+        store.transact(cause(), |tx| tx.put_node(&edited)).unwrap();
+    };
+    (1..=COUNT).for_each(|number| edit(number, body(number)));
+    // The records have the edit of the first note, the log that of the second.
+    edit(1, "Zanzibarquetzal".to_owned());
+    store.checkpoint().unwrap();
+    edit(2, "In the log".to_owned());
+    drop(store);
+    let is_edit = |bytes: &[u8]| bytes.windows(15).any(|found| found == b"Zanzibarquetzal");
+    let segments = segment_files(&folder);
+    // The log loses its first segment and the edit that the records have.
+    for path in segments.iter().filter(|path| **path == segments[0] || is_edit(&fs::read(path).unwrap())) {
+        fs::remove_file(path).unwrap();
+    }
+    let records = folder.path().join("records");
+    let has_edit = || {
+        let mut found = false;
+        for file in lsm::record_files(&records) {
+            let mut each = |_, _: &[u8], value: Option<&[u8]>| found |= value.is_some_and(is_edit);
+            lsm::each_intact_record(&file, watchdog::HEARTBEAT_TIMEOUT, &mut each).unwrap();
+        }
+        found
+    };
+    assert!(has_edit());
+    let tables = files(&records).into_iter().filter(|path| lsm::is_table(path));
+    let longest = tables.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let whole = fs::read(&longest).unwrap();
+    // A block without the edit is damaged.
+    let is_damaged = (20..whole.len()).step_by(300).any(|at| {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        fs::write(&longest, flipped).unwrap();
+        has_edit()
+    });
+    assert!(is_damaged);
+    let state = |store: &Store| {
+        let bodies: BTreeMap<u64, String> = (1..=COUNT)
+            .filter_map(|number| Some((number, store.node(node(number).id).unwrap()?.body)))
+            .collect();
+        bodies
+    };
+    let before = bytes_of_files(folder.path());
+    let shown = {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert!(
+            store.damage().unwrap().ends_with(", except for their intact blocks"),
+            "{:?}",
+            store.damage()
+        );
+        state(&store)
+    };
+    assert!(bytes_of_files(folder.path()) == before);
+    assert_eq!((shown[&1].as_str(), shown[&2].as_str()), ("Zanzibarquetzal", "In the log"));
+    assert!(shown.len() as u64 > COUNT / 2, "{:?}", shown.keys());
+    assert!(shown.iter().all(|(number, shown)| *number <= 2 || *shown == body(*number)));
+    let repair = Repair::of(folder.path(), false).unwrap().unwrap();
+    let options = repair.options().unwrap();
+    assert!(options[0].is_partial && options[0].notes == shown.len() as u64, "{options:?}");
+    repair.run(RepairSource::Records, Timestamp(9), &[]).unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!((store.damage(), state(&store)), (None, shown));
 }
 
 #[test]
