@@ -1,10 +1,11 @@
 //! Hooks of assistants: what they add to a conversation, when they are silent, and how sessions are captured.
 
+use crate::mcp::Assistant;
 use crate::support::{CommandResult, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The session of an assistant in the folder of a project.
 struct AssistantSession {
@@ -268,6 +269,49 @@ fn a_session_starts_with_the_important_notes_of_its_project() {
     }
     let long = session.start(&world, "startup").unwrap();
     assert!(long.chars().count() <= 2000, "{} characters", long.chars().count());
+}
+
+#[test]
+fn notes_stored_in_a_repository_are_shown_at_the_start_of_its_next_session() {
+    for (scope, is_labelled) in [("person", true), ("all", false)] {
+        let mut world = World::new();
+        world.write("config.toml", &format!("[hooks]\nscope = \"{scope}\"\n"));
+        world.start_daemon();
+        let session = AssistantSession::new(&world, "s1", "journal");
+        let mut assistant = Assistant::start_in(&world, &session.folder, &[]);
+        let wal = json!({"key": "wal", "title": "The journal is written first", "keywords": ["decision"]});
+        assistant.call("memory_remember", wal);
+        // A model that replaces the keywords does not take the note out of the project.
+        let more = json!({"key": "wal", "update": true, "keywords": ["decision", "storage"]});
+        assistant.call("memory_remember", more);
+        assistant.end();
+        let by_hand = |folder: &Path, line: &[&str]| -> Value {
+            let mut command = world.command("poc-memory");
+            let ran = command.arg("--json").args(line).current_dir(folder).output().unwrap();
+            assert!(ran.status.success(), "{line:?}: {ran:?}");
+            serde_json::from_slice(&ran.stdout).unwrap()
+        };
+        by_hand(&session.folder, &["add", "--key", "split", "-k", "open", "-t", "Splits are slow"]);
+        by_hand(&session.folder, &["add", "--key", "fish", "--category", "core", "-t", "I use fish"]);
+        by_hand(world.home(), &["add", "--key", "lunch", "-k", "open", "-t", "Dumplings"]);
+        let written = by_hand(&session.folder, &["write", "The gateway listens on port 7443."]);
+        let chunk = written["node_ids"][0].as_str().unwrap().to_owned();
+        let labelled = |note: &str| {
+            let keywords = world.json(&["get", note])["keywords"].clone();
+            keywords.as_array().unwrap().contains(&json!(JOURNAL))
+        };
+        for note in ["wal", "split", &chunk] {
+            assert_eq!(labelled(note), is_labelled, "{note} with `{scope}`");
+        }
+        for note in ["fish", "lunch"] {
+            assert!(!labelled(note), "{note} with `{scope}`");
+        }
+        if is_labelled {
+            let added = session.start(&world, "startup").unwrap();
+            assert!(added.contains("[wal]") && added.contains("[split]"), "{added}");
+            assert!(!added.contains("[lunch]"), "{added}");
+        }
+    }
 }
 
 #[test]

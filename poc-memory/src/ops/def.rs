@@ -131,6 +131,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const PER_TENANT: bool = true;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
     const CREATES_PROFILE: bool = false;
+    /// Whether it stores notes with the field `keywords`, to which the command line adds the label of the project.
+    const LABELS_NOTES: bool = false;
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
@@ -292,6 +294,8 @@ pub struct OpDef {
     pub per_tenant: bool,
     /// See [`Op::CREATES_PROFILE`].
     pub creates_profile: bool,
+    /// See [`Op::LABELS_NOTES`].
+    pub labels_notes: bool,
     /// See [`Op::FOR_MODELS`].
     pub for_models: bool,
     /// See [`Op::FOR_AGENTS`].
@@ -337,6 +341,7 @@ impl OpDef {
             uses_shutdown_grace: O::USES_SHUTDOWN_GRACE,
             per_tenant: O::PER_TENANT,
             creates_profile: O::CREATES_PROFILE,
+            labels_notes: O::LABELS_NOTES,
             for_models: O::FOR_MODELS,
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
