@@ -335,11 +335,21 @@ fn a_session_is_captured_also_when_its_assistant_is_killed() {
     session.turn(2, "Which compression?", "Long records are compressed with LZ4.");
     world.start_daemon();
     captured(&world, 3);
+    session.turn(3, "And the alerts?", "We decided that nobody is woken at night. Still open: the budget.");
+    session.turn(4, "Which retry?", "Three times, then the queue of failures.");
+    session.turn(5, "commit this", "Committed.");
+    session.turn(6, "thanks", "You are welcome.");
+    captured(&world, 7);
     // The session does not get its own turns, but the next session does.
     assert_eq!(session.prompt(&world, "which port shall the gateway have?"), None);
     let next = AssistantSession::new(&world, "6f1e2d3c-0002-4000-8000-000000000002", "journal");
     let added = next.start(&world, "startup").unwrap();
-    assert!(added.contains("The end of the last session:") && added.contains("LZ4"), "{added}");
+    assert!(added.contains("The end of the last session:") && added.contains("queue of failures"), "{added}");
+    let place = |text: &str| added.find(text).unwrap_or_else(|| panic!("no `{text}` in {added}"));
+    assert!(place("Open:") < place("Still open: the budget."), "{added}");
+    assert!(place("Decisions:") < place("We decided that nobody is woken at night."), "{added}");
+    assert!(added.contains("- 2026-11-24 ["), "{added}");
+    assert!(!added.contains("Committed") && !added.contains("You are welcome"), "{added}");
     let added = next.prompt(&world, "which port shall the gateway have?").unwrap();
     assert!(added.contains("7443"), "{added}");
     // Nothing is added in another project.

@@ -96,7 +96,9 @@ mod tests {
         let mut config = Config::defaults().unwrap();
         assert!(ProjectLabel::of(folder.path(), &config).is_none());
         std::fs::create_dir(folder.path().join(".git")).unwrap();
-        for (scope, labels) in [(HookScope::Project, true), (HookScope::Person, true), (HookScope::All, false)] {
+        for (scope, labels) in
+            [(HookScope::Project, true), (HookScope::Person, true), (HookScope::All, false)]
+        {
             config.hooks.scope = scope;
             assert_eq!(ProjectLabel::of(folder.path(), &config).is_some(), labels, "{scope:?}");
         }
