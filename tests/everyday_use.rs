@@ -199,11 +199,15 @@ fn undo_without_a_number_reverts_the_last_change() {
         "{run:#}"
     );
     assert_eq!(world.json(&["changes", "-n", "1"])["changes"][0]["op"], "insert");
-    world.json(&["undo"]);
+    let undone = world.json(&["undo"]);
     assert_eq!(world.json_with_status(&["get", "wrong"], 1)["error"]["code"], "not_found");
-    // The undo was the last change, so the next one restores the note.
-    world.json(&["undo"]);
+    // The number of the undo restores the note.
+    world.json(&["undo", &undone["changes"][0].to_string()]);
     assert_eq!(world.json(&["get", "wrong"])["body"], "A mistake.");
+    // The line that names the number names the profile, too.
+    world.run(&["--profile", "five", "insert", "--key", "wrong", "--body", "A mistake."]);
+    let shown = world.run(&["--profile", "five", "delete", "wrong"]).stdout;
+    assert!(shown.contains("`poc-memory --profile five undo "), "{shown}");
     assert_eq!(World::new().json_with_status(&["undo"], 1)["error"]["code"], "not_found");
 }
 

@@ -31,6 +31,7 @@ mod vault_note;
 mod warnings;
 mod wikilinks;
 
+pub use capture::provenance as capture_provenance;
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
