@@ -106,6 +106,13 @@ fn a_thought_is_added_in_few_words() {
     assert_eq!(bodies, [json!("the tide turns at noon"), json!("Piped in.\nWith a second line.")]);
     // Without a text nothing is stored.
     assert_ne!(world.run_with_input(&["add"], "").status, 0);
+    // The text is also read if other arguments describe the note, but not if it has a title.
+    let idea = world.run_with_input(&["--json", "add", "--key", "idea", "--keyword", "plan"], "An idea.\n");
+    assert_eq!(idea.status, 0, "{idea:?}");
+    let note = world.json(&["get", "idea"]);
+    assert_eq!((&note["body"], &note["keywords"]), (&json!("An idea."), &json!(["plan"])));
+    world.run_with_input(&["add", "--key", "titled", "--title", "A title"], "Of the loop.\n");
+    assert_eq!(world.json(&["get", "titled"])["body"], "");
     assert_eq!(world.run(&["add", "x", "--body", "y"]).status, 2);
 }
 

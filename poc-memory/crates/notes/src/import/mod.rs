@@ -92,6 +92,11 @@ pub fn fields() -> impl Iterator<Item = &'static str> {
     foreign::FIELDS.iter().flat_map(|field| field.names).copied()
 }
 
+/// The names of the formats.
+pub fn formats() -> impl Iterator<Item = &'static str> {
+    format::FORMATS.iter().map(|format| format.name())
+}
+
 /// Imports all notes of a source. Calls `progress` after each transaction with the number of finished notes and
 /// the total, if known.
 ///
