@@ -1,5 +1,5 @@
-//! Completes the values of arguments: keys of notes, agents, runs, profiles, settings, vaults, formats of imports, stages
-//! of pipelines.
+//! Completes the values of arguments: keys of notes, agents, runs, profiles, settings, vaults, formats, stages of
+//! pipelines.
 
 use crate::cli::call_value;
 use crate::cli::command;
