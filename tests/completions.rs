@@ -60,6 +60,10 @@ fn bash_completes_commands_options_and_values() {
     check(&world, &["--profile", "w"], &["work"]);
     check(&world, &["profile", "delete", "w"], &["work"]);
     check(&world, &["config", "set", "text.k"], &["text.k1"]);
+    check(&world, &["import", "--format", "c"], &["csv", "chatgpt"]);
+    world.write("vault/a.md", "# A\n\nText\n");
+    world.json(&["vault", "add", "vault", "--name", "my-notes"]);
+    check(&world, &["vault", "sync", ""], &["my-notes"]);
     check(&world, &["search", "-p", "not"], &["not-visited:"]);
     assert_eq!(offered(&world, &["poc-memory", "--profile", "work", "get", "bt"]), [""; 0]);
     world.start_daemon();

@@ -106,6 +106,13 @@ fn a_thought_is_added_in_few_words() {
     assert_eq!(bodies, [json!("the tide turns at noon"), json!("Piped in.\nWith a second line.")]);
     // Without a text nothing is stored.
     assert_ne!(world.run_with_input(&["add"], "").status, 0);
+    // The text is also read if other arguments describe the note, but not if it has a title.
+    let idea = world.run_with_input(&["--json", "add", "--key", "idea", "--keyword", "plan"], "An idea.\n");
+    assert_eq!(idea.status, 0, "{idea:?}");
+    let note = world.json(&["get", "idea"]);
+    assert_eq!((&note["body"], &note["keywords"]), (&json!("An idea."), &json!(["plan"])));
+    world.run_with_input(&["add", "--key", "titled", "--title", "A title"], "Of the loop.\n");
+    assert_eq!(world.json(&["get", "titled"])["body"], "");
     assert_eq!(world.run(&["add", "x", "--body", "y"]).status, 2);
 }
 
@@ -199,11 +206,15 @@ fn undo_without_a_number_reverts_the_last_change() {
         "{run:#}"
     );
     assert_eq!(world.json(&["changes", "-n", "1"])["changes"][0]["op"], "insert");
-    world.json(&["undo"]);
+    let undone = world.json(&["undo"]);
     assert_eq!(world.json_with_status(&["get", "wrong"], 1)["error"]["code"], "not_found");
-    // The undo was the last change, so the next one restores the note.
-    world.json(&["undo"]);
+    // The number of the undo restores the note.
+    world.json(&["undo", &undone["changes"][0].to_string()]);
     assert_eq!(world.json(&["get", "wrong"])["body"], "A mistake.");
+    // The line that names the number names the profile, too.
+    world.run(&["--profile", "five", "insert", "--key", "wrong", "--body", "A mistake."]);
+    let shown = world.run(&["--profile", "five", "delete", "wrong"]).stdout;
+    assert!(shown.contains("`poc-memory --profile five undo "), "{shown}");
     assert_eq!(World::new().json_with_status(&["undo"], 1)["error"]["code"], "not_found");
 }
 

@@ -1,10 +1,11 @@
 //! Hooks of assistants: what they add to a conversation, when they are silent, and how sessions are captured.
 
+use crate::mcp::Assistant;
 use crate::support::{CommandResult, WAIT_LIMIT, World};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The session of an assistant in the folder of a project.
 struct AssistantSession {
@@ -200,8 +201,12 @@ fn a_hook_never_fails() {
     let _socket = UnixListener::bind(world.home().join("daemon.sock")).unwrap();
     quiet(world.run_with_input(&["hook", "stop"], "{\"session_id\": \"s1\"}"));
     assert!(logged(&world).contains("nothing: "), "{}", logged(&world));
-    // Arguments that are not a call of a hook are an error as usual.
-    assert_eq!(world.run(&["hook", "no-such-hook"]).status, 2);
+    // Calls of a newer plugin.
+    for line in [["hook", "no-such-hook"].as_slice(), &["hook", "prompt", "--foo"], &["hook"]] {
+        quiet(world.run_with_input(line, "{\"session_id\": \"s1\"}"));
+        let unknown = ["does not know the argument", "needs an event"];
+        assert!(unknown.iter().any(|why| logged(&world).contains(why)), "{line:?}: {}", logged(&world));
+    }
     assert!(world.run(&["hook", "--help"]).stdout.contains("session-start"));
 }
 
@@ -267,6 +272,49 @@ fn a_session_starts_with_the_important_notes_of_its_project() {
 }
 
 #[test]
+fn notes_stored_in_a_repository_are_shown_at_the_start_of_its_next_session() {
+    for (scope, is_labelled) in [("person", true), ("all", false)] {
+        let mut world = World::new();
+        world.write("config.toml", &format!("[hooks]\nscope = \"{scope}\"\n"));
+        world.start_daemon();
+        let session = AssistantSession::new(&world, "s1", "journal");
+        let mut assistant = Assistant::start_in(&world, &session.folder, &[]);
+        let wal = json!({"key": "wal", "title": "The journal is written first", "keywords": ["decision"]});
+        assistant.call("memory_remember", wal);
+        // A model that replaces the keywords does not take the note out of the project.
+        let more = json!({"key": "wal", "update": true, "keywords": ["decision", "storage"]});
+        assistant.call("memory_remember", more);
+        assistant.end();
+        let by_hand = |folder: &Path, line: &[&str]| -> Value {
+            let mut command = world.command("poc-memory");
+            let ran = command.arg("--json").args(line).current_dir(folder).output().unwrap();
+            assert!(ran.status.success(), "{line:?}: {ran:?}");
+            serde_json::from_slice(&ran.stdout).unwrap()
+        };
+        by_hand(&session.folder, &["add", "--key", "split", "-k", "open", "-t", "Splits are slow"]);
+        by_hand(&session.folder, &["add", "--key", "fish", "--category", "core", "-t", "I use fish"]);
+        by_hand(world.home(), &["add", "--key", "lunch", "-k", "open", "-t", "Dumplings"]);
+        let written = by_hand(&session.folder, &["write", "The gateway listens on port 7443."]);
+        let chunk = written["node_ids"][0].as_str().unwrap().to_owned();
+        let labelled = |note: &str| {
+            let keywords = world.json(&["get", note])["keywords"].clone();
+            keywords.as_array().unwrap().contains(&json!(JOURNAL))
+        };
+        for note in ["wal", "split", &chunk] {
+            assert_eq!(labelled(note), is_labelled, "{note} with `{scope}`");
+        }
+        for note in ["fish", "lunch"] {
+            assert!(!labelled(note), "{note} with `{scope}`");
+        }
+        if is_labelled {
+            let added = session.start(&world, "startup").unwrap();
+            assert!(added.contains("[wal]") && added.contains("[split]"), "{added}");
+            assert!(!added.contains("[lunch]"), "{added}");
+        }
+    }
+}
+
+#[test]
 fn a_session_is_captured_also_when_its_assistant_is_killed() {
     let mut world = World::new();
     world.start_daemon();
@@ -287,11 +335,21 @@ fn a_session_is_captured_also_when_its_assistant_is_killed() {
     session.turn(2, "Which compression?", "Long records are compressed with LZ4.");
     world.start_daemon();
     captured(&world, 3);
+    session.turn(3, "And the alerts?", "We decided that nobody is woken at night. Still open: the budget.");
+    session.turn(4, "Which retry?", "Three times, then the queue of failures.");
+    session.turn(5, "commit this", "Committed.");
+    session.turn(6, "thanks", "You are welcome.");
+    captured(&world, 7);
     // The session does not get its own turns, but the next session does.
     assert_eq!(session.prompt(&world, "which port shall the gateway have?"), None);
     let next = AssistantSession::new(&world, "6f1e2d3c-0002-4000-8000-000000000002", "journal");
     let added = next.start(&world, "startup").unwrap();
-    assert!(added.contains("The end of the last session:") && added.contains("LZ4"), "{added}");
+    assert!(added.contains("The end of the last session:") && added.contains("queue of failures"), "{added}");
+    let place = |text: &str| added.find(text).unwrap_or_else(|| panic!("no `{text}` in {added}"));
+    assert!(place("Open:") < place("Still open: the budget."), "{added}");
+    assert!(place("Decisions:") < place("We decided that nobody is woken at night."), "{added}");
+    assert!(added.contains("- 2026-11-24 ["), "{added}");
+    assert!(!added.contains("Committed") && !added.contains("You are welcome"), "{added}");
     let added = next.prompt(&world, "which port shall the gateway have?").unwrap();
     assert!(added.contains("7443"), "{added}");
     // Nothing is added in another project.

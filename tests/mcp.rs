@@ -5,6 +5,7 @@ mod http;
 use crate::support::World;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// An assistant with an initialised session of `poc-memory mcp`.
@@ -22,10 +23,16 @@ impl Assistant {
 
     /// The same with global options of the command line.
     pub(crate) fn start_with(world: &World, options: &[&str]) -> Assistant {
+        Assistant::start_in(world, world.home(), options)
+    }
+
+    /// The same in another folder.
+    pub(crate) fn start_in(world: &World, folder: &Path, options: &[&str]) -> Assistant {
         let mut program = world
             .command("poc-memory")
             .args(options)
             .arg("mcp")
+            .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -19,10 +19,10 @@ const VARIABLE: &str = "POC_MEMORY_COMPLETE";
 
 /// Print the completion script of a shell
 ///
-/// The script asks the program for commands, options, keys of notes, agents, runs, profiles, settings and stages. For
-/// bash, add `source <(poc-memory completions bash)` to `~/.bashrc`; for zsh, the same to `~/.zshrc`; for fish,
-/// `poc-memory completions fish | source` to `~/.config/fish/config.fish`. A script that was saved to a file must be
-/// written again after an update.
+/// The script asks the program for commands, options, keys of notes, agents, runs, profiles, settings, vaults and
+/// stages. For bash, add `source <(poc-memory completions bash)` to `~/.bashrc`; for zsh, the same to `~/.zshrc`; for
+/// fish, `poc-memory completions fish | source` to `~/.config/fish/config.fish`. A script that was saved to a file must
+/// be written again after an update.
 #[derive(Debug, clap::Args)]
 pub(super) struct CompletionsCommand {
     /// The shell

@@ -21,7 +21,7 @@ use poc_graph::time::Span;
 use poc_models::AGENT_VARIABLE;
 use serde::Serialize;
 use std::ffi::OsString;
-use std::io::{Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -69,24 +69,78 @@ impl LocalCommand for HookCall {
     }
 }
 
-/// Runs the command line if it is a plain call of `hook`; `None` for all other command lines, including
-/// `hook --help` and invalid calls of `hook`.
+/// Runs the command line if it calls `hook`; `None` for all other command lines, including `hook --help`.
+///
+/// Also an invalid call exits with 0: with 2, Claude Code would block the prompt, which happens when a plugin is newer
+/// than this program.
 pub(super) fn run_early(arguments: &[OsString]) -> Option<ExitCode> {
-    let mut words = arguments.iter().skip(1).map(|word| word.to_str());
-    let (mut profile, mut event, mut is_hook) = (None, None, false);
-    while let Some(word) = words.next() {
-        match (word?, is_hook) {
-            ("--profile", _) => profile = Some(words.next()??.to_owned()),
-            ("hook", false) => is_hook = true,
-            (word, _) if word.starts_with("--profile=") => {
-                profile = word.strip_prefix("--profile=").map(str::to_owned);
-            }
-            (word, true) if event.is_none() => event = Some(HookEvent::from_str(word, false).ok()?),
-            _ => return None,
-        }
+    let EarlyCall { event, profile } = EarlyCall::parse(arguments)?;
+    match event {
+        Ok(event) => answer(event, profile),
+        Err(error) => report(&error, profile.as_deref()),
     }
-    answer(event?, profile);
     Some(ExitCode::SUCCESS)
+}
+
+/// A call of `hook`, read without the command-line parser.
+#[derive(Debug, PartialEq)]
+struct EarlyCall {
+    event: Result<HookEvent>,
+    profile: Option<String>,
+}
+
+impl EarlyCall {
+    /// `None` if the command line does not call `hook`, or asks for its help.
+    fn parse(arguments: &[OsString]) -> Option<EarlyCall> {
+        let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+        let (mut profile, mut event, mut is_hook) = (None, None, false);
+        while let Some(word) = words.next() {
+            match (word.as_ref(), is_hook) {
+                ("--profile", _) => match (words.next(), is_hook) {
+                    (Some(name), _) => profile = Some(name.into_owned()),
+                    (None, false) => return None,
+                    (None, true) => {
+                        event = Some(Err(Error::invalid("`--profile` has no value").hint("give a name")));
+                        break;
+                    }
+                },
+                (word, _) if word.starts_with("--profile=") => {
+                    profile = word.strip_prefix("--profile=").map(str::to_owned);
+                }
+                // They have no effect on a hook.
+                ("--json" | "--quiet" | "-q" | "--verbose" | "-v", _) => {}
+                ("hook", false) => is_hook = true,
+                (_, false) | ("--help" | "-h", true) => return None,
+                (word, true) => match HookEvent::from_str(word, false) {
+                    Ok(known) if event.is_none() => event = Some(Ok(known)),
+                    _ => {
+                        let message = format!("`hook` does not know the argument `{word}`");
+                        event = Some(Err(Error::invalid(message).hint("see `poc-memory hook --help`")));
+                        break;
+                    }
+                },
+            }
+        }
+        if !is_hook {
+            return None;
+        }
+        let missing = || Err(Error::invalid("`hook` needs an event").hint("see `poc-memory hook --help`"));
+        Some(EarlyCall { event: event.unwrap_or_else(missing), profile })
+    }
+}
+
+/// Writes the error of an invalid call to the log, and to a terminal if a person sees one.
+#[expect(clippy::disallowed_methods, reason = "the log says when")]
+fn report(error: &Error, profile: Option<&str>) {
+    let mut stderr = std::io::stderr().lock();
+    if stderr.is_terminal() {
+        // A failed write is ignored, because nobody reads it.
+        let _ = writeln!(stderr, "{}", error.line());
+    }
+    if let Ok(paths) = Paths::from_environment(profile) {
+        let line = format!("nothing: {}", error.line());
+        log::write(&paths, std::time::SystemTime::now(), Duration::ZERO, "-", "", &line);
+    }
 }
 
 /// Answers a hook on standard output, and writes a line of the log.
@@ -178,23 +232,49 @@ fn started(paths: &Paths) -> Result<Option<Client>> {
 
 #[cfg(test)]
 mod tests {
-    use super::run_early;
+    use super::{EarlyCall, HookEvent};
     use std::ffi::OsString;
 
+    fn parse(line: &str) -> Option<EarlyCall> {
+        EarlyCall::parse(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
     #[test]
-    fn only_plain_calls_are_run_before_the_command_line_is_built() {
-        // A plain call would answer, so only the others can be tried here.
+    fn a_call_of_a_hook_is_found_without_the_parser() {
+        for (line, event, profile) in [
+            ("poc-memory hook stop", HookEvent::Stop, None),
+            ("poc-memory hook stop --json", HookEvent::Stop, None),
+            ("poc-memory --profile=work hook prompt", HookEvent::Prompt, Some("work")),
+            ("poc-memory hook prompt --profile work", HookEvent::Prompt, Some("work")),
+        ] {
+            let call = EarlyCall { event: Ok(event), profile: profile.map(str::to_owned) };
+            assert_eq!(parse(line), Some(call), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_command_lines_are_left_to_the_parser() {
         for line in [
             "poc-memory",
-            "poc-memory hook",
             "poc-memory hook --help",
-            "poc-memory hook x",
+            "poc-memory hook stop -h",
             "poc-memory search hook",
-            "poc-memory hook stop x",
-            "poc-memory --json hook stop",
+            "poc-memory --profile hook",
         ] {
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert!(run_early(&words).is_none(), "{line}");
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_call_of_a_hook_is_an_error_of_its_own() {
+        for (line, message) in [
+            ("poc-memory hook", "`hook` needs an event"),
+            ("poc-memory hook subagent-stop", "`hook` does not know the argument `subagent-stop`"),
+            ("poc-memory hook prompt --foo --help", "`hook` does not know the argument `--foo`"),
+            ("poc-memory hook stop stop", "`hook` does not know the argument `stop`"),
+            ("poc-memory hook stop --profile", "`--profile` has no value"),
+        ] {
+            assert_eq!(parse(line).unwrap().event.unwrap_err().message, message, "{line}");
         }
     }
 }

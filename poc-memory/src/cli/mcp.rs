@@ -4,6 +4,7 @@ use super::command_context::CommandContext;
 use super::daemon_client;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
+use super::project_label::ProjectLabel;
 use crate::dispatch::{self, Connection};
 use crate::mcp::{OpExecutor, Server};
 use crate::ops::{Access, OpDef, Principal, tenancy};
@@ -37,9 +38,11 @@ impl LocalCommand for McpServe {
     type Output = McpServeOutput;
 
     fn run(self, context: &CommandContext) -> Result<McpServeOutput> {
+        let config = context.config()?;
         let caller = ConnectionOpExecutor {
             context: context.clone(),
-            config: context.config()?,
+            label: ProjectLabel::here(&config),
+            config,
             opening: Mutex::default(),
         };
         let failed = |error: &dyn std::fmt::Display| {
@@ -73,6 +76,8 @@ impl LocalCommand for McpServe {
 struct ConnectionOpExecutor {
     context: CommandContext,
     config: Config,
+    // An assistant starts this process in the folder that it works in.
+    label: Option<ProjectLabel>,
     // Concurrent calls must not lock each other out of a store that no daemon serves.
     opening: Mutex<()>,
 }
@@ -104,6 +109,10 @@ impl OpExecutor for ConnectionOpExecutor {
         }
         // The tenant of the command line only applies to ops that take one.
         let request = if op.per_tenant { self.context.with_global_arguments(request)? } else { request };
+        let request = match &self.label {
+            Some(label) => label.add(op, request),
+            None => request,
+        };
         connection.acting_for(Principal::Model).call(op, request, &|_| {})
     }
 

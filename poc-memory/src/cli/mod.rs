@@ -29,6 +29,7 @@ mod plugin;
 mod profile;
 mod profile_delete;
 mod progress;
+mod project_label;
 mod repair;
 mod restore;
 mod sample_memory;
@@ -49,6 +50,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_models::AGENT_VARIABLE;
+use project_label::ProjectLabel;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -119,6 +121,10 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             if !confirmation::confirm_op(op, &request, matches) {
                 return declined(output);
             }
+            let request = match context.config().ok().and_then(|config| ProjectLabel::here(&config)) {
+                Some(label) => label.add(op, request),
+                None => request,
+            };
             call(&context, op, context.with_global_arguments(request)?, &terminal)?
         }
     };

@@ -137,6 +137,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const ACCEPTS_TENANT: bool = Self::PER_TENANT;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
     const CREATES_PROFILE: bool = false;
+    /// Whether it stores notes with the field `keywords`, to which the command line adds the label of the project.
+    const LABELS_NOTES: bool = false;
     /// Whether a model may call it where its access allows that. It is refused on every surface, also where the model
     /// is offered no such tool.
     const FOR_MODELS: bool = !matches!(Self::ACCESS, Access::Person);
@@ -300,6 +302,8 @@ pub struct OpDef {
     pub accepts_tenant: bool,
     /// See [`Op::CREATES_PROFILE`].
     pub creates_profile: bool,
+    /// See [`Op::LABELS_NOTES`].
+    pub labels_notes: bool,
     /// See [`Op::FOR_MODELS`].
     pub for_models: bool,
     /// See [`Op::FOR_AGENTS`].
@@ -346,6 +350,7 @@ impl OpDef {
             per_tenant: O::PER_TENANT,
             accepts_tenant: O::ACCEPTS_TENANT,
             creates_profile: O::CREATES_PROFILE,
+            labels_notes: O::LABELS_NOTES,
             for_models: O::FOR_MODELS,
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,

@@ -3,7 +3,7 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, IrreversibleFlag, Op, Route, ToolEffect};
+use super::{Access, Ctx, IrreversibleFlag, Op, Route, StyledText, Terminal, ToolEffect};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
@@ -127,22 +127,27 @@ impl Op for Delete {
     }
 
     fn show(output: &DeleteOutput) -> String {
+        Self::styled(output, &Terminal::default()).to_string()
+    }
+
+    fn styled(output: &DeleteOutput, terminal: &Terminal) -> StyledText {
         let derived = match output.derived.as_slice() {
             [] => String::new(),
             derived => format!("also deleted what was derived from it: {}\n", derived.join(", ")),
         };
         let deleted = format!("deleted `{}` and {}", output.key, plural(output.edges as u64, "edge"));
-        match &output.erasure {
+        let text = match &output.erasure {
             Some(erasure) => format!("{deleted}\n{derived}{}", erasure.show()),
             None => {
-                let undo = output.undo_within.map(|window| undo_line(&[output.seq], window));
+                let undo = output.undo_within.map(|window| undo_line(&[output.seq], window, terminal));
                 format!(
                     "{deleted}; its history stays under its id, {}\n{}{derived}",
                     output.id,
                     undo.unwrap_or_default()
                 )
             }
-        }
+        };
+        text.into()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `demote`
 
 use super::reinforce::{self, ReinforceOutput};
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, StyledText, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,10 @@ impl Op for Demote {
     }
 
     fn show(output: &ReinforceOutput) -> String {
-        reinforce::show(output)
+        reinforce::show(output, &Terminal::default())
+    }
+
+    fn styled(output: &ReinforceOutput, terminal: &Terminal) -> StyledText {
+        reinforce::show(output, terminal).into()
     }
 }

@@ -3,7 +3,9 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, ToolEffect, argument};
+use super::{
+    Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, StyledText, Terminal, ToolEffect, argument,
+};
 use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
@@ -172,6 +174,10 @@ impl Op for Forget {
     }
 
     fn show(output: &ForgetOutput) -> String {
+        Self::styled(output, &Terminal::default()).to_string()
+    }
+
+    fn styled(output: &ForgetOutput, terminal: &Terminal) -> StyledText {
         let counts = [
             (output.messages, "message"),
             (output.nodes, "chunk"),
@@ -183,7 +189,7 @@ impl Op for Forget {
             counts.push(plural(output.derived as u64, "derived note"));
         }
         let erased = output.erasure.as_ref().map(ErasureOutput::show).unwrap_or_default();
-        let undo = output.undo_within.map(|window| undo_line(&output.changes, window)).unwrap_or_default();
-        format!("forgot {}\n{undo}{erased}", counts.join(", "))
+        let undo = output.undo_within.map(|window| undo_line(&output.changes, window, terminal));
+        format!("forgot {}\n{}{erased}", counts.join(", "), undo.unwrap_or_default()).into()
     }
 }

@@ -4,12 +4,12 @@ mod batch;
 mod body;
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Principal, Progress, Route, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
 use body::BodyArgument;
 use poc_graph::error::{Exit, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, NodeId, normal_key};
+use poc_graph::{Category, NodeId, is_project_label, normal_key};
 use poc_notes::Draft;
 use poc_store::Commit;
 use schemars::JsonSchema;
@@ -120,6 +120,7 @@ impl Op for InsertRequest {
     const NAME: &'static str = "insert";
     const ACCESS: Access = Access::Write;
     const CREATES_PROFILE: bool = true;
+    const LABELS_NOTES: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/insert");
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     const VERSIONED: bool = true;
@@ -195,10 +196,17 @@ impl InsertRequest {
         for (node, field) in [(&old, "supersedes"), (&updated, "key")] {
             node.as_ref().map_or(Ok(()), |node| ctx.require_visible(node, field))?;
         }
+        let mut keywords = Some(self.keywords).filter(|words| !words.is_empty());
+        // A model that replaces the keywords does not know that the label decides which sessions get the note.
+        if let (Some(words), Some(node), Principal::Model) = (&mut keywords, &updated, ctx.actor)
+            && !words.iter().any(|word| is_project_label(word))
+        {
+            words.extend(node.keywords.iter().filter(|word| is_project_label(word)).cloned());
+        }
         Ok(Draft {
             title: self.title,
             body: self.body.0,
-            keywords: Some(self.keywords).filter(|words| !words.is_empty()),
+            keywords,
             key: self.key,
             node_type: self.node_type,
             category: self.category,

@@ -47,6 +47,9 @@ pub(crate) struct LinkOutput {
     /// The number of the change, which `undo` takes; absent if nothing has changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
+    /// Keys of those of the two notes that no search finds, because they are retired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    retired: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,14 +104,16 @@ impl Op for LinkRequest {
                     }
                 }
             };
-            Ok(LinkOutput { from: from.key, to: to.key, kind, status, strength, seq: None })
+            let ends = [&from, &to].into_iter();
+            let retired = ends.filter(|note| !note.state.is_live()).map(|note| note.key.clone()).collect();
+            Ok(LinkOutput { from: from.key, to: to.key, kind, status, strength, seq: None, retired })
         })?;
         let is_change = !matches!(done.value.status, LinkStatus::AlreadyPresent | LinkStatus::NotPresent);
         Ok(LinkOutput { seq: is_change.then_some(done.seq), ..done.value })
     }
 
     fn show(output: &LinkOutput) -> String {
-        let LinkOutput { from, to, kind, status, strength, .. } = output;
+        let LinkOutput { from, to, kind, status, strength, retired, .. } = output;
         let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
         let status = match status {
             LinkStatus::Added => "added",
@@ -117,6 +122,7 @@ impl Op for LinkRequest {
             LinkStatus::Removed => "removed",
             LinkStatus::NotPresent => "not present",
         };
-        format!("{status}: `{from}` → `{to}` ({kind}{strength})\n")
+        let retired = retired.iter().map(|key| format!("`{key}` is retired: no search finds it\n"));
+        format!("{status}: `{from}` → `{to}` ({kind}{strength})\n") + &retired.collect::<String>()
     }
 }

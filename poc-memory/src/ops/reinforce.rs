@@ -1,6 +1,6 @@
 //! `reinforce`
 
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, StyledText, Terminal, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, NodeType};
 use poc_notes::{Draft, confirmed_question, recall, weight};
@@ -70,7 +70,11 @@ impl Op for Reinforce {
     }
 
     fn show(output: &ReinforceOutput) -> String {
-        show(output)
+        show(output, &Terminal::default())
+    }
+
+    fn styled(output: &ReinforceOutput, terminal: &Terminal) -> StyledText {
+        show(output, terminal).into()
     }
 }
 
@@ -145,13 +149,11 @@ pub(super) fn bump(
 }
 
 /// The result as text for a person.
-pub(super) fn show(output: &ReinforceOutput) -> String {
+pub(super) fn show(output: &ReinforceOutput, terminal: &Terminal) -> String {
     let ReinforceOutput { key, before, weight, .. } = output;
     if let Some(question) = &output.removed {
-        return format!(
-            "{question:?} no longer leads to `{key}`; `poc-memory undo {}` reverts this\n",
-            output.seq
-        );
+        let undo = terminal.with_options(&format!("`poc-memory undo {}` reverts this", output.seq));
+        return format!("{question:?} no longer leads to `{key}`; {undo}\n");
     }
     let mut text = format!("weight of `{key}`: {before:.3} → {weight:.3}");
     if output.skipped_refractory {

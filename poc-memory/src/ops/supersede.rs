@@ -1,7 +1,7 @@
 //! `supersede`
 
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Route};
+use super::{Access, Ctx, Op, Route, StyledText, Terminal};
 use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_notes::{resolve, supersede};
@@ -65,10 +65,14 @@ impl Op for SupersedeRequest {
     }
 
     fn show(output: &SupersedeOutput) -> String {
+        Self::styled(output, &Terminal::default()).to_string()
+    }
+
+    fn styled(output: &SupersedeOutput, terminal: &Terminal) -> StyledText {
         let done = format!(
             "`{}` supersedes `{}` and took over {} of its links\n",
             output.new, output.old, output.links
         );
-        done + &undo_line(&[output.seq], output.undo_within)
+        (done + &undo_line(&[output.seq], output.undo_within, terminal)).into()
     }
 }

@@ -1,26 +1,31 @@
 //! `undo`
 
-use super::agent::AgentRun;
+use super::agent::AgentUndo;
 use super::agent::undo::{self, SkippedAction};
+use super::import::Import;
+use super::recall::Recall;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Route, argument, changes};
+use super::{Access, Ctx, Op, Principal, Route, StyledText, Terminal, argument, changes};
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Moment;
-use poc_notes::history;
+use poc_notes::history::{self, RecentChange};
+use poc_notes::import;
 use poc_store::{Cause, REPAIR_OP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Undo the last change, a given one, an agent's run, or all runs since a time. An import or a sync of a
+/// Undo the last change made by hand, a given one, an agent's run, or all runs since a time. An import or a sync of a
 /// vault is one change. Records that later changes build on are left alone and reported; the rest is undone.
-/// An undo is itself a change and can be undone, so a second `undo` restores what the first one undid.
+/// Without a number, a second `undo` undoes the change before. An undo is itself a change: with its number, `undo`
+/// restores what it undid.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
-    /// Number of a change, as `changes` shows it, or id of a run or its first digits [default: the last change]
+    /// Number of a change, as `changes` shows it, or id of a run or its first digits [default: the last change made
+    /// by hand, not by assistants, agents, syncs or the daemon]
     #[arg(conflicts_with = "since")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     what: Option<String>,
@@ -63,18 +68,59 @@ fn change(what: &str) -> Option<u64> {
     what.parse().ok().filter(|number| *number == 0 || !what.starts_with('0'))
 }
 
-/// The number of the last change of notes; the id of the run if it is the run's own change, so that all of the run is
-/// undone.
+/// Maximum number of changes by others that the error names if no change was made by hand.
+const SUGGESTED: usize = 3;
+
+/// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the files
+/// and is no change by hand.
+fn is_by_hand(cause: &Cause) -> bool {
+    let is_import = cause.op == Import::NAME && cause.actor != import::capture_provenance();
+    (cause.actor == Principal::Person.name() || is_import) && may_be_suggested(cause)
+}
+
+/// Whether a change is undone without its number, or suggested: it is listed, and is neither an undo, nor a repair, nor
+/// what `recall` learned.
+fn may_be_suggested(cause: &Cause) -> bool {
+    const LEFT_OUT: [&str; 4] = [Undo::NAME, AgentUndo::NAME, Recall::NAME, REPAIR_OP];
+    changes::is_listed(cause) && !LEFT_OUT.contains(&cause.op.as_str())
+}
+
+/// The latest changes that are not undone.
+fn latest_in_effect(
+    ctx: &Ctx<'_>,
+    count: usize,
+    is_wanted: &dyn Fn(&Cause) -> bool,
+) -> Result<Vec<RecentChange>> {
+    let mut max = 8;
+    loop {
+        let latest = history::latest(ctx.memory, max, is_wanted)?;
+        let is_complete = latest.len() < max;
+        let in_effect: Vec<RecentChange> =
+            latest.into_iter().filter(|change| !change.undone).take(count).collect();
+        if is_complete || in_effect.len() == count {
+            return Ok(in_effect);
+        }
+        max *= 8;
+    }
+}
+
+/// The number of the last change that a person made by hand and that is not undone.
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
-    let may_be_undone = |cause: &Cause| changes::is_listed(cause) && cause.op != REPAIR_OP;
-    let last = history::latest(ctx.memory, 1, &may_be_undone)?.into_iter().next();
-    let nothing = || {
+    if let [last] = latest_in_effect(ctx, 1, &is_by_hand)?.as_slice() {
+        return Ok(last.seq.to_string());
+    }
+    if history::latest(ctx.memory, 1, &changes::is_listed)?.is_empty() {
         let since = ctx.memory.store.history_base().map(|base| base.at);
-        Error::not_found(changes::nothing_changed(since)).field("what")
+        return Err(Error::not_found(changes::nothing_changed(since)).field("what"));
+    }
+    let others = latest_in_effect(ctx, SUGGESTED, &may_be_suggested)?;
+    let other =
+        |RecentChange { seq, cause, .. }: &RecentChange| format!("{seq} ({} by {})", cause.op, cause.actor);
+    let hint = match others.iter().map(other).collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "`poc-memory changes` shows all changes with their numbers".to_owned(),
+        others => format!("`poc-memory undo N` undoes another change: {others}"),
     };
-    let last = last.ok_or_else(nothing)?;
-    let run = last.cause.run.filter(|_| last.cause.op == AgentRun::NAME);
-    Ok(run.map_or_else(|| last.seq.to_string(), |run| run.to_string()))
+    Err(Error::not_found("no change that you made by hand is left to undo").hint(hint).field("what"))
 }
 
 impl Op for Undo {
@@ -151,6 +197,10 @@ impl Op for Undo {
     }
 
     fn show(output: &UndoOutput) -> String {
+        Self::styled(output, &Terminal::default()).to_string()
+    }
+
+    fn styled(output: &UndoOutput, terminal: &Terminal) -> StyledText {
         let mut text = String::new();
         if output.undone.is_empty() && output.refused.is_empty() {
             text.push_str("no run since then changed anything that can be undone\n");
@@ -162,8 +212,8 @@ impl Op for Undo {
         for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
-        text += &undo_line(&output.changes, output.undo_within);
-        text
+        text += &undo_line(&output.changes, output.undo_within, terminal);
+        text.into()
     }
 
     fn exit(output: &UndoOutput) -> Exit {

@@ -25,6 +25,15 @@ pub(crate) struct WriteRequest {
     #[arg(long, value_name = "JSON", value_parser = argument::object)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     metadata: Option<Map<String, Value>>,
+    /// Keywords of each chunk
+    #[arg(
+        long = "keyword",
+        short = 'k',
+        value_name = "WORD",
+        help = "A keyword of each chunk; repeat it for more"
+    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keywords: Vec<String>,
 }
 
 /// The stored message.
@@ -42,6 +51,7 @@ impl Op for WriteRequest {
     const NAME: &'static str = "write";
     const ACCESS: Access = Access::Write;
     const CREATES_PROFILE: bool = true;
+    const LABELS_NOTES: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/write");
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Cumulative);
     const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("message"));
@@ -51,6 +61,7 @@ impl Op for WriteRequest {
         let draft = MessageDraft {
             text: self.text,
             metadata: self.metadata.unwrap_or_default(),
+            keywords: self.keywords,
             provenance: ctx.actor.name().to_owned(),
             trust: ctx.actor.trust(),
         };

@@ -12,6 +12,11 @@ pub fn project_name(keyword: &str) -> Option<&str> {
     keyword.strip_prefix(PROJECT_PREFIX).filter(|name| !name.is_empty())
 }
 
+/// Whether a keyword, as a person or a model writes it, is the label of a project.
+pub fn is_project_label(keyword: &str) -> bool {
+    project_name(&keyword.trim().to_lowercase()).is_some()
+}
+
 /// Whether `wanted` selects the project `name`: it is the name itself, its last components (`proj` or `ann/proj` for
 /// `github.com/ann/proj`), or `*`. Both must be normalised like keywords.
 pub fn is_project(name: &str, wanted: &str) -> bool {
@@ -45,5 +50,7 @@ mod tests {
         assert_eq!(project_name("project:/home/ann/proj"), Some("/home/ann/proj"));
         assert_eq!(project_name("project:"), None);
         assert_eq!(project_name("projects"), None);
+        assert!(is_project_label(" Project:a"));
+        assert!(!is_project_label("project: ") && !is_project_label("projects"));
     }
 }

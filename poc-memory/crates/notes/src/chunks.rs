@@ -39,7 +39,7 @@ pub(super) fn chunks<'a>(text: &'a str, config: &poc_config::WriteConfig) -> Vec
 }
 
 /// The byte ranges of the sentences of a text, without blank ones.
-fn sentences(text: &str, language: &str) -> Vec<Range<usize>> {
+pub(super) fn sentences(text: &str, language: &str) -> Vec<Range<usize>> {
     // Uses byte ranges, because the splitter drops blank lines of long texts from its sentences.
     let sentences = sentencex::get_sentence_boundaries(language, text).into_iter();
     sentences

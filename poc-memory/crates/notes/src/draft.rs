@@ -104,13 +104,7 @@ impl Draft {
         self.author = filled(self.author.map(|author| one_line(&author)));
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
-        self.keywords = self.keywords.map(|words| keyword_normalization::normalize(&words)).transpose()?;
-        let (count, max) = (self.keywords.as_ref().map_or(0, Vec::len), config.insert.max_keywords);
-        if count > max {
-            return Err(Error::invalid(format!("the note has {count} keywords, a note may have {max}"))
-                .hint("keep the ones that other notes share")
-                .field("keywords"));
-        }
+        self.keywords = self.keywords.map(|words| checked_keywords(&words, config)).transpose()?;
         if let Some(name) = &self.node_type {
             known_type(name, config)?;
         }
@@ -155,6 +149,18 @@ impl Draft {
         }
         Ok(self)
     }
+}
+
+/// Keywords in their stored form, if a note may have that many.
+pub(super) fn checked_keywords(words: &[String], config: &Config) -> Result<Vec<String>> {
+    let words = keyword_normalization::normalize(words)?;
+    let (count, max) = (words.len(), config.insert.max_keywords);
+    if count > max {
+        return Err(Error::invalid(format!("the note has {count} keywords, a note may have {max}"))
+            .hint("keep the ones that other notes share")
+            .field("keywords"));
+    }
+    Ok(words)
 }
 
 /// Refuses a text with a NUL character, which other programs treat as the end of the text.

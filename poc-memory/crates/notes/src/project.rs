@@ -25,6 +25,11 @@ impl Project {
         Project::below(folder, std::env::var_os("HOME").map(PathBuf::from).as_deref())
     }
 
+    /// The project of a folder inside a repository; `None` for all other folders.
+    pub fn of_repository(folder: &Path) -> Option<Project> {
+        Project::of(folder).filter(|project| config_of(&project.root.join(".git")).is_some())
+    }
+
     fn below(folder: &Path, home: Option<&Path>) -> Option<Project> {
         if !folder.is_absolute() {
             return None;
@@ -151,6 +156,9 @@ mod tests {
         assert_eq!(project().keyword(), "project:github.com/ann/proj");
         std::fs::write(root.join(".git/config"), config.replace("origin", "upstream")).unwrap();
         assert_eq!(project().name, "host.org/bob/proj");
+        assert_eq!(Project::of_repository(&inner), Some(project()));
+        std::fs::remove_dir_all(root.join(".git")).unwrap();
+        assert_eq!(Project::of_repository(&inner), None);
     }
 
     #[test]

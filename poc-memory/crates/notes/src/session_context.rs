@@ -8,9 +8,11 @@ mod prompt_context;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod turn_text;
 
 pub use briefing::{Briefing, BriefingPart, briefing};
 pub use prompt_context::{PromptContext, relevant};
+pub use turn_text::is_assent;
 
 use poc_graph::Node;
 

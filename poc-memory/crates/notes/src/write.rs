@@ -17,6 +17,8 @@ pub struct MessageDraft {
     pub text: String,
     /// Its metadata.
     pub metadata: Map<String, Value>,
+    /// The keywords of each chunk.
+    pub keywords: Vec<String>,
     /// Who writes it.
     pub provenance: String,
     /// How far its text is trusted.
@@ -38,6 +40,7 @@ pub struct WriteReport {
 pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<WriteReport> {
     let config = &memory.config.write;
     let metadata = checked_metadata(&draft, config)?;
+    let keywords = draft::checked_keywords(&draft.keywords, &memory.config)?;
     let now = cause.at;
     let mut message = Message {
         id: memory.new_message_id(),
@@ -47,7 +50,7 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
         provenance: draft.provenance,
         chunks: Vec::new(),
     };
-    let nodes = nodes(memory, &message, draft.trust)?;
+    let nodes = nodes(memory, &message, &keywords, draft.trust)?;
     message.chunks = nodes.iter().map(|node| node.id).collect();
     let vectors = insert_plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
     let embedder = memory.embedder.name();
@@ -96,7 +99,7 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
 }
 
 /// The nodes of a message. Their keys are not yet unique.
-fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> {
+fn nodes(memory: &Memory, message: &Message, keywords: &[String], trust: Trust) -> Result<Vec<Node>> {
     let text = draft::tidy(&message.text);
     let chunks = chunks::chunks(&text, &memory.config.write);
     let max = memory.config.write.max_chunks;
@@ -111,7 +114,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
     let node = |(index, chunk): (usize, &str)| {
         let title = title_of(chunk)
             .unwrap_or_else(|| chunk.chars().filter(|c| !c.is_control()).take(DERIVED_TITLE_CHARS).collect());
-        check_size(&title, chunk, &[], memory.config.insert.max_node_bytes).map_err(|error| {
+        check_size(&title, chunk, keywords, memory.config.insert.max_node_bytes).map_err(|error| {
             Error { message: format!("chunk {} of the message: {}", index + 1, error.message), ..error }
                 .hint("use shorter sentences: a chunk contains a few complete sentences")
                 .field("text")
@@ -124,7 +127,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             body: chunk.to_owned(),
             node_type: NodeType("episodic".into()),
             category: Category::General,
-            keywords: Vec::new(),
+            keywords: keywords.to_vec(),
             provenance: message.provenance.clone(),
             trust,
             author: None,

@@ -1,4 +1,5 @@
-//! Completes the values of arguments: keys of notes, agents, runs, profiles, settings, stages of pipelines.
+//! Completes the values of arguments: keys of notes, agents, runs, profiles, settings, vaults, formats, stages of
+//! pipelines.
 
 use crate::cli::call_value;
 use crate::cli::command;
@@ -8,6 +9,7 @@ use crate::ops;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use poc_graph::error::{Error, Result};
+use poc_notes::import;
 use poc_search::query::vocabulary;
 use poc_store::Store;
 use serde_json::{Value, json};
@@ -17,11 +19,13 @@ use std::ffi::OsStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CompletionKind {
     Agent,
+    Format,
     Key,
     Pipeline,
     Profile,
     Run,
     Setting,
+    Vault,
 }
 
 impl CompletionKind {
@@ -41,6 +45,8 @@ impl CompletionKind {
             (_, _, "NODE") | ("link", "from" | "to", _) | ("supersede", "old" | "new", _) => {
                 Some(CompletionKind::Key)
             }
+            (_, _, "VAULT") => Some(CompletionKind::Vault),
+            ("import", "format", _) => Some(CompletionKind::Format),
             (_, _, "PIPELINE" | "STAGE") => Some(CompletionKind::Pipeline),
             _ => None,
         }
@@ -84,6 +90,8 @@ fn candidates(kind: CompletionKind, current: &OsStr, profile: Option<&str>) -> V
         CompletionKind::Setting => poc_config::settings(&context.paths.config_file())
             .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
         CompletionKind::Pipeline => Ok(stages(current)),
+        CompletionKind::Vault => names(ask(&context, "vault list", json!({})), "vaults", "name"),
+        CompletionKind::Format => Ok(import::formats().map(str::to_owned).collect()),
     };
     let fitting = values.unwrap_or_default().into_iter().filter(|value| value.starts_with(current));
     fitting.map(CompletionCandidate::new).collect()
@@ -182,6 +190,7 @@ mod tests {
         demote node: Key
         get node: Key
         history node: Key
+        import format: Format
         insert supersedes: Key
         link from: Key
         link to: Key
@@ -197,6 +206,10 @@ mod tests {
         supersede new: Key
         supersede old: Key
         undo agent: Agent
+        vault remove vault: Vault
+        vault status vault: Vault
+        vault sync vault: Vault
+        vault write-back vault: Vault
         view pipeline: Pipeline
         visit agent: Agent
         visit nodes: Key

@@ -2,7 +2,7 @@
 
 use super::action_numbers::group_line;
 use super::undo::{SkippedAction, split_by_outcome};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, StyledText, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
@@ -54,6 +54,10 @@ impl Op for AgentApply {
     }
 
     fn show(output: &AgentApplyOutput) -> String {
+        Self::styled(output, &Terminal::default()).to_string()
+    }
+
+    fn styled(output: &AgentApplyOutput, terminal: &Terminal) -> StyledText {
         let mut text = String::new();
         for action in &output.applied {
             // Writing to a string cannot fail.
@@ -64,9 +68,10 @@ impl Op for AgentApply {
         }
         text += &group_line(&output.only, &output.with, "they are applied together or not at all");
         if !output.applied.is_empty() {
-            let _ = writeln!(text, "`poc-memory undo {}` reverts it", output.run);
+            let undo = terminal.with_options(&format!("`poc-memory undo {}` reverts it", output.run));
+            let _ = writeln!(text, "{undo}");
         }
-        text
+        text.into()
     }
 
     fn exit(output: &AgentApplyOutput) -> Exit {

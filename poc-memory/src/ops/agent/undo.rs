@@ -2,7 +2,7 @@
 
 use crate::ops::text::plural;
 use crate::ops::undo_window::{undo_line, undo_window};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, StyledText, Terminal};
 use poc_agent::ledger::{self, Run};
 use poc_agent::undo;
 use poc_config::HistoryRetention;
@@ -94,6 +94,10 @@ impl Op for AgentUndo {
     }
 
     fn show(output: &AgentUndoOutput) -> String {
+        Self::styled(output, &Terminal::default()).to_string()
+    }
+
+    fn styled(output: &AgentUndoOutput, terminal: &Terminal) -> StyledText {
         // Replays are undone as well, but are not actions of the reply.
         let all = output.in_effect.max(output.undone.len() + output.refused.len());
         let mut text = format!(
@@ -108,7 +112,8 @@ impl Op for AgentUndo {
         for SkippedAction { action, reason } in &output.refused {
             let _ = writeln!(text, "  left:   {action}: {reason}");
         }
-        text + &undo_line(output.seq.as_slice(), output.undo_within)
+        text += &undo_line(output.seq.as_slice(), output.undo_within, terminal);
+        text.into()
     }
 
     fn exit(output: &AgentUndoOutput) -> Exit {

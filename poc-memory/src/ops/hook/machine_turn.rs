@@ -1,5 +1,7 @@
 //! Recognises prompts that no person typed or that have nothing to look up.
 
+use poc_notes::session_context::is_assent;
+
 /// Why a prompt gets no notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MachineTurn {
@@ -23,14 +25,6 @@ const MACHINE: [&str; 8] = [
     "This session is being continued from a previous conversation",
 ];
 
-/// Words of answers such as "yes, go on, please". A prompt of only such words has nothing to look up.
-const ASSENT: &[&str] = &[
-    "again", "all", "and", "continue", "cool", "do", "done", "enough", "fine", "for", "go", "good", "great",
-    "it", "just", "lets", "let", "next", "nice", "no", "now", "ok", "okay", "on", "one", "perfect", "please",
-    "proceed", "retry", "run", "start", "stop", "sure", "thank", "thanks", "that", "the", "this", "to",
-    "try", "works", "yep", "yes", "you",
-];
-
 impl MachineTurn {
     /// The reason to add no notes to a prompt; `None` for a prompt of a person that can be looked up.
     pub(super) fn of(prompt: &str) -> Option<MachineTurn> {
@@ -41,12 +35,7 @@ impl MachineTurn {
         if is_command(prompt) {
             return Some(MachineTurn::Command);
         }
-        let says_something = |word: &str| {
-            let word: String =
-                word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-            !word.is_empty() && !ASSENT.contains(&word.as_str())
-        };
-        if !prompt.split_whitespace().any(says_something) {
+        if is_assent(prompt) {
             return Some(MachineTurn::Short);
         }
         None

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::IsTerminal as _;
 
-/// The text of a note: `--body TEXT`, the words after the command, or standard input if it is a pipe and nothing else
-/// describes the note.
+/// The text of a note: `--body TEXT`, the words after the command, or standard input if it is a pipe and the note would
+/// be empty without it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct BodyArgument(pub(super) Option<String>);
@@ -15,8 +15,8 @@ pub(super) struct BodyArgument(pub(super) Option<String>);
 impl BodyArgument {
     const OPTION: &str = "body";
     const WORDS: &str = "text";
-    /// The global options, which say nothing about the note.
-    const GLOBAL: [&str; 6] = ["json", "profile", "tenant", "color", "quiet", "verbose"];
+    /// The arguments with which a note needs no text.
+    const INSTEAD: [&str; 3] = ["title", "notes", "update"];
 
     /// Whether there is none.
     pub(super) fn is_absent(&self) -> bool {
@@ -38,13 +38,13 @@ impl FromArgMatches for BodyArgument {
         if !words.is_empty() {
             return Ok(BodyArgument(Some(words.join(" "))));
         }
-        // A command without arguments reads its text from a pipe. With arguments, standard input is not read.
+        // Otherwise standard input is not read: in a loop of a script, it belongs to the loop.
         let is_given = |id: &clap::Id| {
-            !BodyArgument::GLOBAL.contains(&id.as_str())
+            BodyArgument::INSTEAD.contains(&id.as_str())
                 && matches.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)
         };
-        let is_bare = !matches.ids().any(is_given);
-        if is_bare && !std::io::stdin().is_terminal() {
+        let needs_text = !matches.ids().any(is_given);
+        if needs_text && !std::io::stdin().is_terminal() {
             let piped = argument::text(argument::STANDARD_STREAM)
                 .map_err(|problem| clap::Error::raw(clap::error::ErrorKind::Io, problem))?;
             return Ok(BodyArgument(Some(piped).filter(|text| !text.trim().is_empty())));
@@ -64,7 +64,9 @@ impl clap::Args for BodyArgument {
             .arg(
                 Arg::new(BodyArgument::WORDS)
                     .value_name("TEXT")
-                    .help("Text, in Markdown. `-`, or a pipe without arguments, reads standard input")
+                    .help(
+                        "Text, in Markdown. `-`, or a pipe if there is no title either, reads standard input",
+                    )
                     .num_args(1..)
                     .conflicts_with(BodyArgument::OPTION)
                     .value_parser(argument::text),

@@ -74,13 +74,13 @@ fn a_night_lists_its_changes_and_can_be_undone() {
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], true);
     insta::assert_snapshot!(say(&memory, "undo --since 90m"), @"no run since then changed anything that can be undone");
     // The undo of a run is a change like any other.
-    insta::assert_snapshot!(say(&memory, "undo"), @r"
+    insta::assert_snapshot!(say(&memory, "undo 6"), @r"
     undone: undo of link `insurance` to `quay-closed` at 0.4
     `poc-memory undo 7` reverts this
     ");
     assert_eq!(export(), with_link);
     assert_eq!(json(&memory, "night")["agents"]["linker"]["actions"][0]["undone"], false);
-    let undone = json(&memory, "undo");
+    let undone = json(&memory, "undo 7");
     assert!(!export().contains("\"link\""));
     json(&memory, &format!("undo {}", undone["changes"][0]));
     assert_eq!(export(), with_link);
@@ -91,7 +91,7 @@ fn changes_of_an_agent_are_those_of_its_runs_and_the_undos_of_them() {
     let memory = after_a_run();
     let run = json(&memory, "changes --limit 1")["changes"][0].clone();
     assert_eq!((&run["agent"], &run["undone"]), (&json!("linker"), &json!(false)));
-    json(&memory, "undo");
+    json(&memory, &format!("undo {}", run["run"].as_str().unwrap()));
     json(&memory, "insert -t 'Not of the agent'");
     let changes = json(&memory, "changes --agent linker")["changes"].clone();
     let ops: Vec<_> = changes.as_array().unwrap().iter().map(|change| change["op"].as_str()).collect();

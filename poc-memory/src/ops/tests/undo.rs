@@ -219,9 +219,58 @@ fn changes_say_which_of_them_are_undone() {
     4  2026-11-21 09:00:00Z  manual  insert  btree (undone)
     ");
     // The undo is undone, so the change is in effect again.
-    json(&memory, "undo");
+    json(&memory, "undo 5");
     assert_eq!(undone("changes --limit 3"), [false, true, false]);
     assert_eq!(undone("history btree"), [false, false, true, false]);
+}
+
+#[test]
+fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
+    let memory = TestMemory::new();
+    json(&memory, "insert --key first -t 'Dumplings on Friday'");
+    json(&memory, "insert --key second -t 'Quartz resonators drift'");
+    let by = |actor: &str, op: &str, key: &str, title: &str| {
+        let draft = poc_notes::Draft {
+            key: Some(key.into()),
+            title: Some(title.into()),
+            ..poc_notes::Draft::new(actor, poc_graph::Trust::Agent)
+        };
+        poc_notes::insert::insert(&memory, draft, memory.cause(actor, op)).unwrap();
+    };
+    // The daemon captures a session, a vault is synchronised, an assistant and an agent store notes.
+    by(&poc_notes::import::capture_provenance(), "import", "turn", "Which port has the gateway?");
+    by("import:vault", "vault sync", "file", "Harbour tolls rise");
+    by("mcp", "insert", "of-the-assistant", "Swallows nest early");
+    by("agent:linker", "agent run", "of-the-agent", "Copper tarnishes green");
+    json(&memory, "weight second 2.5");
+    json(&memory, "recall dumplings");
+    poc_notes::recall::flush(&memory).unwrap();
+    assert_eq!(json(&memory, "changes --limit 1")["changes"][0]["op"], "recall");
+    let undone = || json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
+    let weight = undone();
+    assert!(weight.starts_with("weight of `second` by manual"), "{weight}");
+    // The undo, and what it has undone, are passed over.
+    for key in ["second", "first"] {
+        let insert = undone();
+        assert!(insert.starts_with(&format!("insert of `{key}` by manual")), "{insert}");
+    }
+    for key in ["turn", "file", "of-the-assistant", "of-the-agent"] {
+        json(&memory, &format!("get {key}"));
+    }
+    let error = say(&memory, "undo");
+    assert_eq!(
+        error,
+        "not_found: `what`: no change that you made by hand is left to undo\n`poc-memory undo N` undoes another \
+         change: 6 (agent run by agent:linker), 5 (insert by mcp), 4 (vault sync by import:vault)"
+    );
+}
+
+#[test]
+fn an_import_by_hand_is_undone_without_a_number() {
+    let memory = filled();
+    import_in_parts(&memory, 3);
+    let undone = json(&memory, "undo");
+    assert!(undone["undone"][0].as_str().unwrap().starts_with("import of `n0`"), "{undone}");
 }
 
 #[test]
@@ -282,7 +331,7 @@ fn an_import_in_parts_is_one_change() {
     assert!(told.starts_with("import of `n0` and 449 more by import:"), "{told}");
     assert_eq!((undone["undone"].as_array().unwrap().len(), &undone["refused"]), (1, &json!([])));
     assert_eq!(everything(&memory), before);
-    let redone = json(&memory, "undo");
+    let redone = json(&memory, &format!("undo {}", last(&memory)));
     assert!(redone["undone"][0].as_str().unwrap().starts_with("undo of `n400` and 449 more by "), "{redone}");
     assert_eq!(everything(&memory), after);
 }

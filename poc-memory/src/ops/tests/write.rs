@@ -81,3 +81,16 @@ fn ops_that_write_have_text_answers() {
     give a text, or a pipeline such as `all | limit:20`
     "#);
 }
+
+#[test]
+fn a_link_to_a_retired_note_says_so() {
+    let memory = filled();
+    json(&memory, "insert --key soup -t Soup");
+    json(&memory, "supersede btree journal");
+    insta::assert_snapshot!(say(&memory, "link soup btree"), @r"
+    added: `soup` → `btree` (link, strength 0.8)
+    `btree` is retired: no search finds it
+    ");
+    assert_eq!(json(&memory, "link soup btree")["retired"], serde_json::json!(["btree"]));
+    assert_eq!(json(&memory, "link soup journal")["retired"], Value::Null);
+}

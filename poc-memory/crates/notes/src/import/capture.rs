@@ -45,6 +45,11 @@ pub struct CaptureReport {
 /// The name under which captured notes are stored.
 const NAME: &str = "transcripts";
 
+/// The provenance of captured notes, and the actor of captures in the log.
+pub fn provenance() -> String {
+    format!("{PROVENANCE}{NAME}")
+}
+
 /// Captures run one at a time: two of the same transcript would store the same turns.
 static RUNNING: Mutex<()> = Mutex::new(());
 
@@ -103,8 +108,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
     };
 
     let import_options = ImportOptions { allow_secrets: options.allow_secrets, ..ImportOptions::default() };
-    let provenance = format!("{PROVENANCE}{NAME}");
-    let mut import = Import::new(memory, &provenance, &import_options, &|_, _| {});
+    let mut import = Import::new(memory, &provenance(), &import_options, &|_, _| {});
     let next = read.position.clone();
     if let Some(previous) = position.and_then(|position| position.previous.as_deref()) {
         import.continue_session(&read.conversation, previous)?;

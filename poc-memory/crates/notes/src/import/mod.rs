@@ -31,6 +31,7 @@ mod vault_note;
 mod warnings;
 mod wikilinks;
 
+pub use capture::provenance as capture_provenance;
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
@@ -89,6 +90,11 @@ enum ExpiredNote {
 /// The names of the fields of notes of other tools.
 pub fn fields() -> impl Iterator<Item = &'static str> {
     foreign::FIELDS.iter().flat_map(|field| field.names).copied()
+}
+
+/// The names of the formats.
+pub fn formats() -> impl Iterator<Item = &'static str> {
+    format::FORMATS.iter().map(|format| format.name())
 }
 
 /// Imports all notes of a source. Calls `progress` after each transaction with the number of finished notes and

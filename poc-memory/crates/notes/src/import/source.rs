@@ -3,7 +3,7 @@
 use super::format::{self, FolderRole, Format, json_lines};
 use super::location::SourceLocation;
 use super::run::{Import, PROVENANCE};
-use super::source_file::{SourceFile, unreadable};
+use super::source_file::{Sample, SourceFile, unreadable};
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
 use std::fs;
@@ -60,7 +60,8 @@ impl ImportSource {
                 let file = SourceFile::at(path, name)?;
                 // A file that cannot be read is an error even if the format is forced.
                 let sample = file.sample()?;
-                let format = forced.or_else(|| format::recognize(&sample)).ok_or_else(|| unknown(path))?;
+                let format =
+                    forced.or_else(|| format::recognize(&sample)).ok_or_else(|| unknown(path, &sample))?;
                 read_file(&file, format, import)
             }
         }
@@ -68,7 +69,10 @@ impl ImportSource {
 }
 
 /// The error for a file of an unknown format.
-fn unknown(path: &Path) -> Error {
+fn unknown(path: &Path, sample: &Sample) -> Error {
+    if let Some(error) = format::malformed(sample) {
+        return error.file(path.display().to_string());
+    }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let extension = extension.as_deref().unwrap_or_default();
     let hint = match format::missing_feature(extension) {

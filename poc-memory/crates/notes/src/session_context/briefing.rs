@@ -1,6 +1,7 @@
 //! Selects the notes for the start of a session.
 
 use super::scope::{Membership, ProjectNotes};
+use super::turn_text::{self, Statement};
 use super::{ContextNote, SessionFilter};
 use crate::Memory;
 use poc_graph::error::Result;
@@ -16,6 +17,12 @@ const DECISIONS: [&str; 3] = ["adr", "decision", "decisions"];
 /// Maximum number of notes in each part.
 const MAX_NOTES: usize = 6;
 
+/// Maximum number of sessions, the latest ones, whose turns are searched for decisions and open work.
+const MAX_SESSIONS: usize = 5;
+
+/// Maximum number of turns of these sessions.
+const MAX_TURNS: usize = 200;
+
 /// Maximum number of characters of a note's text.
 const MAX_CHARS: usize = 240;
 
@@ -25,11 +32,12 @@ const MAX_LAST_CHARS: usize = 600;
 /// The parts of a briefing, the most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BriefingPart {
-    /// The end of the last session of the project.
+    /// The last turn of the project's sessions that is not only routine or thanks.
     LastSession,
-    /// Open work: tasks and notes with a keyword such as `open` or `todo`.
+    /// Open work: tasks, notes with a keyword such as `open` or `todo`, and what turns of the last five sessions say is
+    /// open.
     Open,
-    /// Decisions: notes with the keyword `decision`.
+    /// Decisions: notes with the keyword `decision`, and decisions in turns of the last five sessions.
     Decisions,
     /// Notes that apply to all projects: pinned, or of the category `core`.
     Standing,
@@ -71,8 +79,19 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
             _ => {}
         }
     }
-    let last = candidates.last_turn();
-    let since = last.map_or(Timestamp(0), |ix| view.modified(ix));
+    let latest = candidates.latest_turns();
+    let since = latest.first().map_or(Timestamp(0), |&ix| view.modified(ix));
+    let mut turns = Vec::new();
+    for ix in latest {
+        // Deleted since the view was taken.
+        if let Some(node) = view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten() {
+            turns.push((ix, node));
+        }
+    }
+    let last = turns.iter().find(|(_, turn)| turn_text::has_content(turn)).map(|(ix, _)| *ix);
+    let language = &memory.config.write.language;
+    let stated: Vec<_> =
+        turns.iter().map(|(_, turn)| (turn, turn_text::statements(turn, language))).collect();
     let mut briefing = Briefing::default();
     for part in [
         BriefingPart::LastSession,
@@ -94,11 +113,38 @@ pub fn briefing(memory: &Memory, session: SessionFilter<'_>) -> Result<Briefing>
             };
             notes.push(ContextNote { node, text });
         }
+        let kind = match part {
+            BriefingPart::Open => Some(Statement::Open),
+            BriefingPart::Decisions => Some(Statement::Decision),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let shown = briefing.parts.first().filter(|(part, _)| *part == BriefingPart::LastSession);
+            let shown = shown.and_then(|(_, notes)| notes.first()).map_or("", |note| note.text.as_str());
+            for (turn, statements) in &stated {
+                let texts = statements.iter().filter(|(stated, _)| *stated == kind);
+                let texts = texts.map(|(_, text)| text.as_str()).filter(|text| !shown.contains(*text));
+                let texts: Vec<&str> = texts.collect();
+                add_statement(&mut notes, turn, &texts.join(" "));
+            }
+        }
         if !notes.is_empty() {
             briefing.parts.push((part, notes));
         }
     }
     Ok(briefing)
+}
+
+/// Adds what a turn states to the notes of a part, if there is room and the turn is not among them.
+fn add_statement(notes: &mut Vec<ContextNote>, turn: &Node, text: &str) {
+    if text.is_empty() || notes.len() >= MAX_NOTES || notes.iter().any(|note| note.node.id == turn.id) {
+        return;
+    }
+    let text = super::prompt_context::cut(text, MAX_CHARS);
+    // A statement that is repeated is shown with its latest date.
+    if notes.iter().all(|note| note.text != text) {
+        notes.push(ContextNote { node: turn.clone(), text });
+    }
 }
 
 /// Notes that are not in a part yet.
@@ -109,11 +155,24 @@ struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// The last turn of the last session.
-    fn last_turn(&self) -> Option<Ix> {
-        let episodic = self.view.type_number(NodeType::EPISODIC)?;
-        let turns = self.own.iter().copied().filter(|&ix| self.view.node_type(ix) == episodic);
-        turns.max_by_key(|&ix| (self.view.created(ix), self.view.id(ix)))
+    /// The turns of the last sessions, the latest first.
+    fn latest_turns(&self) -> Vec<Ix> {
+        let view = self.view;
+        let Some(episodic) = view.type_number(NodeType::EPISODIC) else { return Vec::new() };
+        let mut turns: Vec<Ix> =
+            self.own.iter().copied().filter(|&ix| view.node_type(ix) == episodic).collect();
+        turns.sort_unstable_by_key(|&ix| std::cmp::Reverse((view.created(ix), view.id(ix))));
+        let mut sessions: Vec<&str> = Vec::new();
+        let is_recent = |ix: &&Ix| {
+            let session = session_of(view.key(**ix));
+            if !sessions.contains(&session) {
+                sessions.push(session);
+            }
+            sessions.len() <= MAX_SESSIONS
+        };
+        let count = turns.iter().take(MAX_TURNS).take_while(is_recent).count();
+        turns.truncate(count);
+        turns
     }
 
     /// Removes the notes of a part and returns the latest ones.
@@ -153,6 +212,12 @@ fn start_of(node: &Node) -> String {
     let rest = line.trim_start_matches(['#', ' ']);
     let rest = rest.strip_prefix(node.title.trim_end_matches('…')).unwrap_or(rest);
     super::prompt_context::cut(rest.trim(), MAX_CHARS)
+}
+
+/// The beginning of the key of a turn that all turns of its session and of its subagents share; empty for notes that are
+/// no turns of a captured session.
+fn session_of(key: &str) -> &str {
+    key.match_indices('/').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or_default()
 }
 
 /// The end of a note on one line.

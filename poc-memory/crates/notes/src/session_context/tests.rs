@@ -34,10 +34,54 @@ fn note(memory: &TestMemory, key: &str, body: &str, keywords: &[&str], change: i
     insert::insert(memory, draft, memory.cause(&actor, "insert")).unwrap();
 }
 
+/// Makes a note a turn of a session with Claude Code.
+fn turn(draft: &mut Draft) {
+    draft.node_type = Some("episodic".into());
+    draft.author = Some("User, Claude".into());
+}
+
+#[test]
+fn a_briefing_shows_decisions_and_open_work_of_the_last_sessions() {
+    let memory = memory(HookScope::Person);
+    let say = |key: &str, body: &str, keywords: &[&str]| {
+        note(&memory, key, body, keywords, turn);
+        memory.clock.advance(poc_graph::time::Span::HOUR);
+    };
+    // The oldest of six sessions is not searched.
+    say("claude-code/s0/0", "User: Decision: no cache.\n\nClaude: OK", &[OWN]);
+    say("claude-code/s1/0", "User: We decided to use NATS.\n\nClaude: Noted.", &[OWN]);
+    say("codex/s2/0", "User: Is the retry done?\n\nClaude: TODO the backoff is missing.", &[OWN]);
+    say("claude-code/s3/0", "User: Decision: the till is a queue.\n\nClaude: OK", &[OTHER]);
+    say("claude-code/s4/0", "User: We decided to use NATS.\n\nClaude: As before.", &[OWN]);
+    say("claude-code/s4/sub/1", "User: Which port?\n\nClaude: 7443", &[OWN]);
+    say("claude-code/s5/0", "User: and the log?\n\nClaude: It is text.", &[OWN]);
+    say("claude-code/s6/0", "User: the queue?\n\nClaude: Decision: use `dlq`. Still open: alerts.", &[OWN]);
+    say("claude-code/s6/1", "User: commit this\n\nClaude: Committed.", &[OWN]);
+    say("claude-code/s6/2", "User: thanks\n\nClaude: Bye", &[OWN]);
+    note(&memory, "wal", "Log first", &[OWN, "decision"], |_| {});
+    let briefing = briefing(&memory, session(&[])).unwrap();
+    let shown: Vec<(BriefingPart, Vec<(&str, &str)>)> = briefing
+        .parts
+        .iter()
+        .map(|(part, notes)| {
+            (*part, notes.iter().map(|note| (note.node.key.as_str(), note.text.as_str())).collect())
+        })
+        .collect();
+    let end = "User: the queue? Claude: Decision: use `dlq`. Still open: alerts.";
+    assert_eq!(
+        shown,
+        [
+            // What the end of the last session shows is not repeated.
+            (BriefingPart::LastSession, vec![("claude-code/s6/0", end)]),
+            (BriefingPart::Open, vec![("codex/s2/0", "TODO the backoff is missing.")]),
+            (BriefingPart::Decisions, vec![("wal", ""), ("claude-code/s4/0", "We decided to use NATS.")]),
+        ]
+    );
+}
+
 #[test]
 fn a_briefing_sorts_the_notes_of_a_project() {
     let memory = memory(HookScope::Person);
-    let turn = |draft: &mut Draft| draft.node_type = Some("episodic".into());
     note(&memory, "claude-code/aa/0", "User: the port?\n\nClaude: 7443", &[OWN], turn);
     memory.clock.advance(poc_graph::time::Span::HOUR);
     note(&memory, "claude-code/aa/1", "User: thanks\n\nClaude: bye", &[OWN], turn);
@@ -54,7 +98,7 @@ fn a_briefing_sorts_the_notes_of_a_project() {
     assert_eq!(
         parts(&memory, session(&own)),
         [
-            of(BriefingPart::LastSession, &["claude-code/aa/1"]),
+            of(BriefingPart::LastSession, &["claude-code/aa/0"]),
             of(BriefingPart::Open, &["todo"]),
             of(BriefingPart::Decisions, &["wal"]),
             of(BriefingPart::Standing, &["fish"]),

@@ -17,15 +17,20 @@ use serde_json::json;
 const SIX: &str =
     "One is a split. Two is a journal. Three is a page. Four is a key. Five is a leaf. Six is a root.";
 
+fn message_draft(text: &str, metadata: Map<String, Value>) -> MessageDraft {
+    let (provenance, keywords) = ("manual".into(), Vec::new());
+    MessageDraft { text: text.into(), metadata, keywords, provenance, trust: Trust::User }
+}
+
 fn message(memory: &TestMemory, text: &str) -> WriteReport {
     let metadata = json!({"session": "42"}).as_object().unwrap().clone();
-    let draft = MessageDraft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let draft = message_draft(text, metadata);
     write(memory, draft, memory.cause("manual", "write")).unwrap()
 }
 
 fn refused(memory: &TestMemory, text: &str, metadata: Value) -> String {
     let metadata = metadata.as_object().unwrap().clone();
-    let draft = MessageDraft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let draft = message_draft(text, metadata);
     let error = write(memory, draft, memory.cause("manual", "write")).unwrap_err();
     format!("{}: {}", error.code.name(), error.line())
 }
@@ -46,6 +51,20 @@ fn outgoing(memory: &TestMemory, from: NodeId) -> Vec<(NodeId, f64)> {
 
 fn node(memory: &TestMemory, id: NodeId) -> Node {
     memory.store.node(id).unwrap().unwrap()
+}
+
+#[test]
+fn every_chunk_has_the_keywords() {
+    let memory = TestMemory::new();
+    let draft = MessageDraft { keywords: vec!["Storage ".into()], ..message_draft(SIX, Map::new()) };
+    let written = write(&memory, draft, memory.cause("manual", "write")).unwrap();
+    assert_eq!(written.nodes.len(), 3);
+    for id in written.nodes {
+        assert_eq!(node(&memory, id).keywords, ["storage"]);
+    }
+    let draft = MessageDraft { keywords: vec!["a,b".into()], ..message_draft(SIX, Map::new()) };
+    let error = write(&memory, draft, memory.cause("manual", "write")).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
 }
 
 #[test]

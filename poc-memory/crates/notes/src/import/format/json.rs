@@ -5,7 +5,7 @@ use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use serde::de::{DeserializeSeed, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use std::io::BufRead as _;
 
@@ -92,6 +92,18 @@ impl<'de> Visitor<'de> for &mut Elements<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// The error for a file named as JSON that is neither JSON nor JSON Lines; `None` for all others.
+pub(in crate::import) fn malformed(sample: &Sample) -> Option<Error> {
+    let is_json = sample.is_whole && sample.extension == "json" && sample.objects().is_empty();
+    let text = sample.text().filter(|text| is_json && !text.trim().is_empty())?;
+    let error = serde_json::from_str::<IgnoredAny>(text).err()?;
+    let (line, column) = (error.line(), error.column());
+    Some(
+        Error::invalid(format!("it is not JSON: {} at line {line}, column {column}", reason(&error)))
+            .hint("export the file again"),
+    )
 }
 
 fn not_json(error: &serde_json::Error) -> Error {

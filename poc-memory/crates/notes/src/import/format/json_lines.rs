@@ -32,15 +32,10 @@ impl Format for JsonLines {
             "jsonl" | "ndjson" => true,
             // Many programs write `.json` files; those with notes are JSON Lines or an array of objects.
             "json" => match sample.first() {
-                Some('[') => sample.text().is_some_and(|text| {
-                    let names = json::names(text);
-                    names
-                        .iter()
-                        .any(|(depth, name)| *depth == 1 && matches!(field_of(name), Some("title" | "body")))
-                }),
+                Some('[') => sample.text().is_some_and(has_notes),
                 Some('{') => sample.text().is_some_and(|text| {
                     let line = text.trim_start().lines().next().unwrap_or_default();
-                    line.trim_end().ends_with('}') || !sample.is_whole
+                    (line.trim_end().ends_with('}') || !sample.is_whole) && has_notes(text)
                 }),
                 first => first.is_none(),
             },
@@ -83,6 +78,12 @@ impl Format for JsonLines {
             import.take(place, bytes, note)?;
         }
     }
+}
+
+/// Whether one of the outermost objects has a title or a text.
+fn has_notes(text: &str) -> bool {
+    let is_text = |name: &str| matches!(field_of(name), Some("title" | "body"));
+    json::names(text).iter().any(|(depth, name)| *depth == 1 && is_text(name))
 }
 
 /// The note of a line.

@@ -22,6 +22,8 @@ mod tests;
 mod text;
 pub(super) mod transcripts;
 
+pub(super) use json::malformed;
+
 use super::ParsedNote;
 use super::run::Import;
 use super::source_file::{Sample, SourceFile};

@@ -47,6 +47,17 @@ fn sources_that_cannot_be_imported_are_errors() {
     std::os::unix::fs::symlink("loop", memory.folder().join("loop")).unwrap();
     assert!(wrong("loop").starts_with("unavailable cannot be read: "), "{}", wrong("loop"));
     assert_eq!(wrong("x.xyz"), "invalid_argument its format is unknown");
+    // Settings and data of other programs are JSON, too.
+    for other in ["{\"foo\": {\"title\": 1}}", "{\"foo\":\n 1}", "{\"a\": 1}\n{\"a\": 2}\n"] {
+        put(memory.folder(), "other.json", other);
+        assert_eq!(wrong("other.json"), "invalid_argument its format is unknown", "{other}");
+    }
+    put(memory.folder(), "broken.json", "{\"title\": \"a\",\n \"body\" 1}");
+    let broken = wrong("broken.json");
+    assert!(
+        broken.starts_with("invalid_argument it is not JSON: expected `:` at line 2, column "),
+        "{broken}"
+    );
     put(&memory.folder().join("pictures"), "x.png", "");
     assert_eq!(wrong("pictures"), "invalid_argument the folder has no file of a known format");
     assert_eq!(wrong("/dev/null"), "invalid_argument it is neither a file nor a folder");

@@ -11,8 +11,8 @@ const TEXT: &str = "One is a split. Two is a journal. Three is a page. Four is a
 
 fn write(memory: &Memory) -> WriteReport {
     let metadata = serde_json::json!({"session": "42"}).as_object().unwrap().clone();
-    let draft =
-        write::MessageDraft { text: TEXT.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let (provenance, keywords) = ("manual".into(), Vec::new());
+    let draft = write::MessageDraft { text: TEXT.into(), metadata, keywords, provenance, trust: Trust::User };
     write::write(memory, draft, memory.cause("manual", "write")).unwrap()
 }
 

@@ -10,12 +10,25 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const MARKER: &str = "open-since-boot";
-/// Linux's identifier of the current boot. On other systems the file is missing and no marker is written.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The identifier of the current boot of the machine. On systems without one no marker is written.
+#[cfg(not(target_os = "macos"))]
+fn current_boot() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
+}
+
+/// The identifier of the current boot. The time of the boot would not do: it changes when the clock is set.
+#[cfg(target_os = "macos")]
+fn current_boot() -> Option<String> {
+    use sysctl::Sysctl as _;
+
+    let boot = sysctl::Ctl::new("kern.bootsessionuuid").and_then(|setting| setting.value_string());
+    boot.ok().filter(|boot| !boot.trim().is_empty())
+}
 
 /// Whether the machine did not stop while the directory was open.
 pub(in crate::engine) fn is_same_boot(directory: &Path) -> bool {
-    survived_until(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
+    survived_until(directory, current_boot().as_deref())
 }
 
 /// Like [`is_same_boot`], for a given boot of the machine; `None` if the boot is unknown.
@@ -31,7 +44,7 @@ pub(super) struct BootMarker {
 impl BootMarker {
     /// Marks the directory as open in the current boot of the machine.
     pub(super) fn start(directory: &Path) -> io::Result<BootMarker> {
-        BootMarker::start_in(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
+        BootMarker::start_in(directory, current_boot().as_deref())
     }
 
     fn start_in(directory: &Path, boot: Option<&str>) -> io::Result<BootMarker> {
@@ -96,6 +109,13 @@ mod tests {
     fn left_by_a_crash(directory: &Path, boot: &str) {
         std::mem::forget(BootMarker::start_in(directory, Some(boot)).unwrap());
         fs::write(directory.join("db"), "records").unwrap();
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    #[test]
+    fn the_boot_is_known_and_stays_the_same() {
+        assert!(current_boot().is_some_and(|boot| boot.trim().len() == 36));
+        assert_eq!(current_boot(), current_boot());
     }
 
     #[test]
