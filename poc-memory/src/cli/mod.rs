@@ -66,7 +66,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let globals = Globals::parse_before_clap(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => return usage::end(&error, &arguments, &Output::new(&globals, command::takes_tenant)).into(),
+        Err(error) => {
+            return usage::end(&error, &arguments, &Output::new(&globals, command::takes_tenant)).into();
+        }
     };
     let globals = Globals::parsed(&matches);
     let output = Output::new(&globals, command::takes_tenant);

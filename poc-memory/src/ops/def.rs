@@ -465,7 +465,9 @@ fn add_degradation(answer: &mut Value, reason: String) {
 /// The JSON Schema of an answer, with the field `degraded`, which is added if the store accepts no writes.
 fn answer_schema<O: Op>() -> Schema {
     let mut schema = schema::<O::Output>();
-    if !O::NEEDS_DAEMON && let Some(Value::Object(fields)) = schema.get_mut("properties") {
+    if !O::NEEDS_DAEMON
+        && let Some(Value::Object(fields)) = schema.get_mut("properties")
+    {
         let about = "Reasons why this answer may be incomplete, one line each; absent if there are none.";
         let reasons = json!({"type": "array", "items": {"type": "string"}, "description": about});
         fields.entry(DEGRADED).or_insert(reasons);

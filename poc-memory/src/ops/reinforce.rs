@@ -152,7 +152,7 @@ pub(super) fn bump(
 pub(super) fn show(output: &ReinforceOutput, terminal: &Terminal) -> String {
     let ReinforceOutput { key, before, weight, .. } = output;
     if let Some(question) = &output.removed {
-        let undo = terminal.with_options(&format!("`poc-memory undo {}` reverts this", output.seq));
+        let undo = terminal.with_options(&format!("`poc-memory undo {}` reverts this", output.seq), |_| true);
         return format!("{question:?} no longer leads to `{key}`; {undo}\n");
     }
     let mut text = format!("weight of `{key}`: {before:.3} → {weight:.3}");

@@ -26,7 +26,8 @@ pub(super) fn undo_line(changes: &[u64], window: HistoryRetention, terminal: &Te
             format!("`poc-memory undo N` reverts a part of this{within}, for N one of {numbers}\n")
         }
     };
-    terminal.with_options(&line)
+    // `undo` takes the option.
+    terminal.with_options(&line, |_| true)
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_line_names_the_memory_of_the_call() {
-        let terminal = Terminal::new(None, &["--profile".into(), "five".into()]);
+        let terminal = Terminal::new(None, &["--profile".into(), "five".into()], &[]);
         assert_eq!(
             undo_line(&[7], HistoryRetention::All, &terminal),
             "`poc-memory --profile five undo 7` reverts this\n"

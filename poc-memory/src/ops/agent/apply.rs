@@ -68,7 +68,8 @@ impl Op for AgentApply {
         }
         text += &group_line(&output.only, &output.with, "they are applied together or not at all");
         if !output.applied.is_empty() {
-            let undo = terminal.with_options(&format!("`poc-memory undo {}` reverts it", output.run));
+            let undo =
+                terminal.with_options(&format!("`poc-memory undo {}` reverts it", output.run), |_| true);
             let _ = writeln!(text, "{undo}");
         }
         text.into()
