@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn an_index_reads_a_bounded_number_of_entries_for_a_text() {
-        let sketches = [[1], [2], [3]].iter().flat_map(|sketch| std::iter::repeat_n(sketch.as_slice(), 10_000));
+        let hashes: [[u32; 1]; 3] = [[1], [2], [3]];
+        let sketches = hashes.iter().flat_map(|hash| std::iter::repeat_n(hash.as_slice(), 10_000));
         let index = SketchIndex::of(sketches);
         let read = std::cell::Cell::new(0);
         let nearest = index.nearest(&[1, 2, 3], |_| {
