@@ -162,7 +162,7 @@ impl VaultSync<'_> {
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         if let Some(name) = written_properties::foreign(text) {
-            return Err(Error::conflict(format!("its property `{name}` is not a list of links, so it was not replaced"))
+            return Err(Error::conflict(format!("its property `{name}` is not a list of links"))
                 .hint("rename the property, because write-back uses this name"));
         }
         let next = written_properties::set(text, properties);
