@@ -49,7 +49,7 @@ use super::batch::{Chunk, separate_note_errors};
 use super::insert::{self, PreparedNote};
 use super::interchange::Note;
 use super::markdown_frame::{MarkdownFrame, Properties};
-use super::{Draft, Memory, secrets};
+use super::{Draft, Memory, secrets, supersede};
 use conversation::{Conversation, Turn};
 use foreign::ForeignNote;
 use poc_graph::error::{Error, Result};
@@ -61,7 +61,7 @@ use run::{Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use stored::{StoreOutcome, StoredNote};
 use transcript::Transcript;
 
@@ -135,6 +135,7 @@ impl<'a> Import<'a> {
             detached: Vec::new(),
             files: HashSet::new(),
             unread_folders: Vec::new(),
+            below: PathBuf::new(),
             ids: HashMap::new(),
             locations: HashMap::new(),
         }
@@ -271,12 +272,37 @@ impl<'a> Import<'a> {
             let is_unknown =
                 self.unread_folders.iter().any(|folder| Path::new(&old.path).starts_with(folder));
             let is_gone = !self.files.is_empty() && !self.files.contains(&old.path) && !is_unknown;
-            if old.provenance == frame.provenance && is_gone {
+            let is_read = Path::new(&old.path).starts_with(&self.below);
+            if old.provenance == frame.provenance && is_read && is_gone {
                 old.delete(tx, id)?;
             }
         }
         let Some(node) = tx.node(id)? else { return Ok(()) };
         MarkdownFrame { imported: Properties::of(&node), ..frame.clone() }.put(tx, id)
+    }
+
+    /// Replaces a note that an import of a folder below made from the same file, and that has the text which the
+    /// note of the file gets now.
+    fn replace_copy(
+        &self,
+        tx: &mut Transaction<'_>,
+        entry: &ChunkEntry,
+        note: &ReadyNote,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (Some(frame), Some(key), ReadyNote::Insert(prepared)) = (&entry.frame, &entry.key, note) else {
+            return Ok(());
+        };
+        let id = tx.find_key(&normal_key(key))?;
+        let node = id.map(|id| tx.node(id)).transpose()?.flatten().filter(|node| node.state.is_live());
+        let (Some(node), Some(same)) = (node, prepared.existing_note(tx)?) else { return Ok(()) };
+        let is_copy = same != node.id
+            && MarkdownFrame::all(tx, same)?.iter().any(|other| source::is_below(frame, other));
+        if is_copy {
+            let reason = "it was imported from the same file";
+            supersede::apply(tx, same, node.id, self.provenance(), reason, &self.memory.config, now)?;
+        }
+        Ok(())
     }
 
     /// Stores a chunk in one transaction.
@@ -292,6 +318,7 @@ impl<'a> Import<'a> {
             ready
                 .iter()
                 .map(|(entry, note)| {
+                    self.replace_copy(tx, entry, note, now)?;
                     let stored = separate_note_errors(store_one(tx, note, now))?;
                     if let (Ok(stored), Some(frame)) = (&stored, &entry.frame) {
                         self.put_frame(tx, stored.id, frame)?;

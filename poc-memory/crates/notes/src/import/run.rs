@@ -82,6 +82,8 @@ pub(super) struct Import<'a> {
     pub(super) files: HashSet<String>,
     /// The folders below it that cannot be read.
     pub(super) unread_folders: Vec<PathBuf>,
+    /// The path of the source below a folder that was imported before; empty if there is none.
+    pub(super) below: PathBuf,
     /// Keys of notes that are no longer part of their session.
     pub(super) detached: Vec<String>,
     /// Maps ids of the source to node ids, for nodes that got another id.

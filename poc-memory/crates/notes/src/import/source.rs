@@ -4,8 +4,9 @@ use super::format::{self, FolderRole, Format, json_lines};
 use super::location::SourceLocation;
 use super::run::{Import, PROVENANCE};
 use super::source_file::{Sample, SourceFile, unreadable};
-use poc_graph::cancellation;
+use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::{cancellation, normal_key};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,13 +25,10 @@ pub enum ImportSource {
 impl ImportSource {
     /// The provenance of the notes: `import:` and the name of the folder or file.
     pub(super) fn provenance(&self) -> String {
-        let name = match self {
-            ImportSource::Path(path) | ImportSource::Lines(path, _) => {
-                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
-            }
-            ImportSource::Text(_) => "stdin".into(),
-        };
-        format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
+        match self {
+            ImportSource::Path(path) | ImportSource::Lines(path, _) => provenance_of(path),
+            ImportSource::Text(_) => provenance_of(Path::new("stdin")),
+        }
     }
 
     /// Reads all notes of the source into an import.
@@ -56,8 +54,9 @@ impl ImportSource {
             }
             ImportSource::Path(path) if path.is_dir() => read_folder(path, forced, import),
             ImportSource::Path(path) => {
-                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-                let file = SourceFile::at(path, name)?;
+                let name = Path::new(path.file_name().unwrap_or(path.as_os_str()));
+                import.continue_earlier(path.parent().unwrap_or(Path::new("")), &[name.to_owned()])?;
+                let file = SourceFile::at(path, import.name_of(name))?;
                 // A file that cannot be read is an error even if the format is forced.
                 let sample = file.sample()?;
                 let format =
@@ -65,6 +64,55 @@ impl ImportSource {
                 read_file(&file, format, import)
             }
         }
+    }
+}
+
+/// The provenance of the notes of a file or folder.
+fn provenance_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether the second frame is that of the same file, from an import of a folder below that of the first.
+pub(super) fn is_below(frame: &MarkdownFrame, other: &MarkdownFrame) -> bool {
+    let folder = frame.path.strip_suffix(other.path.as_str()).and_then(|folder| folder.strip_suffix('/'));
+    folder.is_some_and(|folder| provenance_of(Path::new(folder)) == other.provenance)
+}
+
+impl Import<'_> {
+    /// Continues the import of a folder above, if that has read the files before: their notes have its keys and its
+    /// provenance.
+    fn continue_earlier(&mut self, folder: &Path, files: &[PathBuf]) -> Result<()> {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        // A folder that cannot be read is reported when its files are.
+        let Ok(folder) = folder.canonicalize() else { return Ok(()) };
+        for above in folder.ancestors().skip(1).filter(|above| above.file_name().is_some()) {
+            let below = folder.strip_prefix(above).unwrap_or(&folder);
+            let provenance = provenance_of(above);
+            for file in files {
+                if self.was_read(&below.join(file), &provenance)? {
+                    self.cause.actor = provenance;
+                    self.below = below.to_owned();
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an earlier import with this provenance has read a file of its folder.
+    fn was_read(&self, file: &Path, provenance: &str) -> Result<bool> {
+        let store = &self.memory.store;
+        let key = file.with_extension("");
+        let Some(id) = store.find_key(&normal_key(&key.to_string_lossy()))? else { return Ok(false) };
+        let path = file.to_string_lossy();
+        let frames = MarkdownFrame::all(store, id)?;
+        Ok(frames.iter().any(|frame| frame.provenance == provenance && frame.path == path))
+    }
+
+    /// The name of a file, from its path in the folder of the source.
+    fn name_of(&self, file: &Path) -> String {
+        self.below.join(file).to_string_lossy().into_owned()
     }
 }
 
@@ -114,16 +162,18 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
     for _ in 0..found.special {
         import.report.skipped.add("files that are not regular files", 0);
     }
-    import.files = found.files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+    import.continue_earlier(folder, &found.files)?;
+    import.files = found.files.iter().map(|file| import.name_of(file)).collect();
     for (relative, error) in found.unreadable {
         let error = unreadable(&folder.join(&relative).display().to_string(), &error);
-        import.take(SourceLocation::File(relative.to_string_lossy().into_owned()), 0, Err(error))?;
-        import.unread_folders.push(relative);
+        let name = import.name_of(&relative);
+        import.unread_folders.push(PathBuf::from(&name));
+        import.take(SourceLocation::File(name), 0, Err(error))?;
     }
     let mut files: Vec<(SourceFile<'_>, &'static dyn Format)> = Vec::new();
     for relative in &found.files {
         cancellation::check()?;
-        let name = relative.to_string_lossy().into_owned();
+        let name = import.name_of(relative);
         let path = folder.join(relative);
         let opened = SourceFile::at(&path, name.clone()).and_then(|file| {
             let file = file.in_folder();

@@ -10,7 +10,7 @@ use crate::import::{NoteLink, without_heading};
 use crate::link;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Edge, EdgeKind, NodeId, View, cancellation, normal_key};
+use poc_graph::{Edge, EdgeKind, NodeId, View, normal_key};
 use poc_store::{Records as _, Store};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -89,8 +89,7 @@ impl VaultSync<'_> {
             changes.extend(outdated.map(|(_, edge)| (edge, false)));
         }
         for chunk in changes.chunks(memory.config.import.chunk.max(1) * 4) {
-            cancellation::check()?;
-            let counts = memory.store.transact(self.cause("vault link"), |tx| {
+            let (added, removed) = self.transact("vault link", |tx, _| {
                 let (mut added, mut removed) = (0, 0);
                 for (edge, is_wanted) in chunk {
                     let there = tx.edge(edge.src, edge.kind, edge.dst)?;
@@ -106,8 +105,8 @@ impl VaultSync<'_> {
                 }
                 Ok((added, removed))
             })?;
-            self.report.links_added += counts.value.0;
-            self.report.links_removed += counts.value.1;
+            self.report.links_added += added;
+            self.report.links_removed += removed;
         }
         if self.vault.write_back { self.write_back(&desired_edges) } else { Ok(()) }
     }

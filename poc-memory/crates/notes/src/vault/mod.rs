@@ -2,7 +2,7 @@
 //!
 //! A sync compares the files of the folder with the records of what was read from them before. It first
 //! decides which note each file belongs to ([`plan`]), then assigns names and retires notes without files
-//! ([`moves`]), then stores texts ([`contents`]), and finally updates the links of all files ([`links`]).
+//! ([`moves`]), then stores texts ([`store_notes`]), and finally updates the links of all files ([`links`]).
 //! After each transaction the records agree with the notes, so the next sync completes an interrupted one.
 
 mod binding;

@@ -1,26 +1,36 @@
 //! Assigns to notes the names of their files, and retires notes whose files were deleted.
 
 use super::binding::{VaultFile, put_file};
+use super::digest::FileDigest;
 use super::names::{self, NameChange, NameOwners};
 use super::report::FileError;
 use super::sync::VaultSync;
+use crate::batch::separate_note_errors;
 use crate::derivation;
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Node, NodeId, State, cancellation};
+use poc_graph::{Node, NodeId, State};
 use poc_store::Transaction;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Maximum number of notes of one transaction.
-const CHUNK: usize = 1000;
+/// Number of notes of one transaction; few in tests, so that their syncs have many.
+const CHUNK: usize = if cfg!(test) { 8 } else { 1000 };
 
 /// The result of the second step of an exchange of names.
 #[derive(Default)]
 struct AssignedNames {
     /// The names that files got, by path.
     given: Vec<(String, String)>,
+    /// The records that were stored.
+    records: Vec<(String, VaultFile)>,
+    /// Number of revived notes.
+    revived: u64,
+    /// Number of replaced notes.
+    merged: u64,
     warnings: Vec<FileError>,
+    /// The first file of each note that got no names.
+    refused: Vec<FileError>,
 }
 
 impl VaultSync<'_> {
@@ -35,7 +45,7 @@ impl VaultSync<'_> {
             .map(|(path, _)| path.clone())
             .collect();
         if !paths.is_empty() {
-            self.memory.store.transact(self.cause("vault sync"), |tx| {
+            self.transact("vault sync", |tx, _| {
                 paths.iter().try_for_each(|path| put_file(tx, &self.vault, path, None))
             })?;
             paths.iter().for_each(|path| drop(self.records.remove(path)));
@@ -45,38 +55,35 @@ impl VaultSync<'_> {
 
     /// Retires the notes whose files were deleted, in a transaction of its own that can be undone.
     pub(super) fn retire(&mut self) -> Result<()> {
-        let others = self.nodes_of_other_vaults()?;
         let retired: Vec<NodeId> = self.plan.retired.iter().copied().collect();
         for chunk in retired.chunks(CHUNK) {
-            cancellation::check()?;
             let is_retired: HashSet<NodeId> = chunk.iter().copied().collect();
-            let (vault, records) = (&self.vault, &self.records);
-            let cause = self.cause("vault retire");
-            let now = cause.at;
-            let deleted: Vec<(&String, &VaultFile)> = records
+            let deleted: Vec<(String, VaultFile)> = self
+                .records
                 .iter()
                 .filter(|(_, record)| {
                     record.deleted_at.is_none() && is_retired.contains(&self.current(record.node))
                 })
+                .map(|(path, record)| (path.clone(), record.clone()))
                 .collect();
-            let count = self.memory.store.transact(cause, |tx| {
+            let (count, now) = self.transact("vault retire", |tx, now| {
                 let mut count = 0;
                 for id in chunk {
-                    let node = tx.node(*id)?.filter(|node| node.state.is_live() && !others.contains(id));
+                    let node =
+                        tx.node(*id)?.filter(|node| node.state.is_live() && !self.foreign.contains(id));
                     if let Some(node) = node {
                         expire(tx, node, now)?;
                         count += 1;
                     }
                 }
                 for (path, record) in &deleted {
-                    let record = VaultFile { deleted_at: Some(now), ..(*record).clone() };
-                    put_file(tx, vault, path, Some(&record))?;
+                    let record = VaultFile { deleted_at: Some(now), ..record.clone() };
+                    put_file(tx, &self.vault, path, Some(&record))?;
                 }
-                Ok(count)
+                Ok((count, now))
             })?;
-            self.report.retired += count.value;
-            let paths: Vec<String> = deleted.iter().map(|(path, _)| (*path).clone()).collect();
-            for path in paths {
+            self.report.retired += count;
+            for (path, _) in deleted {
                 if let Some(record) = self.records.get_mut(&path) {
                     record.deleted_at = Some(now);
                 }
@@ -93,7 +100,8 @@ impl VaultSync<'_> {
         }
         let desired_names: HashSet<&str> = self.desired_names.values().map(String::as_str).collect();
         let own: HashSet<NodeId> = self.records.values().map(|record| record.node).collect();
-        let merged: HashSet<NodeId> = self.plan.merged.keys().copied().collect();
+        let merged: HashSet<NodeId> =
+            self.plan.groups.iter().flat_map(|group| &group.merged).copied().collect();
         let provenance = self.vault.provenance();
         let owners = NameOwners {
             vault: &self.vault.name,
@@ -102,43 +110,76 @@ impl VaultSync<'_> {
             merged: &merged,
             desired_names: &desired_names,
         };
-        let mut moving = Vec::new();
-        let mut given: Vec<(String, String)> = Vec::new();
-        let mut warnings = Vec::new();
-        let has_one_chunk = changes.len() <= CHUNK;
-        for chunk in changes.chunks(CHUNK) {
-            let cause = self.cause("vault rename");
-            let now = cause.at;
-            let done = self.memory.store.transact(cause, |tx| {
-                let (mut revived, mut moving) = (0, Vec::with_capacity(chunk.len()));
-                for change in chunk {
-                    revived += u64::from(revive(tx, change, now)?);
-                    moving.push(names::release(tx, change)?);
-                }
-                let assigned = has_one_chunk.then(|| self.assign(tx, chunk, &moving, &owners));
-                Ok((revived, moving, assigned.transpose()?))
-            })?;
-            let (count, released, assigned) = done.value;
-            self.report.revived += count;
-            moving.extend(released);
-            if let Some(assigned) = assigned {
-                given.extend(assigned.given);
-                warnings.extend(assigned.warnings);
+        let chunks = self.in_chunks(changes);
+        let mut done = Vec::new();
+        if let [chunk] = chunks.as_slice() {
+            done.push(self.transact("vault rename", |tx, now| {
+                let moving = release(tx, chunk)?;
+                self.assign(tx, chunk, &moving, &owners, now)
+            })?);
+        } else {
+            let mut moving = Vec::new();
+            for chunk in &chunks {
+                moving.push(self.transact("vault rename", |tx, _| release(tx, chunk))?);
+            }
+            for (chunk, moving) in chunks.iter().zip(&moving) {
+                done.push(self.transact("vault rename", |tx, now| {
+                    self.assign(tx, chunk, moving, &owners, now)
+                })?);
             }
         }
-        if !has_one_chunk {
-            for (chunk, moving) in changes.chunks(CHUNK).zip(moving.chunks(CHUNK)) {
-                let cause = self.cause("vault rename");
-                let done = self.memory.store.transact(cause, |tx| self.assign(tx, chunk, moving, &owners))?;
-                given.extend(done.value.given);
-                warnings.extend(done.value.warnings);
-            }
+        let lost: Vec<String> = self.lost_records().map(|(path, _)| path.clone()).collect();
+        for path in lost {
+            self.records.remove(&path);
         }
-        self.report.warnings.extend(warnings);
-        let given: HashMap<String, String> = given.into_iter().collect();
-        self.record_moves(&given);
-        self.names.extend(given);
+        for assigned in done {
+            self.report.revived += assigned.revived;
+            self.report.merged += assigned.merged;
+            self.report.warnings.extend(assigned.warnings);
+            self.unnamed.extend(assigned.refused.iter().map(|refused| refused.file.clone()));
+            self.report.refused.extend(assigned.refused);
+            self.records.extend(assigned.records);
+            self.names.extend(assigned.given);
+        }
         Ok(())
+    }
+
+    /// Divides the changes into chunks of about [`CHUNK`] notes. If a file goes from one note to another, both are in
+    /// the same chunk, so that no transaction leaves a note without the records of its files.
+    fn in_chunks(&self, changes: Vec<NameChange>) -> Vec<Vec<NameChange>> {
+        let places: HashMap<NodeId, usize> = changes
+            .iter()
+            .enumerate()
+            .filter_map(|(place, change)| change.node.map(|node| (node, place)))
+            .collect();
+        // Each change leads to an earlier one of the same chunk, or to itself.
+        let mut leads_to: Vec<usize> = (0..changes.len()).collect();
+        for (place, change) in changes.iter().enumerate() {
+            for (path, _) in &change.gained {
+                let before = self.records.get(path);
+                let other = before.and_then(|record| {
+                    places.get(&record.node).or_else(|| places.get(&self.current(record.node)))
+                });
+                if let Some(&other) = other {
+                    let (one, other) = (first_of(&leads_to, place), first_of(&leads_to, other));
+                    if let Some(last) = leads_to.get_mut(one.max(other)) {
+                        *last = one.min(other);
+                    }
+                }
+            }
+        }
+        let mut connected: BTreeMap<usize, Vec<NameChange>> = BTreeMap::new();
+        for (place, change) in changes.into_iter().enumerate() {
+            connected.entry(first_of(&leads_to, place)).or_default().push(change);
+        }
+        let mut chunks: Vec<Vec<NameChange>> = Vec::new();
+        for changes in connected.into_values() {
+            match chunks.last_mut().filter(|chunk| chunk.len() + changes.len() <= CHUNK) {
+                Some(chunk) => chunk.extend(changes),
+                None => chunks.push(changes),
+            }
+        }
+        chunks
     }
 
     /// The second step of an exchange of names, with the records of the files.
@@ -148,21 +189,37 @@ impl VaultSync<'_> {
         changes: &[NameChange],
         moving: &[Option<names::MovingNote>],
         owners: &NameOwners<'_>,
+        now: Timestamp,
     ) -> Result<AssignedNames> {
         let mut assigned = AssignedNames::default();
+        let mut nodes: HashSet<NodeId> = changes.iter().filter_map(|change| change.node).collect();
         for (change, moving) in changes.iter().zip(moving) {
+            assigned.revived += u64::from(revive(tx, change, now)?);
             let Some(moving) = moving else { continue };
-            let names = names::assign(tx, change, moving, owners, &mut assigned.warnings)?;
+            let names = names::assign(tx, change, moving, owners, &mut assigned.warnings);
+            let names = match separate_note_errors(names)? {
+                Ok(names) => names,
+                Err(error) => {
+                    if let Some(node) = &change.node {
+                        nodes.remove(node);
+                    }
+                    assigned.refused.push(FileError { file: change.first.clone(), error });
+                    continue;
+                }
+            };
             if let Some(node) = change.node {
-                for (path, name) in &names {
-                    if let Some(record) = self.moved_record(path, name, node, change.is_own) {
+                for (path, name) in names.iter().chain(&change.new_source) {
+                    if let Some(record) = self.unread_record(change, path, name, node) {
                         put_file(tx, &self.vault, path, Some(&record))?;
+                        assigned.records.push((path.clone(), record));
                     }
                 }
+                let all: Vec<String> =
+                    names.iter().map(|(_, name)| name).chain(&change.kept).cloned().collect();
+                assigned.merged += self.merge(tx, &change.merged, node, &all, now)?;
             }
             assigned.given.extend(names);
         }
-        let nodes: HashSet<NodeId> = changes.iter().filter_map(|change| change.node).collect();
         for (path, record) in self.lost_records() {
             if nodes.contains(&record.node) || nodes.contains(&self.current(record.node)) {
                 put_file(tx, &self.vault, path, None)?;
@@ -174,23 +231,35 @@ impl VaultSync<'_> {
         Ok(assigned)
     }
 
-    /// The record of a file that was recognised, before it is read.
-    fn moved_record(&self, path: &str, name: &str, node: NodeId, is_own: bool) -> Option<VaultFile> {
-        let mut digest = self.files.get(path)?.clone();
-        // If this sync is interrupted before it reads the file, the next one will read it.
-        digest.bytes = [0; 32];
-        let desired_name = self.desired_names.get(path)?.clone();
-        let name = name.to_owned();
-        let write_back = self.before_sync(path).map(|before| before.write_back.clone()).unwrap_or_default();
+    /// The record of a file that was recognised, until its text is stored. It describes the text that the note
+    /// still has, so that an interrupted sync does not lose what the note got from its file.
+    fn unread_record(&self, change: &NameChange, path: &str, name: &str, node: NodeId) -> Option<VaultFile> {
+        let file = self.files.get(path)?;
+        let is_same_note =
+            |before: &&VaultFile| before.node == node || self.current(before.node) == node;
+        let before = self.before_sync(path).filter(is_same_note);
+        let of_file = before.map(|before| &before.digest);
+        let of_note = self.before.get(&node);
+        let is_first = path == change.first;
+        let former = if is_first { of_note.or(of_file) } else { of_file.or(of_note) };
+        // The next sync reads a file without a hash.
+        let digest = FileDigest {
+            bytes: [0; 32],
+            path_key: file.path_key.clone(),
+            ..former.unwrap_or(file).clone()
+        };
         Some(VaultFile {
             node,
-            desired_name,
-            name,
+            desired_name: self.desired_names.get(path)?.clone(),
+            name: name.to_owned(),
             digest,
-            is_own,
-            is_source: false,
+            is_own: change.is_own,
+            is_source: match is_first {
+                true => of_note.is_some(),
+                false => before.is_some_and(|before| before.is_source),
+            },
             deleted_at: None,
-            write_back,
+            write_back: self.write_back_state(path, node),
         })
     }
 
@@ -209,35 +278,26 @@ impl VaultSync<'_> {
         })
     }
 
-    fn record_moves(&mut self, given: &HashMap<String, String>) {
-        let lost: Vec<String> = self.lost_records().map(|(path, _)| path.clone()).collect();
-        for path in lost {
-            self.records.remove(&path);
-        }
-        for group in self.plan.groups.clone() {
-            let Some(node) = group.node else { continue };
-            for path in &group.paths {
-                let record =
-                    given.get(path).and_then(|name| self.moved_record(path, name, node, group.is_own));
-                if let Some(record) = record {
-                    self.records.insert(path.clone(), record);
-                }
-            }
-        }
-    }
-
     /// The names that notes lose and get.
     fn name_changes(&self) -> Vec<NameChange> {
+        let kept: HashSet<NodeId> = self.plan.groups.iter().filter_map(|group| group.node).collect();
+        // A file may keep a note that was replaced by the note of another file.
+        let note_of = |record: &VaultFile| match kept.contains(&record.node) {
+            true => record.node,
+            false => self.current(record.node),
+        };
         let mut by_node: BTreeMap<NodeId, Vec<(&String, &VaultFile)>> = BTreeMap::new();
         for (path, record) in self.records.iter().filter(|(_, record)| record.deleted_at.is_none()) {
-            by_node.entry(self.current(record.node)).or_default().push((path, record));
+            by_node.entry(note_of(record)).or_default().push((path, record));
         }
         let mut deleted_names: HashMap<NodeId, Vec<&String>> = HashMap::new();
         for record in self.records.values().filter(|record| record.deleted_at.is_some()) {
             deleted_names.entry(record.node).or_default().push(&record.name);
         }
         let without_file: HashSet<NodeId> =
-            self.lost_records().map(|(_, record)| self.current(record.node)).collect();
+            self.lost_records().map(|(_, record)| note_of(record)).collect();
+        let merged: HashSet<NodeId> =
+            self.plan.groups.iter().flat_map(|group| &group.merged).copied().collect();
         let view = self.memory.store.view();
         let mut changes = Vec::new();
         for group in &self.plan.groups {
@@ -245,6 +305,8 @@ impl VaultSync<'_> {
                 node: group.node,
                 is_own: group.is_own,
                 is_revived: group.is_revived,
+                first: group.paths.first().cloned().unwrap_or_default(),
+                merged: group.merged.clone(),
                 ..NameChange::default()
             };
             let before = group.node.and_then(|node| by_node.remove(&node)).unwrap_or_default();
@@ -252,7 +314,10 @@ impl VaultSync<'_> {
                 let Some(desired_name) = self.desired_names.get(path) else { continue };
                 match before.iter().find(|(before, _)| *before == path) {
                     Some((_, record)) if record.desired_name == *desired_name => {
-                        change.kept.push(record.name.clone())
+                        change.kept.push(record.name.clone());
+                        if *path == change.first && !record.is_source {
+                            change.new_source = Some((path.clone(), record.name.clone()));
+                        }
                     }
                     _ => change.gained.push((path.clone(), desired_name.clone())),
                 }
@@ -270,6 +335,7 @@ impl VaultSync<'_> {
             let key = group.node.and_then(|node| view.find(node)).map(|ix| view.key(ix));
             let is_moving = key.is_some_and(names::is_moving);
             if change.is_revived
+                || change.new_source.is_some()
                 || has_lost
                 || is_moving
                 || !change.lost.is_empty()
@@ -280,7 +346,7 @@ impl VaultSync<'_> {
         }
         // Notes that existed before their files and have no file any more.
         for (node, before) in by_node {
-            if !self.plan.retired.contains(&node) && !self.plan.merged.contains_key(&node) {
+            if !self.plan.retired.contains(&node) && !merged.contains(&node) {
                 let lost = before.iter().map(|(_, record)| record.name.clone()).collect();
                 changes.push(NameChange { node: Some(node), lost, ..NameChange::default() });
             }
@@ -289,8 +355,23 @@ impl VaultSync<'_> {
     }
 }
 
+/// The first change of the chunk of a change.
+fn first_of(leads_to: &[usize], mut place: usize) -> usize {
+    while let Some(&earlier) = leads_to.get(place)
+        && earlier != place
+    {
+        place = earlier;
+    }
+    place
+}
+
+/// The first step of an exchange of names.
+fn release(tx: &mut Transaction<'_>, changes: &[NameChange]) -> Result<Vec<Option<names::MovingNote>>> {
+    changes.iter().map(|change| names::release(tx, change)).collect()
+}
+
 /// Expires a note: no search finds it, and consolidation deletes it for good after a while.
-fn expire(tx: &mut Transaction<'_>, node: Node, now: Timestamp) -> Result<()> {
+pub(super) fn expire(tx: &mut Transaction<'_>, node: Node, now: Timestamp) -> Result<()> {
     let (id, version) = (node.id, node.version.saturating_add(1));
     tx.put_node(&Node { state: State::Expired, expires: Some(now), modified: now, version, ..node })?;
     derivation::source_changed(tx, id, now)

@@ -73,6 +73,12 @@ pub(super) struct NameChange {
     pub(super) kept: Vec<String>,
     /// Names of files to assign to it, with their paths.
     pub(super) gained: Vec<(String, String)>,
+    /// The first of its files, which determines its properties.
+    pub(super) first: String,
+    /// The first file with its name, if it keeps its name and another file determined the properties before.
+    pub(super) new_source: Option<(String, String)>,
+    /// Notes that it replaces.
+    pub(super) merged: Vec<NodeId>,
 }
 
 /// A note between [`release`] and [`assign`].
@@ -150,7 +156,8 @@ pub(super) fn assign(
     if moving.takes_key
         && let Some(&key) = names.first()
     {
-        node.key.clone_from(key);
+        // A name that it keeps may be the key of a note that it replaced.
+        node.key = claim(tx, key, Some(id), owners)?;
     }
     let mut aliases = node.aliases.clone();
     aliases.extend(names.iter().filter(|name| !node.aliases.contains(name)).map(|name| (*name).clone()));

@@ -7,7 +7,7 @@
 
 use super::binding::{VaultFile, VaultFiles};
 use super::digest::FileDigest;
-use super::sketch;
+use super::sketch::{self, SketchIndex};
 use poc_graph::NodeId;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -27,6 +27,8 @@ pub(super) struct FileGroup {
     pub(super) is_own: bool,
     /// Whether the note was retired and is to be revived.
     pub(super) is_revived: bool,
+    /// Notes whose files now have this text. This note replaces them.
+    pub(super) merged: Vec<NodeId>,
 }
 
 /// The changes that a sync will make.
@@ -36,8 +38,6 @@ pub(super) struct VaultSyncPlan {
     pub(super) groups: Vec<FileGroup>,
     /// Notes whose files were deleted.
     pub(super) retired: BTreeSet<NodeId>,
-    /// Notes whose files now have the text of another group, with the index of that group.
-    pub(super) merged: BTreeMap<NodeId, usize>,
     /// The former path of each file that was moved.
     pub(super) moved: BTreeMap<String, String>,
 }
@@ -57,7 +57,13 @@ pub(super) fn plan(
     let mut by_content: HashMap<[u8; 32], usize> = HashMap::new();
     for (path, digest) in files {
         let at = *by_content.entry(digest.content).or_insert_with(|| {
-            groups.push(FileGroup { paths: Vec::new(), node: None, is_own: true, is_revived: false });
+            groups.push(FileGroup {
+                paths: Vec::new(),
+                node: None,
+                is_own: true,
+                is_revived: false,
+                merged: Vec::new(),
+            });
             contents.push(digest.content);
             groups.len() - 1
         });
@@ -65,18 +71,25 @@ pub(super) fn plan(
             group.paths.push(path.clone());
         }
     }
-    let mut matching = Matching { groups, taken: HashSet::new(), records, current };
+    let mut files_of: HashMap<NodeId, Vec<&str>> = HashMap::new();
+    let existing = |(path, record): &(&String, &VaultFile)| {
+        record.deleted_at.is_none() && files.contains_key(path.as_str())
+    };
+    for (path, record) in records.iter().filter(existing) {
+        files_of.entry(record.node).or_default().push(path);
+    }
+    let mut matching = Matching { groups, taken: HashSet::new(), records, files_of, current };
     matching.by_content(&contents);
     matching.by_path();
     matching.by_key(files);
     matching.by_similarity(files);
-    let groups = matching.groups;
+    let mut groups = matching.groups;
 
     let mut plan = VaultSyncPlan::default();
-    let group_of: HashMap<&str, usize> = groups
+    let group_of: HashMap<String, usize> = groups
         .iter()
         .enumerate()
-        .flat_map(|(at, group)| group.paths.iter().map(move |path| (path.as_str(), at)))
+        .flat_map(|(at, group)| group.paths.iter().map(move |path| (path.clone(), at)))
         .collect();
     let kept: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
     let mut paths_of: BTreeMap<NodeId, Vec<&str>> = BTreeMap::new();
@@ -85,15 +98,18 @@ pub(super) fn plan(
     }
     for (node, paths) in &paths_of {
         let now = current(*node, false).unwrap_or(*node);
-        if kept.contains(node) || kept.contains(&now) {
+        // A successor with files of its own is decided by those.
+        let has_own_files = now != *node && paths_of.contains_key(&now);
+        if kept.contains(node) || kept.contains(&now) || has_own_files {
             continue;
         }
         let is_own = paths.iter().all(|path| records.get(*path).is_some_and(|record| record.is_own));
         if !is_own {
             continue;
         }
-        match paths.iter().find_map(|path| group_of.get(path)) {
-            Some(&group) => drop(plan.merged.insert(now, group)),
+        let group = paths.iter().find_map(|path| group_of.get(*path));
+        match group.and_then(|&group| groups.get_mut(group)) {
+            Some(group) => group.merged.push(now),
             None => drop(plan.retired.insert(now)),
         }
     }
@@ -122,6 +138,8 @@ struct Matching<'a> {
     groups: Vec<FileGroup>,
     taken: HashSet<NodeId>,
     records: &'a VaultFiles,
+    /// The files that exist, by the note of their record.
+    files_of: HashMap<NodeId, Vec<&'a str>>,
     current: &'a dyn Fn(NodeId, bool) -> Option<NodeId>,
 }
 
@@ -148,15 +166,23 @@ impl Matching<'_> {
         given
     }
 
+    /// Whether a note belongs to an existing file that is not in the group.
+    fn is_of_other_file(&self, group: usize, node: NodeId) -> bool {
+        let own = self.groups.get(group).map(|group| group.paths.as_slice()).unwrap_or_default();
+        let files = self.files_of.get(&node).map(Vec::as_slice).unwrap_or_default();
+        files.iter().any(|file| !own.iter().any(|path| path == file))
+    }
+
     fn open(&self) -> Vec<usize> {
         (0..self.groups.len())
             .filter(|&at| self.groups.get(at).is_some_and(|group| group.node.is_none()))
             .collect()
     }
 
-    /// Matches by the same text: first live notes, then retired ones.
+    /// Matches by the same text: first the notes of the records, then the notes that replaced them, then retired
+    /// notes.
     fn by_content(&mut self, contents: &[[u8; 32]]) {
-        for is_deleted in [false, true] {
+        for (is_deleted, is_successor) in [(false, false), (false, true), (true, false)] {
             let mut owners: HashMap<[u8; 32], Vec<(&String, &VaultFile)>> = HashMap::new();
             for (path, record) in
                 self.records.iter().filter(|(_, record)| record.deleted_at.is_some() == is_deleted)
@@ -170,16 +196,21 @@ impl Matching<'_> {
                 let mut found = found.clone();
                 found.sort_by_key(|(path, _)| !paths.contains(path));
                 for (_, record) in found {
-                    let is_given = match is_deleted {
+                    let successor =
+                        (self.current)(record.node, false).filter(|node| *node != record.node);
+                    let is_given = match (is_deleted, is_successor, successor) {
                         // Only if the note expired because of the deletion of its file.
-                        true => (self.current)(record.node, true)
+                        (true, ..) => (self.current)(record.node, true)
                             .filter(|node| *node == record.node && record.is_own)
                             .is_some_and(|node| self.reassign(at, node)),
                         // The file keeps its note even if somebody has retired or deleted the note.
-                        false => {
-                            let node = (self.current)(record.node, false).unwrap_or(record.node);
-                            self.assign(at, node, record.is_own)
+                        (false, false, None) => self.assign(at, record.node, record.is_own),
+                        // If the successor is the note of another file, this file keeps the replaced note.
+                        (false, true, Some(node)) => {
+                            let is_free = !self.taken.contains(&node) && !self.is_of_other_file(at, node);
+                            self.assign(at, if is_free { node } else { record.node }, record.is_own)
                         }
+                        _ => false,
                     };
                     if is_given {
                         break;
@@ -189,7 +220,8 @@ impl Matching<'_> {
         }
     }
 
-    /// Matches by the same path. A note that was not created from the files is not changed.
+    /// Matches by the same path. A note that was not created from the files is not changed, and a note that replaced
+    /// another one stays with its own file.
     fn by_path(&mut self) {
         for is_deleted in [false, true] {
             for at in self.open() {
@@ -201,6 +233,7 @@ impl Matching<'_> {
                         continue;
                     };
                     if let Some(node) = (self.current)(record.node, true)
+                        && (node == record.node || !self.is_of_other_file(at, node))
                         && self.reassign(at, node)
                     {
                         break;
@@ -241,16 +274,15 @@ impl Matching<'_> {
     fn by_similarity(&mut self, files: &Digests) {
         let mut pairs: Vec<(f64, usize, &String, NodeId)> = Vec::new();
         let lost = self.lost(files);
-        let mut by_hash: HashMap<u32, Vec<usize>> = HashMap::new();
-        for (place, (_, record, _)) in lost.iter().enumerate() {
-            record.digest.sketch.iter().for_each(|hash| by_hash.entry(*hash).or_default().push(place));
-        }
+        let index = SketchIndex::of(lost.iter().map(|(_, record, _)| record.digest.sketch.as_slice()));
         for at in self.open() {
             let Some(path) = self.groups.get(at).and_then(|group| group.paths.first()) else { continue };
             let Some(digest) = files.get(path) else { continue };
-            let candidates: BTreeSet<usize> =
-                digest.sketch.iter().filter_map(|hash| by_hash.get(hash)).flatten().copied().collect();
-            for (from, record, node) in candidates.into_iter().filter_map(|place| lost.get(place)) {
+            let has_name =
+                |place: usize| lost.get(place).is_some_and(|(from, ..)| file_name(from) == file_name(path));
+            // The required similarity is half as high for the same file name.
+            let nearest = index.nearest(&digest.sketch, |place| if has_name(place) { 2 } else { 1 });
+            for (from, record, node) in nearest.into_iter().filter_map(|place| lost.get(place)) {
                 let similarity = sketch::similarity(&digest.sketch, &record.digest.sketch);
                 let min = if file_name(from) == file_name(path) { SIMILAR_WITH_NAME } else { SIMILAR };
                 if similarity >= min {

@@ -27,6 +27,9 @@ pub(super) struct ScanRecord {
     /// The last sync.
     #[serde(default)]
     pub(super) last: Option<SyncSummary>,
+    /// Whether a later sync began to change notes and was interrupted. The next one updates all links.
+    #[serde(default)]
+    pub(super) is_unfinished: bool,
 }
 
 impl ScanRecord {
@@ -40,6 +43,16 @@ impl ScanRecord {
     /// the clock of the file system.
     pub(super) fn set_files(&mut self, files: impl Iterator<Item = (String, FileStat)>, began: i64) {
         self.files = files.filter(|(_, stat)| stat.last_change().saturating_add(UNCERTAIN) < began).collect();
+    }
+
+    /// Records that a sync begins to change notes.
+    pub(super) fn begin(&mut self, memory: &Memory, vault: &VaultBinding) -> Result<()> {
+        // Without a complete sync, the next one updates all links anyway.
+        if self.last.is_none() || self.is_unfinished {
+            return Ok(());
+        }
+        self.is_unfinished = true;
+        self.write(memory, vault)
     }
 
     pub(super) fn write(&self, memory: &Memory, vault: &VaultBinding) -> Result<()> {

@@ -1,7 +1,8 @@
 //! Stores the texts of files as notes.
 
-use super::binding::{VaultFile, put_file};
+use super::binding::{VaultFile, WriteBackState, put_file};
 use super::digest::{self, FileDigest, FileProperties, ReadFile};
+use super::moves;
 use super::plan::FileGroup;
 use super::report::FileError;
 use super::sync::VaultSync;
@@ -11,7 +12,7 @@ use crate::markdown_frame::{MarkdownFrame, Properties};
 use crate::{Draft, regular_file, rename, supersede};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Category, Node, NodeId, NodeType, cancellation};
+use poc_graph::{Category, Node, NodeId, NodeType};
 use poc_store::Transaction;
 
 /// A group of files that is ready to be stored.
@@ -28,12 +29,12 @@ struct ReadyGroup {
 impl VaultSync<'_> {
     /// Stores new and changed texts in chunks, one transaction each.
     pub(super) fn store(&mut self) -> Result<()> {
-        let changed: Vec<FileGroup> =
-            self.plan.groups.iter().filter(|group| self.is_changed(group)).cloned().collect();
+        let is_named = |group: &&FileGroup| !group.paths.iter().any(|path| self.unnamed.contains(path));
+        let groups = self.plan.groups.iter().filter(is_named);
+        let changed: Vec<FileGroup> = groups.filter(|group| self.is_changed(group)).cloned().collect();
         let total = changed.len() as u64;
         let mut done = 0;
         for chunk in changed.chunks(self.memory.config.import.chunk.max(1)) {
-            cancellation::check()?;
             self.store_chunk(chunk)?;
             done += chunk.len() as u64;
             (self.progress)(done, total);
@@ -49,7 +50,7 @@ impl VaultSync<'_> {
             };
             let is_source = place == 0;
             record.deleted_at.is_none()
-                && group.node.is_some_and(|node| self.current(record.node) == node)
+                && group.node.is_some_and(|node| record.node == node || self.current(record.node) == node)
                 && record.digest.bytes == digest.bytes
                 && (record.is_source || !is_source)
         };
@@ -90,20 +91,18 @@ impl VaultSync<'_> {
             };
             chunk.push(ReadyGroup { group, read, before, prepared });
         }
-        let cause = self.cause("vault sync");
-        let now = cause.at;
-        let this = &*self;
-        let stored = self.memory.store.transact(cause, |tx| {
+        let stored = self.transact("vault sync", |tx, now| {
             chunk
                 .iter()
-                .map(|ready| separate_note_errors(this.store_group(tx, ready, now)))
+                .map(|ready| separate_note_errors(self.store_group(tx, ready, now)))
                 .collect::<Result<Vec<_>>>()
         })?;
-        for (ready, stored) in chunk.into_iter().zip(stored.value) {
+        for (ready, stored) in chunk.into_iter().zip(stored) {
             match stored {
                 Ok(stored) => {
                     self.report.added += u64::from(stored.is_new);
                     self.report.updated += u64::from(stored.is_updated);
+                    self.report.merged += stored.merged;
                     self.records.extend(stored.records);
                     for (path, file) in ready.read {
                         let warnings = file.note.warnings.into_iter();
@@ -215,15 +214,6 @@ impl VaultSync<'_> {
             else {
                 continue;
             };
-            let before = self.before_sync(path);
-            let mut write_back = before.map(|before| before.write_back.clone()).unwrap_or_default();
-            match before {
-                Some(before) if before.digest.content == digest.content => {
-                    let is_successor = before.node != id && self.current(before.node) == id;
-                    write_back.replaced = if is_successor { Some(id) } else { write_back.replaced };
-                }
-                _ => write_back.replaced = None,
-            }
             let record = VaultFile {
                 node: id,
                 desired_name: desired_name.clone(),
@@ -232,11 +222,13 @@ impl VaultSync<'_> {
                 is_own,
                 is_source: place == 0,
                 deleted_at: None,
-                write_back,
+                write_back: self.write_back_state(path, id),
             };
             put_file(tx, &self.vault, path, Some(&record))?;
             stored.records.push((path.clone(), record));
         }
+        let names: Vec<String> = stored.records.iter().map(|(_, record)| record.name.clone()).collect();
+        stored.merged = self.merge(tx, &group.merged, id, &names, now)?;
         Ok(stored)
     }
 
@@ -276,43 +268,57 @@ impl VaultSync<'_> {
         })
     }
 
-    /// Replaces the notes whose files now have the text of another file by the note of that text.
-    pub(super) fn merge(&mut self) -> Result<()> {
-        let others = self.nodes_of_other_vaults()?;
-        for (old, group) in self.plan.merged.clone() {
-            let paths = self.plan.groups.get(group).map(|group| group.paths.clone()).unwrap_or_default();
-            let new = paths.first().and_then(|path| self.records.get(path)).map(|record| record.node);
-            let Some(new) = new.filter(|new| *new != old && !others.contains(&old)) else { continue };
-            let (config, provenance) = (self.memory.config.clone(), self.vault.provenance());
-            let cause = self.cause("vault merge");
-            let now = cause.at;
-            let vault = self.vault.clone();
-            let lost: Vec<String> = self
+    /// Replaces notes by the note whose text their files now have, and returns their number. A note that cannot
+    /// be replaced is retired, because it has no file any more.
+    pub(super) fn merge(
+        &self,
+        tx: &mut Transaction<'_>,
+        merged: &[NodeId],
+        new: NodeId,
+        names: &[String],
+        now: Timestamp,
+    ) -> Result<u64> {
+        let provenance = self.vault.provenance();
+        let mut count = 0;
+        for &old in merged {
+            let lost = self
                 .records
                 .iter()
-                .filter(|(path, record)| record.node == old && !self.files.contains_key(*path))
-                .map(|(path, _)| path.clone())
-                .collect();
-            let names: Vec<String> = paths
-                .iter()
-                .filter_map(|path| self.records.get(path))
-                .map(|record| record.name.clone())
-                .collect();
-            let merged = self.memory.store.transact(cause, |tx| {
-                let merged = separate_note_errors(merge(tx, (old, new), &names, &provenance, &config, now))?;
-                lost.iter().try_for_each(|path| put_file(tx, &vault, path, None))?;
-                Ok(merged)
-            })?;
-            lost.iter().for_each(|path| drop(self.records.remove(path)));
-            match merged.value {
-                Ok(()) => self.report.merged += 1,
-                // One of the notes is no longer live.
+                .filter(|(path, record)| record.node == old && !self.files.contains_key(path.as_str()));
+            for (path, _) in lost {
+                put_file(tx, &self.vault, path, None)?;
+            }
+            let is_live = tx.node(old)?.is_some_and(|node| node.state.is_live());
+            if !is_live || old == new || self.foreign.contains(&old) {
+                continue;
+            }
+            let result = merge(tx, (old, new), names, &provenance, &self.memory.config, now);
+            match separate_note_errors(result)? {
+                Ok(()) => count += 1,
                 Err(error) => {
-                    tracing::debug!("a note of `{}` was not replaced: {}", vault.name, error.line())
+                    tracing::debug!("a note of `{}` was not replaced: {}", self.vault.name, error.line());
+                    if let Some(node) = tx.node(old)? {
+                        moves::expire(tx, node, now)?;
+                    }
                 }
             }
         }
-        Ok(())
+        Ok(count)
+    }
+
+    /// The state of write-back of a file whose note is now `id`.
+    pub(super) fn write_back_state(&self, path: &str, id: NodeId) -> WriteBackState {
+        let Some(before) = self.before_sync(path) else { return WriteBackState::default() };
+        let mut state = before.write_back.clone();
+        let has_same_text =
+            self.files.get(path).is_some_and(|digest| digest.content == before.digest.content);
+        let is_successor = before.node != id && self.current(before.node) == id;
+        if !has_same_text {
+            state.replaced = None;
+        } else if is_successor {
+            state.replaced = Some(id);
+        }
+        state
     }
 }
 
@@ -321,6 +327,8 @@ impl VaultSync<'_> {
 struct StoredGroup {
     is_new: bool,
     is_updated: bool,
+    /// Number of replaced notes.
+    merged: u64,
     records: Vec<(String, VaultFile)>,
 }
 

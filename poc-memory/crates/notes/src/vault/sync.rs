@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, State, cancellation};
-use poc_store::Cause;
+use poc_store::{Cause, Transaction};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
@@ -52,6 +52,10 @@ pub(super) struct VaultSync<'a> {
     pub(super) before: HashMap<NodeId, FileDigest>,
     /// The notes of all vaults before this sync.
     pub(super) others: HashSet<NodeId>,
+    /// The notes of the files of other vaults.
+    pub(super) foreign: HashSet<NodeId>,
+    /// The first file of each group that got no names. Its text is not stored.
+    pub(super) unnamed: HashSet<String>,
     pub(super) report: VaultReport,
     pub(super) progress: &'a dyn Fn(u64, u64),
 }
@@ -105,10 +109,13 @@ pub fn sync(
         names: HashMap::new(),
         before: HashMap::new(),
         others: HashSet::new(),
+        foreign: HashSet::new(),
+        unnamed: HashSet::new(),
         report,
         progress,
     };
     if is_changed {
+        record.begin(memory, &sync.vault)?;
         sync.apply()?;
     }
     let seq = memory.store.published_seq();
@@ -116,7 +123,7 @@ pub fn sync(
         let may_change = sync.vault.write_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
         may_change && last.seq != seq
     });
-    if is_changed || is_open {
+    if is_changed || is_open || record.is_unfinished {
         sync.link()?;
     } else if let Some(last) = &record.last {
         sync.report.unresolved = last.unresolved.clone();
@@ -129,6 +136,7 @@ pub fn sync(
     let settled =
         read.stats.into_iter().filter(|(path, _)| report.busy == 0 && !refused.contains(path.as_str()));
     record.set_files(settled, began);
+    record.is_unfinished = false;
     record.last = Some(SyncSummary {
         at: memory.now(),
         files: report.files,
@@ -259,10 +267,22 @@ impl VaultSync<'_> {
         for vault in &vaults {
             let files = binding::files(&memory.store, vault)?;
             self.others.extend(files.values().map(|record| record.node));
+            if vault.number != self.vault.number {
+                let existing = files.values().filter(|record| record.deleted_at.is_none());
+                self.foreign.extend(existing.map(|record| record.node));
+            }
         }
+        let mut before = HashMap::new();
         for record in self.records.values().filter(|record| record.is_source) {
-            self.before.insert(self.current(record.node), record.digest.clone());
+            let node = self.current(record.node);
+            // The file of a replaced note says nothing about a note that has its own file.
+            if node == record.node {
+                before.insert(node, record.digest.clone());
+            } else {
+                before.entry(node).or_insert_with(|| record.digest.clone());
+            }
         }
+        self.before = before;
         self.plan =
             plan::plan(&self.files, &self.records, &|node, revivable| in_use(memory, node, revivable));
         self.desired_names = names::desired_names(&self.files, &self.plan.groups, &mut self.report.warnings);
@@ -273,15 +293,13 @@ impl VaultSync<'_> {
         self.forget()?;
         self.retire()?;
         self.rename()?;
-        self.store()?;
-        self.merge()
+        self.store()
     }
 
     /// Takes over notes that an earlier import of the folder made.
     fn adopt(&mut self) -> Result<()> {
-        let cause = self.cause("vault sync");
         // Writes nothing; the transaction only ensures that notes and frames are read in one state.
-        let adopted = self.memory.store.transact(cause, |tx| {
+        let adopted = self.transact("vault sync", |tx, _| {
             let mut groups = self.plan.groups.clone();
             let mut taken: HashSet<NodeId> = groups.iter().filter_map(|group| group.node).collect();
             for group in groups.iter_mut().filter(|group| group.node.is_none()) {
@@ -299,7 +317,7 @@ impl VaultSync<'_> {
             }
             Ok(groups)
         })?;
-        self.plan.groups = adopted.value;
+        self.plan.groups = adopted;
         Ok(())
     }
 
@@ -308,18 +326,16 @@ impl VaultSync<'_> {
         in_use(self.memory, node, false).unwrap_or(node)
     }
 
-    /// The notes of the other vaults.
-    pub(super) fn nodes_of_other_vaults(&self) -> Result<HashSet<NodeId>> {
-        let mut nodes = HashSet::new();
-        for vault in binding::bindings(self.memory)? {
-            if vault.number != self.vault.number {
-                let files = binding::files(&self.memory.store, &vault)?;
-                nodes.extend(
-                    files.values().filter(|record| record.deleted_at.is_none()).map(|record| record.node),
-                );
-            }
-        }
-        Ok(nodes)
+    /// Runs a transaction of the sync, unless the sync was cancelled.
+    pub(super) fn transact<T>(
+        &self,
+        op: &str,
+        build: impl Fn(&mut Transaction<'_>, Timestamp) -> Result<T>,
+    ) -> Result<T> {
+        cancellation::check()?;
+        let cause = self.cause(op);
+        let now = cause.at;
+        Ok(self.memory.store.transact(cause, |tx| build(tx, now))?.value)
     }
 
     /// The cause of a transaction.

@@ -9,12 +9,16 @@ mod write_back;
 
 use super::*;
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, link};
-use poc_graph::time::Span;
+use crate::{Draft, Memory, link, supersede};
+use poc_graph::cancellation::{self, CancellationToken};
+use poc_graph::error::Result;
+use poc_graph::time::{Clock, ManualClock, Span, Timestamp};
 use poc_graph::{Edge, EdgeKind, Node};
 use poc_store::Records as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A memory with a bound folder.
 struct World {
@@ -24,7 +28,10 @@ struct World {
 
 impl World {
     fn new(files: &[(&str, &str)]) -> World {
-        let memory = TestMemory::new();
+        World::over(TestMemory::new(), files)
+    }
+
+    fn over(memory: TestMemory, files: &[(&str, &str)]) -> World {
         let folder = memory.folder().join("vault");
         fs::create_dir(&folder).unwrap();
         let world = World { memory, folder };
@@ -53,12 +60,50 @@ impl World {
         sync(&self.memory, &vault, &SyncOptions::default(), &|_, _| {}).unwrap()
     }
 
+    /// Syncs with a clock that calls `at` with the number of each reading, from 0. Each transaction reads it. The
+    /// token stops the sync.
+    fn sync_watched(
+        &self,
+        token: &CancellationToken,
+        at: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Result<VaultReport> {
+        self.memory.clock.advance(Span::SECOND);
+        let mut memory = Memory::clone(&self.memory);
+        let (clock, readings) = (self.memory.clock.clone(), AtomicU64::new(0));
+        memory.clock = Arc::new(WatchedClock { clock, readings, at: Box::new(at) });
+        let vault = named(&memory, "vault").unwrap();
+        cancellation::scope(token, || sync(&memory, &vault, &SyncOptions::default(), &|_, _| {}))
+    }
+
+    fn supersede(&self, old: &str, new: &str) {
+        let (old, new, now) = (self.note(old).id, self.note(new).id, self.memory.now());
+        let cause = self.memory.cause("manual", "supersede");
+        let apply = |tx: &mut poc_store::Transaction<'_>| {
+            supersede::apply(tx, old, new, "manual", "better", &self.memory.config, now)
+        };
+        self.memory.store.transact(cause, apply).unwrap();
+    }
+
     fn note(&self, key: &str) -> Node {
         self.memory.find(key).unwrap()
     }
 
     fn links(&self, key: &str) -> Vec<String> {
         links(&self.memory, key)
+    }
+}
+
+/// A clock that calls a function at each reading.
+struct WatchedClock {
+    clock: Arc<ManualClock>,
+    readings: AtomicU64,
+    at: Box<dyn Fn(u64) + Send + Sync>,
+}
+
+impl Clock for WatchedClock {
+    fn now(&self) -> Timestamp {
+        (self.at)(self.readings.fetch_add(1, Ordering::Relaxed));
+        self.clock.now()
     }
 }
 

@@ -28,21 +28,24 @@ impl VaultSync<'_> {
     /// require.
     pub(super) fn write_back(&mut self, edges: &DesiredEdges) -> Result<()> {
         let view = self.memory.store.view();
-        let paths: HashMap<NodeId, String> = self
-            .records
-            .iter()
-            .filter(|(_, record)| record.deleted_at.is_none() && record.is_source)
-            .map(|(path, record)| (self.current(record.node), path.clone()))
-            .filter(|(node, _)| view.find(*node).is_some_and(|ix| view.is_live(ix)))
-            .collect();
+        let mut paths: HashMap<NodeId, String> = HashMap::new();
+        for (path, record) in self.records.iter().filter(|(_, record)| is_stored_source(record)) {
+            let now = self.current(record.node);
+            // A replaced note leads to the note of another file, which has the name of that file.
+            if now == record.node {
+                paths.insert(now, path.clone());
+            } else {
+                paths.entry(now).or_insert_with(|| path.clone());
+            }
+        }
+        paths.retain(|node, _| view.find(*node).is_some_and(|ix| view.is_live(ix)));
         let mut writes = Vec::new();
         for (path, record) in &self.records {
-            let is_note = record.deleted_at.is_none()
-                && record.is_source
-                && record.is_own
-                && !path.ends_with(".canvas");
+            let is_note = is_stored_source(record) && record.is_own && !path.ends_with(".canvas");
             let now = self.current(record.node);
-            if !is_note || paths.get(&now) != Some(path) {
+            let is_of_note = paths.get(&now) == Some(path);
+            // The file of a replaced note shows only the replacement: the links are in the file of that note.
+            if !is_note || !is_of_note && (now == record.node || !paths.contains_key(&now)) {
                 continue;
             }
             let written = &record.digest.written;
@@ -52,7 +55,11 @@ impl VaultSync<'_> {
             let removed = state.written.iter().filter(|(_, name)| !written.links.contains(name));
             declined.extend(removed.map(|(node, _)| *node));
             let mut links: BTreeMap<String, NodeId> = BTreeMap::new();
-            for edge in self.memory.store.edges_from(now, &[EdgeKind::Link])? {
+            let edges_of_note = match is_of_note {
+                true => self.memory.store.edges_from(now, &[EdgeKind::Link])?,
+                false => Vec::new(),
+            };
+            for edge in edges_of_note {
                 let target = self.current(edge.dst);
                 let is_own = edges.get(&now).is_some_and(|own| own.contains_key(&(EdgeKind::Link, target)));
                 let is_foreign = !edge.provenance.starts_with(PROVENANCE);
@@ -115,9 +122,10 @@ impl VaultSync<'_> {
             None => (record.digest.clone(), None),
         };
         let record = VaultFile { digest, write_back, ..record };
-        let (vault, node) = (self.vault.clone(), self.current(record.node));
+        let node = self.current(record.node);
+        // The file is written already, so a cancelled sync records it, too.
         self.memory.store.transact(self.cause("vault write-back"), |tx| {
-            put_file(tx, &vault, path, Some(&record))?;
+            put_file(tx, &self.vault, path, Some(&record))?;
             // The rewritten file does not change the note, so the frame keeps the properties of the last
             // import.
             let before = MarkdownFrame::all(tx, node)?.into_iter().find(|frame| frame.path == path);
@@ -153,6 +161,10 @@ impl VaultSync<'_> {
             return Ok(None);
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
+        if let Some(name) = written_properties::foreign(text) {
+            return Err(Error::conflict(format!("its property `{name}` is not a list of links"))
+                .hint("rename the property, because write-back uses this name"));
+        }
         let next = written_properties::set(text, properties);
         let read = digest::read(self.memory, &at, path, next.as_bytes(), &self.vault.provenance())?;
         let is_same_note = read.digest.content == record.digest.content
@@ -185,6 +197,11 @@ impl VaultSync<'_> {
         create_private(copy.parent().unwrap_or(Path::new(".")))?;
         files::write(&copy, text)
     }
+}
+
+/// Whether a file determines the properties of its note, and the note has the text of the file.
+fn is_stored_source(record: &VaultFile) -> bool {
+    record.deleted_at.is_none() && record.is_source && record.digest.bytes != [0; 32]
 }
 
 /// The folder with copies of the vault's files from before the last write-back.

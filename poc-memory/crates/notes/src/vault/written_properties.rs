@@ -66,20 +66,8 @@ pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
 pub(super) fn remove(file: &str) -> String {
     let Some(range) = front_matter::front_range(file) else { return file.to_owned() };
     let front = file.get(range.clone()).unwrap_or_default();
-    let mut own = String::new();
-    let mut is_written = false;
-    for line in front.split_inclusive('\n') {
-        let is_item = line.starts_with([' ', '\t']) || line.starts_with("- ");
-        is_written = match is_written && is_item {
-            true => true,
-            false => [LINKS, REPLACED_BY]
-                .iter()
-                .any(|name| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'))),
-        };
-        if !is_written {
-            own.push_str(line);
-        }
-    }
+    let own: String =
+        blocks(front).into_iter().filter(|block| value(block).is_none_or(|(_, value)| !is_links(value))).collect();
     let (before, after) =
         (file.get(..range.start).unwrap_or_default(), file.get(range.end..).unwrap_or_default());
     if own.trim_end() == MARK {
@@ -89,6 +77,37 @@ pub(super) fn remove(file: &str) -> String {
         return format!("{bom}{text}");
     }
     format!("{before}{own}{after}")
+}
+
+/// The name of a property that only write-back may use, if its value in the file is something else than links.
+pub(super) fn foreign(file: &str) -> Option<&'static str> {
+    let front = file.get(front_matter::front_range(file)?)?;
+    let blocks = blocks(front);
+    blocks.iter().filter_map(|block| value(block)).find(|(_, value)| !is_links(value)).map(|(name, _)| name)
+}
+
+/// The properties of front matter, each with the lines of its value.
+fn blocks(front: &str) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    for line in front.split_inclusive('\n') {
+        let is_item = line.starts_with([' ', '\t']) || line.starts_with("- ");
+        match blocks.last_mut().filter(|_| is_item) {
+            Some(block) => block.push_str(line),
+            None => blocks.push(line.to_owned()),
+        }
+    }
+    blocks
+}
+
+/// The name and the value of a property with a name of write-back.
+fn value(block: &str) -> Option<(&'static str, &str)> {
+    [LINKS, REPLACED_BY].into_iter().find_map(|name| Some((name, block.strip_prefix(name)?.strip_prefix(':')?)))
+}
+
+/// Whether a value consists of links, or is empty as after a person has removed them.
+fn is_links(value: &str) -> bool {
+    let is_empty = |c: char| c.is_whitespace() || matches!(c, '[' | ']' | '-' | '"' | '\'' | ',');
+    value.contains("[[") || value.chars().all(is_empty)
 }
 
 #[cfg(test)]
@@ -117,6 +136,23 @@ mod tests {
         let rewritten = "---\nmemory-links:\n  - \"[[old]]\"\n  - \"[[older]]\"\ntitle: x\n---\nText\n";
         check(rewritten, "---\ntitle: x\nmemory-links: [\"[[a]]\", \"[[b \\\"c\\\"]]\"]\n---\nText\n");
         assert_eq!(remove(rewritten), "---\ntitle: x\n---\nText\n");
+    }
+
+    #[test]
+    fn a_property_of_a_person_with_the_same_name_stays() {
+        let check = |front: &str, name: Option<&str>| {
+            let file = format!("---\ntitle: x\n{front}---\nText\n");
+            assert_eq!(foreign(&file), name, "{front}");
+            let own = if name.is_some() { file.clone() } else { "---\ntitle: x\n---\nText\n".to_owned() };
+            assert_eq!(remove(&file), own, "{front}");
+        };
+        check("memory-links: mine\n", Some(LINKS));
+        check("memory-links:\n  - mine\n", Some(LINKS));
+        check("memory-replaced-by: nobody\n", Some(REPLACED_BY));
+        check("memory-links: [\"[[a]]\"]\n", None);
+        check("memory-links: []\n", None);
+        check("memory-links:\n  - \"[[a]]\"\n", None);
+        check("memory-links:\nmemory-replaced-by: \"[[a]]\"\n", None);
     }
 
     proptest! {

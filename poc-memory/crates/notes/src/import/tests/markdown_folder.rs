@@ -1,8 +1,8 @@
 //! Imports of a folder of Markdown files, and their repetition after changes.
 
 use super::*;
-use poc_graph::Trust;
 use poc_graph::time::Span;
+use poc_graph::{State, Trust};
 
 #[test]
 fn a_folder_of_markdown_becomes_linked_notes() {
@@ -155,4 +155,52 @@ fn expired_notes_are_skipped_and_earlier_imports_stay() {
     let view = memory.store.view();
     let now = poc_graph::Visibility::of_model(memory.now());
     assert!(!view.is_visible(view.find_key("tea").unwrap(), now), "no search finds it any more");
+}
+
+#[test]
+fn a_folder_below_an_imported_one_is_a_part_of_it() {
+    let memory = TestMemory::new();
+    let vault = memory.folder().join("vault");
+    let import = |path: &str| {
+        let report = take(&memory, ImportSource::Path(vault.join(path)));
+        assert_eq!(failures(&report), "", "{path}");
+        counts(&report)
+    };
+    put(&vault, "two.md", "The second.\n");
+    put(&vault, "d/one.md", "The first, see [[two]] and [[three]].\n");
+    put(&vault, "d/e/three.md", "The third.\n");
+    assert_eq!(import(""), [3, 0, 0, 2]);
+    let first = find(&memory, "d/one").id;
+
+    put(&vault, "d/one.md", "The first, see [[two]].\n");
+    assert_eq!(import("d"), [0, 1, 1, 0]);
+    let one = find(&memory, "d/one");
+    assert_eq!((one.id, one.version, one.provenance.as_str()), (first, 2, "import:vault"));
+    assert_eq!(links(&memory, "d/one"), ["two"]);
+    put(&vault, "d/new.md", "The fourth.\n");
+    assert_eq!(import("d"), [1, 0, 2, 0]);
+    assert_eq!(find(&memory, "d/new").body, "The fourth.");
+    put(&vault, "d/e/three.md", "The third, edited.\n");
+    assert_eq!(import("d/e/three.md"), [0, 1, 0, 0]);
+    assert_eq!(import("d/e"), [0, 0, 1, 0]);
+    assert_eq!(find(&memory, "d/e/three").body, "The third, edited.");
+    assert_eq!(import(""), [0, 0, 4, 0]);
+}
+
+#[test]
+fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
+    let (memory, elsewhere) = (TestMemory::new(), tempfile::tempdir().unwrap());
+    let vault = memory.folder().join("vault");
+    put(&vault, "d/one.md", "The first.\n");
+    take(&memory, ImportSource::Path(vault.clone()));
+    put(elsewhere.path(), "d/one.md", "The first, edited.\n");
+    take(&memory, ImportSource::Path(elsewhere.path().join("d")));
+    let (first, copy) = (find(&memory, "d/one").id, find(&memory, "one").id);
+    assert_ne!(first, copy);
+    put(&vault, "d/one.md", "The first, edited.\n");
+    let report = take(&memory, ImportSource::Path(vault));
+    assert_eq!((counts(&report), failures(&report)), ([0, 1, 0, 0], String::new()));
+    let (first, copy) = (memory.store.node(first).unwrap().unwrap(), memory.store.node(copy).unwrap().unwrap());
+    assert_eq!((first.body.as_str(), first.state), ("The first, edited.", State::Active));
+    assert_eq!(copy.state, State::Superseded);
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::undo;
 use poc_graph::error::Code;
-use poc_graph::{Trust, Visit, VisitOutcome};
+use poc_graph::{State, Trust, Visit, VisitOutcome};
 
 const JOURNAL: &str =
     "# The journal\n\nEvery page write of the tree is recorded in the journal first, see [[split]].\n";
@@ -171,4 +171,99 @@ fn additions_of_others_to_a_note_stay() {
     world.put("moved.md", "Edited.\n");
     world.sync();
     assert_eq!(world.note("better").body, "Edited.");
+}
+
+#[test]
+fn the_note_of_a_file_that_replaced_another_note_stays_with_its_file() {
+    for (old, new) in [("a", "z"), ("z", "a")] {
+        let world = World::new(&[("a.md", "# A\n\none\n"), ("z.md", "# Z\n\ntwo\n")]);
+        world.sync();
+        let (replaced, id) = (world.note(old).id, world.note(new).id);
+        let state = || world.memory.store.node(replaced).unwrap().unwrap().state;
+        world.supersede(old, new);
+        let file = format!("{new}.md");
+        world.put(&file, "# New\n\nthree\n");
+        let report = world.sync();
+        assert_eq!((counts(&report), problems(&report)), ([0, 1, 0, 0, 0, 0], String::new()), "{old} → {new}");
+        assert_eq!((world.note(new).id, world.note(new).title.as_str()), (id, "New"));
+        assert_eq!(state(), State::Superseded);
+
+        // Properties of the replaced file do not belong to the other note.
+        let text = fs::read_to_string(world.folder.join(format!("{old}.md"))).unwrap();
+        world.put(&format!("{old}.md"), &format!("---\nauthor: Ann\n---\n{text}"));
+        let report = world.sync();
+        assert_eq!((counts(&report), problems(&report)), ([0; 6], String::new()));
+        assert_eq!((world.note(new).author, state()), (None, State::Superseded));
+        let seq = world.memory.store.published_seq();
+        world.sync();
+        assert_eq!(world.memory.store.published_seq(), seq, "a second sync writes nothing");
+
+        world.mv(&file, "moved.md");
+        assert_eq!(counts(&world.sync()), [0, 0, 1, 0, 0, 0]);
+        assert_eq!((world.note("moved").id, state()), (id, State::Superseded));
+
+        // A new text of the replaced file is a new note.
+        world.put(&format!("{old}.md"), "# Old\n\nfour\n");
+        let report = world.sync();
+        assert_eq!((counts(&report), problems(&report)), ([1, 0, 0, 0, 0, 0], String::new()));
+        let note = world.note(old);
+        assert!(note.title == "Old" && ![id, replaced].contains(&note.id), "{note:?}");
+        assert_eq!(world.note("moved").title, "New");
+    }
+}
+
+#[test]
+fn a_note_that_replaced_another_one_outlives_its_own_file() {
+    for (old, new) in [("a", "z"), ("z", "a")] {
+        let world = World::new(&[("a.md", "# A\n\none\n"), ("z.md", "# Z\n\ntwo\n")]);
+        world.sync();
+        let id = world.note(new).id;
+        world.supersede(old, new);
+        world.delete(&format!("{new}.md"));
+        assert_eq!(problems(&world.sync()), "");
+        let note = world.note(old);
+        assert_eq!((note.id, note.key.as_str(), note.state), (id, old, State::Active));
+    }
+}
+
+/// Moves and edits files, and stops the sync at each of its transactions in turn.
+#[test]
+fn an_interrupted_sync_is_completed_by_the_next() {
+    const FILES: usize = 12;
+    let world = World::new(&[]);
+    let text = |name: &str, file: usize| {
+        let next = (file + 1) % FILES;
+        format!("---\ntags: [{name}]\n---\n# Title {file}\n\nText {file} of {name}, see [[{name}{next}]].\n")
+    };
+    (0..FILES).for_each(|file| world.put(&format!("b{file}.md"), &text("b", file)));
+    world.sync();
+    for stop in 1.. {
+        let (from, to) = if stop % 2 == 1 { ("b", "a") } else { ("a", "b") };
+        for file in 0..FILES {
+            world.mv(&format!("{from}{file}.md"), &format!("{to}{file}.md"));
+            world.put(&format!("{to}{file}.md"), &text(to, file));
+        }
+        let token = CancellationToken::new();
+        let stopper = token.clone();
+        let ran = world.sync_watched(&token, move |reading| {
+            if reading == stop {
+                stopper.cancel();
+            }
+        });
+        world.sync();
+        for file in 0..FILES {
+            let key = format!("{to}{file}");
+            let note = world.note(&key);
+            assert_eq!((note.title, note.keywords), (format!("Title {file}"), vec![to.to_owned()]), "{stop}");
+            assert_eq!(world.links(&key), [format!("{to}{}", (file + 1) % FILES)], "{stop}");
+        }
+        let view = world.memory.store.view();
+        let live = (0..view.slots()).filter(|&ix| view.is_live(ix)).count();
+        assert_eq!(live, FILES, "{stop}: a note has no file");
+        let Err(error) = ran else {
+            assert!(stop > 5, "the sync has only {stop} transactions");
+            break;
+        };
+        assert_eq!(error.code, Code::Unavailable, "{error}");
+    }
 }

@@ -135,3 +135,40 @@ fn a_file_that_changes_meanwhile_is_not_written() {
     assert_eq!((counts(&report), report.written), ([0, 1, 0, 0, 0, 0], vec!["a.md".to_owned()]));
     assert_eq!(world.note("a").body, "The first, edited.");
 }
+
+#[test]
+fn a_replacement_by_the_note_of_another_file_leaves_links_in_their_files() {
+    for (old, new) in [("a", "z"), ("z", "a")] {
+        let world = World::new(&[
+            ("a.md", "The first.\n"),
+            ("m.md", "The middle.\n"),
+            ("o.md", "The other.\n"),
+            ("z.md", "The last.\n"),
+        ]);
+        world.sync();
+        set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+        link_as(&world, "agent:linker", "m", old);
+        link_as(&world, "agent:linker", new, "o");
+        world.sync();
+        assert_eq!(written_lines(&world, "m.md"), [format!("memory-links: [\"[[{old}]]\"]")]);
+        world.supersede(old, new);
+        world.sync();
+        assert_eq!(written_lines(&world, "m.md"), [format!("memory-links: [\"[[{new}]]\"]")]);
+        assert_eq!(written_lines(&world, &format!("{new}.md")), ["memory-links: [\"[[o]]\"]"]);
+        let replaced = format!("memory-replaced-by: \"[[{new}]]\"");
+        assert_eq!(written_lines(&world, &format!("{old}.md")), [replaced]);
+        assert_eq!(world.sync().written, [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn a_property_of_a_person_is_not_replaced() {
+    let text = "---\nmemory-links: mine\n---\nThe first.\n";
+    let world = World::new(&[("a.md", text), ("b.md", "The second.\n")]);
+    world.sync();
+    link_as(&world, "agent:linker", "a", "b");
+    set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+    let report = world.sync();
+    assert!(problems(&report).contains("a.md: its property `memory-links`"), "{}", problems(&report));
+    assert_eq!(fs::read_to_string(world.folder.join("a.md")).unwrap(), text);
+}
