@@ -138,6 +138,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             content_hash: [0; 32],
             version: 1,
             aliases: Vec::new(),
+            other_names: Vec::new(),
         };
         node.content_hash = node.hash();
         Ok(node)
