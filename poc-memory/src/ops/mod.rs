@@ -54,6 +54,7 @@ pub(crate) mod request;
 mod retrieve;
 mod schema_defaults;
 mod search;
+mod secret_check;
 mod serde_message;
 mod shared_log;
 mod snippet;
