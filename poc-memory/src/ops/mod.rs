@@ -90,6 +90,7 @@ pub(crate) use measures::{MeasureRow, measures_table, with_bounds};
 pub use page::PageLink;
 pub use principal::Principal;
 pub use request::FormerText;
+pub(crate) use search::STAGE_KINDS;
 pub use shared_log::{PeerOutput, SharedLogOutput};
 pub use terminal::{Emphasis, StyledText, Terminal};
 pub(crate) use text::{plural, second, size, table};

@@ -18,8 +18,8 @@ pub struct KeyMatch<'a> {
 /// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the text and
 /// has the form of a name (`people/lin`, `chat-013`), each note once. A former key of a note counts like its key, and
 /// so does another name ([`View::other_names`]) that is no key. Other keys count only as the whole text: keys are
-/// derived from titles, and many texts contain words such as `follow-up` or `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at
-/// the end of a URL.
+/// derived from titles, and many texts contain words such as `follow-up` or `YouTube`. A key may be spelled with other
+/// capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of a URL.
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
     let is_allowed = |note: Ix, _: &str| view.id(note).is_some_and(is_visible);
     let all = owners_of_any_name(view, text, &is_allowed).into_iter();
