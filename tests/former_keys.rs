@@ -55,7 +55,8 @@ fn a_former_key_works_wherever_a_key_does() {
 #[test]
 fn an_alias_of_a_file_names_its_note_like_a_title_or_a_key() {
     let world = World::new();
-    let file = "---\naliases:\n  - Zebra Plan\n---\n# The roadmap of the park\n\nFirst the gate, then the pond.\n";
+    let file =
+        "---\naliases:\n  - Zebra Plan\n---\n# The roadmap of the park\n\nFirst the gate, then the pond.\n";
     world.write("plans/r.md", file);
     world.write("plans/bread.md", "Rye bread, as in the Zebra Plan.\n");
     world.write("diary/monday.md", "We follow the [[Zebra Plan]].\n");

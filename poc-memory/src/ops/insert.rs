@@ -133,7 +133,8 @@ impl Op for InsertRequest {
         let cause = ctx.cause(Self::NAME);
         if let Some(notes) = self.notes.take() {
             let mut notes = notes.of(&self, ctx)?;
-            let warnings: Vec<Option<String>> = notes.iter_mut().map(|note| note.check_secrets(ctx)).collect();
+            let warnings: Vec<Option<String>> =
+                notes.iter_mut().map(|note| note.check_secrets(ctx)).collect();
             let total = notes.len() as u64;
             let draft = |note: &InsertRequest| note.clone().draft(ctx);
             let stored = poc_notes::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
@@ -164,7 +165,8 @@ impl Op for InsertRequest {
             return batch::summary(notes);
         }
         let key = output.key.as_deref().unwrap_or_default();
-        let warning = output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
+        let warning =
+            output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
         if output.duplicate == Some(true) {
             return format!("already stored as `{key}`\n{warning}");
         }

@@ -75,7 +75,8 @@ impl Op for WriteRequest {
     fn show(output: &WriteOutput) -> String {
         let chunks = plural(output.node_ids.len() as u64, "chunk");
         let edges = plural(output.edges as u64, "edge");
-        let warning = output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
+        let warning =
+            output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
         format!("wrote message {} ({chunks}, {edges})\n{warning}", output.message_id)
     }
 }

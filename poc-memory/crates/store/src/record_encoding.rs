@@ -114,12 +114,12 @@ mod tests {
         let node = Node { aliases: vec!["was".into()], ..testing::node(1) };
         let bytes = node.encode().unwrap();
         let Some((0, body)) = bytes[1..].split_last() else { panic!("no empty list at the end") };
-        assert_eq!(Node::decode(&[&[2], body].concat()).unwrap(), node);
+        assert_eq!(Node::decode(&[&[2][..], body].concat()).unwrap(), node);
         let bare = testing::node(1).encode().unwrap();
-        let first = [&[1], &bare[1..bare.len() - 2]].concat();
+        let first = [&[1][..], &bare[1..bare.len() - 2]].concat();
         assert_eq!(Node::decode(&first).unwrap(), testing::node(1));
         let named = Node { other_names: vec!["Zebra Plan".into()], ..node };
         assert_eq!(Node::decode(&named.encode().unwrap()).unwrap(), named);
-        assert!(Node::decode(&[&[4], body].concat()).is_err());
+        assert!(Node::decode(&[&[4][..], body].concat()).is_err());
     }
 }

@@ -23,7 +23,8 @@ pub(super) fn page() -> io::Result<Vec<u8>> {
     // The third argument is the date.
     roff.control("TH", [NAME, "1", "\"\"", SOURCE, MANUAL]);
     roff.control("SH", ["NAME"]).text([roman(format!("{NAME} - the language of searches and of agents"))]);
-    roff.control("SH", ["SYNOPSIS"]).text([bold("poc-memory search"), roman(" [TERMS] -p 'STAGE | STAGE | ...'")]);
+    roff.control("SH", ["SYNOPSIS"])
+        .text([bold("poc-memory search"), roman(" [TERMS] -p 'STAGE | STAGE | ...'")]);
     roff.control("SH", ["DESCRIPTION"]).text(inlines(ABOUT));
     for (kind, about) in STAGE_KINDS {
         roff.control("SH", [about.split(' ').next().unwrap_or(about).to_uppercase().as_str()]);
@@ -61,7 +62,9 @@ fn parameter(param: &Param) -> String {
 
 fn add_fields(roff: &mut Roff) {
     roff.control("SH", ["FIELDS"]);
-    roff.text(inlines("The numeric fields of notes. `FIELD:CMP` filters by a field, `sort:FIELD` sorts by it."));
+    roff.text(inlines(
+        "The numeric fields of notes. `FIELD:CMP` filters by a field, `sort:FIELD` sorts by it.",
+    ));
     for field in FIELDS {
         let filter = field.filter.is_some().then(|| format!("{}:CMP", field.word));
         let sort = field.sort.map(|sort| format!("sort:{sort}"));

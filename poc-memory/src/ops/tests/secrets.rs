@@ -22,7 +22,8 @@ fn secrets_that_a_model_writes_are_replaced_and_those_of_a_person_stay_with_a_wa
         let memory = TestMemory::new();
         let secret = format!("the token is {TOKEN}");
         let mut warnings = Vec::new();
-        let mut warned = |answer: &Value| warnings.push(answer["warning"].as_str().unwrap_or_default().to_owned());
+        let mut warned =
+            |answer: &Value| warnings.push(answer["warning"].as_str().unwrap_or_default().to_owned());
         for field in ["title", "body", "author", "source"] {
             let mut note = json!({"title": field, "body": format!("About {field}")});
             note[field] = secret.clone().into();
@@ -36,11 +37,17 @@ fn secrets_that_a_model_writes_are_replaced_and_those_of_a_person_stay_with_a_wa
         let batch = asked(&memory, actor, "insert", batch);
         assert_eq!((&batch["warning"], &batch["notes"][0]["warning"]), (&Value::Null, &Value::Null));
         warned(&batch["notes"][1]);
-        let message = json!({"text": format!("So {secret}."), "metadata": {"env": [{"KEY": TOKEN}], "n": 1.5}});
+        let message =
+            json!({"text": format!("So {secret}."), "metadata": {"env": [{"KEY": TOKEN}], "n": 1.5}});
         warned(&asked(&memory, actor, "write", message));
         let link = json!({"from": "words", "to": "nothing-to-see", "reason": secret});
         warned(&asked(&memory, actor, "link", link));
-        warned(&asked(&memory, actor, "reinforce", json!({"node": "words", "for": format!("Is {TOKEN} valid?")})));
+        warned(&asked(
+            &memory,
+            actor,
+            "reinforce",
+            json!({"node": "words", "for": format!("Is {TOKEN} valid?")}),
+        ));
         let is_model = actor == Principal::Model;
         let word = if is_model { "replaced" } else { "seems to contain" };
         for warning in &warnings {

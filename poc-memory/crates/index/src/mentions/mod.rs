@@ -144,9 +144,8 @@ impl Index for MentionIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        let names_and_body = |node: &Node| {
-            (words::names(node.titles(), node.names()), FoldedWords::of(&node.body))
-        };
+        let names_and_body =
+            |node: &Node| (words::names(node.titles(), node.names()), FoldedWords::of(&node.body));
         let put = |postings: &mut MentionPostings, id, (names, body): (Vec<FoldedWords>, FoldedWords)| {
             postings.put(id, &names, &body);
         };

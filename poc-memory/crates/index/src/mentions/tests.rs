@@ -272,7 +272,8 @@ fn another_name_is_mentioned_like_a_title_until_it_is_removed() {
         other_names: names.iter().map(|name| (*name).to_owned()).collect(),
         ..note(number, "Roadmap", "What comes first.")
     };
-    let notes = [named(1, &["Zebra Plan", "PLAN-7"]), named(2, &["Zebra Plan"]), note(3, "", "It is in PLAN-7.")];
+    let notes =
+        [named(1, &["Zebra Plan", "PLAN-7"]), named(2, &["Zebra Plan"]), note(3, "", "It is in PLAN-7.")];
     let index = filled(&notes);
     assert_eq!(numbers(&index.in_text("what is in the Zebra Plan?")), [1, 2]);
     assert_eq!(numbers(&index.mentioning(notes[0].id)), [3]);

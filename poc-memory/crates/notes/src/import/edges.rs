@@ -105,7 +105,9 @@ impl Import<'_> {
                 && let Some(id) = view.id(ix)
             {
                 view.other_names(ix).for_each(|name| others.add(name, id));
-                view.names(ix).filter_map(|name| name.rsplit('/').next()).for_each(|last| last_parts.add(last, id));
+                view.names(ix)
+                    .filter_map(|name| name.rsplit('/').next())
+                    .for_each(|last| last_parts.add(last, id));
             }
         }
         let mut own_names = NotesByName::new();

@@ -333,7 +333,10 @@ mod tests {
             let bare = read(json!({}));
             let one = read(json!({ *name: value }));
             assert!(one.ignored.is_empty(), "`{name}` is ignored");
-            let same = one.draft == bare.draft && one.aliases == bare.aliases && one.names == bare.names && one.links == bare.links;
+            let same = one.draft == bare.draft
+                && one.aliases == bare.aliases
+                && one.names == bare.names
+                && one.links == bare.links;
             assert!(!same, "`{name}` does nothing");
         }
         assert_eq!(read(json!({"colour": 1})).ignored, ["colour"]);

@@ -60,8 +60,19 @@ const PROGRAMS: &[Program] = &[
 const COMMAND_MAX: usize = 500;
 
 /// Words that stand for a password in instructions.
-const PLACEHOLDERS: &[&str] =
-    &["password", "passwd", "passphrase", "pass", "pwd", "pw", "secret", "token", "apikey", "key", "passwort"];
+const PLACEHOLDERS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "token",
+    "apikey",
+    "key",
+    "passwort",
+];
 
 /// The secrets in a text.
 pub(super) fn find(text: &str) -> Vec<DetectedSecret> {

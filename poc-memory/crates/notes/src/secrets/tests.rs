@@ -108,14 +108,8 @@ fn tokens_of_telegram_bots_are_replaced() {
 
 #[test]
 fn keys_in_sentences_are_replaced() {
-    check(
-        "My API key is 9f86d081884c7d659a2feaa0c55ad015.",
-        "My API key is [secret: assigned-secret].",
-    );
-    check(
-        "the access token is `Zk3uVq8pW1xY7rTn2Lb5`",
-        "the access token is `[secret: assigned-secret]`",
-    );
+    check("My API key is 9f86d081884c7d659a2feaa0c55ad015.", "My API key is [secret: assigned-secret].");
+    check("the access token is `Zk3uVq8pW1xY7rTn2Lb5`", "the access token is `[secret: assigned-secret]`");
     check("api key: f3a9c1e7b5d28046af91", "api key: [secret: assigned-secret]");
     stays("the api key is stored in 1Password, and the token is valid-for-3600-seconds");
     stays("the api key is required, the secret is sk-learn, my token is bert-base-uncased-v2-finetuned");

@@ -293,7 +293,8 @@ fn next_other_names<'a>(
     have: &[String],
 ) -> Vec<String> {
     let is_lost = |name: &str| had.iter().any(|own| own == name) && !have.iter().any(|own| own == name);
-    let mut names: Vec<String> = present.filter(|name| !is_lost(name) && !keys.contains(name)).map(str::to_owned).collect();
+    let mut names: Vec<String> =
+        present.filter(|name| !is_lost(name) && !keys.contains(name)).map(str::to_owned).collect();
     for name in have {
         if !keys.contains(&name.as_str()) && !names.contains(name) {
             names.push(name.clone());
