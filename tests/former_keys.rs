@@ -53,6 +53,43 @@ fn a_former_key_works_wherever_a_key_does() {
 }
 
 #[test]
+fn an_alias_of_a_file_names_its_note_like_a_title_or_a_key() {
+    let world = World::new();
+    let file =
+        "---\naliases:\n  - Zebra Plan\n---\n# The roadmap of the park\n\nFirst the gate, then the pond.\n";
+    world.write("plans/r.md", file);
+    world.write("plans/bread.md", "Rye bread, as in the Zebra Plan.\n");
+    world.write("diary/monday.md", "We follow the [[Zebra Plan]].\n");
+    world.json(&["import", "plans"]);
+    assert_eq!(world.json(&["import", "diary"])["unresolved"], json!([]));
+    let note = world.json(&["get", "zebra plan"]);
+    assert_eq!((&note["key"], &note["other_names"]), (&json!("r"), &json!(["Zebra Plan"])));
+    assert!(world.run(&["get", "r"]).stdout.contains("also       Zebra Plan\n"));
+    assert_eq!(world.json(&["get", "monday"])["edges"]["link"][0]["key"], "r");
+    assert_eq!(world.json(&["link", "bread", "Zebra Plan"])["to"], "r");
+    let around = world.json(&["search", "-p", "neighbors:\"zebra plan\""]);
+    assert!(["bread", "monday"].iter().all(|key| keys(&around).contains(key)), "{around:#}");
+    for question in ["Zebra Plan", "zebra plan"] {
+        let answer = world.json(&["query", question]);
+        assert_eq!((&answer["hit"], &answer["key"]), (&json!("STRONG"), &json!("r")), "{answer:#}");
+    }
+    let answer = world.json(&["query", "what is in the Zebra Plan?"]);
+    assert_eq!(answer["key"], "r", "{answer:#}");
+    // The file is exported as it was, and an export of the note brings its names back.
+    world.run(&["export", "--vault", "out"]);
+    assert_eq!(std::fs::read_to_string(world.home().join("out/r.md")).unwrap(), file);
+    let exported = world.run(&["export"]).stdout;
+    let copy = World::new();
+    copy.write("all.jsonl", &exported);
+    copy.json(&["import", "all.jsonl"]);
+    assert_eq!(copy.json(&["get", "Zebra Plan"])["key"], "r");
+    // Removed from the file, it is a name no more.
+    world.write("plans/r.md", "# The roadmap of the park\n\nFirst the gate, then the pond.\n");
+    assert_eq!(world.json(&["import", "plans"])["updated"], 1);
+    assert_eq!(world.json_with_status(&["get", "Zebra Plan"], 1)["error"]["code"], "not_found");
+}
+
+#[test]
 fn a_renaming_is_in_history_and_changes_and_can_be_undone() {
     let world = World::new();
     world.json(&["insert", "--key", "soup", "--body", "Lentils with lemon."]);

@@ -209,6 +209,7 @@ pub fn fields(shape: &Shape, ids: &[NodeId], seed: u64) -> impl Iterator<Item = 
             content_hash: [0; 32],
             version: 1 + random.below(3) as u32,
             aliases: Vec::new(),
+            other_names: Vec::new(),
         };
         let activity = Activity {
             weight: 0.2 + random.unit() * 3.0,

@@ -190,6 +190,7 @@ fn node(id: NodeId, note: &NoteText, now: Timestamp) -> Node {
         origin: Origin::Local,
         version: 1,
         aliases: Vec::new(),
+        other_names: Vec::new(),
     }
 }
 

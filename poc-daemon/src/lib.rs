@@ -2,7 +2,6 @@
 //!
 //! The package builds both programs. All code is in `poc-memory`; `poc-daemon` starts it under its own name.
 
-mod arguments;
 mod checkpoint;
 mod compaction;
 mod console;
@@ -43,7 +42,7 @@ pub mod fuzzing {
 
 use clap::Parser;
 use poc_graph::error::Exit;
-use poc_memory::cli::{restrict_new_files, survive_file_size_limit, usage_error};
+use poc_memory::cli::{DaemonArguments, restrict_new_files, survive_file_size_limit, usage_error};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -55,7 +54,7 @@ pub const PROGRAM: &str = "poc-daemon";
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     restrict_new_files();
     survive_file_size_limit();
-    match arguments::CommandLine::try_parse_from(arguments) {
+    match DaemonArguments::try_parse_from(arguments) {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
             Some(usage) => {

@@ -1,7 +1,6 @@
 //! The lifecycle of the daemon: it opens the memory, serves it, and on a signal finishes running work and
 //! closes it.
 
-use crate::arguments::CommandLine;
 use crate::console::print_error;
 use crate::serve::{rest, socket};
 use crate::signals::Signals;
@@ -15,6 +14,7 @@ use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
+use poc_memory::cli::DaemonArguments;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the daemon and returns its exit code.
-pub(crate) fn main(arguments: &CommandLine) -> ExitCode {
+pub(crate) fn main(arguments: &DaemonArguments) -> ExitCode {
     match start(arguments) {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
@@ -35,7 +35,7 @@ pub(crate) fn main(arguments: &CommandLine) -> ExitCode {
     }
 }
 
-fn start(arguments: &CommandLine) -> Result<()> {
+fn start(arguments: &DaemonArguments) -> Result<()> {
     let paths = Paths::from_environment(arguments.profile.as_deref())?;
     paths.must_exist()?;
     let config = Config::load(&paths.config_file())?;

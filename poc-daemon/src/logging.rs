@@ -2,11 +2,11 @@
 
 mod file;
 
-use crate::arguments::CommandLine;
 use file::LogFile;
 use poc_config::DaemonConfig;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
+use poc_memory::cli::DaemonArguments;
 use std::io::IsTerminal;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -18,7 +18,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 ///
 /// # Errors
 /// `internal` when logging was started before.
-pub(crate) fn start(arguments: &CommandLine, paths: &Paths, config: &DaemonConfig) -> Result<()> {
+pub(crate) fn start(arguments: &DaemonArguments, paths: &Paths, config: &DaemonConfig) -> Result<()> {
     let path = paths.daemon_log();
     let (file, problem) = match LogFile::open(&path, config) {
         Ok(file) => (Some(file), None),

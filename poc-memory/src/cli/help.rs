@@ -27,7 +27,8 @@ const EXAMPLES: HelpSection = HelpSection {
   poc-memory agent run linker --dry-run   show what an agent would do",
 };
 
-const ENVIRONMENT: HelpSection = HelpSection {
+/// The variables of the environment.
+pub(super) const ENVIRONMENT: HelpSection = HelpSection {
     heading: "Environment",
     lines: "  POC_MEMORY_HOME            one folder for everything, not the XDG folders
   POC_MEMORY__SECTION__KEY   overrides `key` under `[section]` of config.toml

@@ -1,11 +1,14 @@
 //! `man`
 
+mod pipelines;
+
 use super::command;
 use super::command_context::CommandContext;
+use super::daemon::DaemonArguments;
 use super::globals::Globals;
 use super::help::{self, HelpSection};
 use super::local::LocalCommand;
-use clap::Command;
+use clap::{Command, CommandFactory as _};
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
 use poc_graph::error::{Error, Result};
@@ -13,13 +16,19 @@ use serde::Serialize;
 use std::io;
 use std::path::PathBuf;
 
+/// The manual that the pages belong to, and the release that they describe.
+const MANUAL: &str = "poc-memory";
+const SOURCE: &str = concat!("poc-memory ", env!("CARGO_PKG_VERSION"));
+
 /// Print a manual page, or write the pages of all commands into a folder
 ///
 /// `poc-memory man search | man -l -` shows one; `poc-memory man --folder ~/.local/share/man/man1` installs
-/// them all.
+/// them all. There are also pages for the daemon, `poc-daemon`, and for the pipeline language,
+/// `poc-memory-pipelines`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Man {
-    /// The command, such as `search` or `agent run`; if omitted, the program
+    /// The command, such as `search` or `agent run`, or `poc-daemon` or `poc-memory-pipelines`; if omitted,
+    /// the program
     #[arg(value_name = "COMMAND", conflicts_with = "folder")]
     command: Vec<String>,
     /// Write a page for every command into this folder, which is created
@@ -50,8 +59,12 @@ impl LocalCommand for Man {
         match self.folder {
             Some(folder) => write_pages(&top, folder).map(ManOutput::Written),
             None => {
-                let page = page(command::find(&top, &self.command)?).map_err(failed)?;
-                Ok(ManOutput::Page(String::from_utf8_lossy(&page).into_owned()))
+                let words = self.command.join(" ");
+                let page = match other_pages().into_iter().find(|(name, _)| *name == words) {
+                    Some((_, page)) => page,
+                    None => page(command::find(&top, &self.command)?),
+                };
+                Ok(ManOutput::Page(String::from_utf8_lossy(&page.map_err(failed)?).into_owned()))
             }
         }
     }
@@ -77,6 +90,11 @@ fn write_pages(top: &Command, folder: PathBuf) -> Result<Vec<PathBuf>> {
         files.push(file);
         open.extend(command.get_subcommands());
     }
+    for (name, page) in other_pages() {
+        let file = folder.join(format!("{name}.1"));
+        std::fs::write(&file, page.map_err(failed)?).map_err(failed)?;
+        files.push(file);
+    }
     files.sort();
     Ok(files)
 }
@@ -86,10 +104,23 @@ fn name(command: &Command) -> String {
     command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-")
 }
 
+/// The pages that are not about a command of this program, by name.
+fn other_pages() -> [(&'static str, io::Result<Vec<u8>>); 2] {
+    let mut daemon = DaemonArguments::command();
+    daemon.build();
+    // Its description has its exit codes.
+    [("poc-daemon", page_with(&daemon, &[help::ENVIRONMENT])), (pipelines::NAME, pipelines::page())]
+}
+
 fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let is_program = name(command) == command.get_name();
+    page_with(command, if is_program { &help::SECTIONS[..] } else { &[help::EXIT_CODES] })
+}
+
+/// The page of a command with sections after its options.
+fn page_with(command: &Command, sections: &[HelpSection]) -> io::Result<Vec<u8>> {
     let named = command.clone().name(name(command));
-    let page =
-        Page::new(named).manual("poc-memory").source(concat!("poc-memory ", env!("CARGO_PKG_VERSION")));
+    let page = Page::new(named).manual(MANUAL).source(SOURCE);
     let mut text = Vec::new();
     page.render_title(&mut text)?;
     page.render_name_section(&mut text)?;
@@ -99,8 +130,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         page.render_subcommands_section(&mut text)?;
     }
-    let is_program = name(command) == command.get_name();
-    for part in if is_program { &help::SECTIONS[..] } else { &[help::EXIT_CODES] } {
+    for part in sections {
         section(part).to_writer(&mut text)?;
     }
     Ok(text)
@@ -141,7 +171,17 @@ mod tests {
             let file = format!("poc-memory-{}.1", chosen.name().replace(' ', "-"));
             assert!(files.iter().any(|path| path.ends_with(&file)), "{file}");
         }
-        assert!(files.iter().any(|path| path.ends_with("poc-memory.1")));
+        for name in ["poc-memory.1", "poc-daemon.1", "poc-memory-pipelines.1"] {
+            assert!(files.iter().any(|path| path.ends_with(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_the_daemon_lists_its_options_and_environment() {
+        let [(name, page), _] = other_pages();
+        let page = String::from_utf8(page.unwrap()).unwrap();
+        assert!(page.contains("poc\\-daemon") && page.contains("\\-\\-log\\-json"), "{name}: {page}");
+        assert!(page.contains("POC_MEMORY_HOME") && !page.contains(".SH EXAMPLES"), "{page}");
     }
 
     #[test]

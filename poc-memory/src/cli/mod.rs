@@ -38,6 +38,7 @@ mod setup;
 mod store;
 mod usage;
 
+pub use daemon::DaemonArguments;
 pub use files::{restrict_new_files, survive_file_size_limit};
 
 use crate::dispatch::{self, Connection};

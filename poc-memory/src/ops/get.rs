@@ -46,6 +46,9 @@ pub(crate) struct GetOutput {
     /// Former keys, oldest first. Each of them still finds the note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
+    /// Other names, such as `aliases` in the front matter of its file. Other notes may have them, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_names: Vec<String>,
     title: String,
     body: String,
     #[serde(rename = "type")]
@@ -150,6 +153,7 @@ impl Op for Get {
             id: node.id,
             key: node.key,
             aliases: node.aliases,
+            other_names: node.other_names,
             title: node.title,
             body: node.body,
             node_type: node.node_type,
@@ -193,6 +197,7 @@ impl Op for Get {
         };
         line("key", &output.key);
         line("formerly", &output.aliases.join(", "));
+        line("also", &output.other_names.join(", "));
         line("id", &output.id);
         line("type", &format!("{}, {}, {}", output.node_type, output.category, output.state));
         line("keywords", &output.keywords.join(", "));

@@ -3,6 +3,7 @@
 mod batch;
 mod body;
 
+use super::secret_check::SecretCheck;
 use super::text::plural;
 use super::{Access, Ctx, Op, Principal, Progress, Route, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
@@ -111,6 +112,9 @@ pub(crate) struct InsertOutput {
     /// Number of new edges to similar notes; absent for a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     semantic_edges: Option<usize>,
+    /// Secrets that were found in the text, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
     /// For a batch: one entry per note, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     notes: Option<Vec<InsertedNote>>,
@@ -129,15 +133,19 @@ impl Op for InsertRequest {
     fn run(mut self, ctx: &Ctx<'_>) -> Result<InsertOutput> {
         let cause = ctx.cause(Self::NAME);
         if let Some(notes) = self.notes.take() {
-            let notes = notes.of(&self, ctx)?;
+            let mut notes = notes.of(&self, ctx)?;
+            let warnings: Vec<Option<String>> =
+                notes.iter_mut().map(|note| note.check_secrets(ctx)).collect();
             let total = notes.len() as u64;
             let draft = |note: &InsertRequest| note.clone().draft(ctx);
             let stored = poc_notes::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             })?;
-            let notes = stored.into_iter().enumerate().map(|(place, stored)| InsertedNote::of(place, stored));
+            let notes = stored.into_iter().zip(warnings).enumerate();
+            let notes = notes.map(|(place, (stored, warning))| InsertedNote::of(place, stored, warning));
             return Ok(InsertOutput { notes: Some(notes.collect()), ..InsertOutput::default() });
         }
+        let warning = self.check_secrets(ctx);
         let Commit { seq, value: done } = poc_notes::insert::commit(ctx.memory, self.draft(ctx)?, cause)?;
         Ok(InsertOutput {
             seq: (!done.duplicate).then_some(seq),
@@ -148,6 +156,7 @@ impl Op for InsertRequest {
             version: Some(done.version),
             keyword_edges: Some(done.keyword_edges),
             semantic_edges: Some(done.semantic_edges),
+            warning,
             notes: None,
         })
     }
@@ -157,13 +166,15 @@ impl Op for InsertRequest {
             return batch::summary(notes);
         }
         let key = output.key.as_deref().unwrap_or_default();
+        let warning =
+            output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
         if output.duplicate == Some(true) {
-            return format!("already stored as `{key}`\n");
+            return format!("already stored as `{key}`\n{warning}");
         }
         let done = if output.updated == Some(true) { "updated" } else { "inserted" };
         let edges = [(output.keyword_edges, "keyword edge"), (output.semantic_edges, "semantic edge")];
         let [keyword, semantic] = edges.map(|(count, one)| plural(count.unwrap_or(0) as u64, one));
-        format!("{done} `{key}` ({keyword}, {semantic})\n")
+        format!("{done} `{key}` ({keyword}, {semantic})\n{warning}")
     }
 
     fn version(output: &InsertOutput) -> Option<u32> {
@@ -184,6 +195,18 @@ impl Op for InsertRequest {
 }
 
 impl InsertRequest {
+    /// Checks the texts of the note for secrets, and returns the warning about them.
+    fn check_secrets(&mut self, ctx: &Ctx<'_>) -> Option<String> {
+        let mut check = SecretCheck::of(ctx);
+        let texts = [&mut self.title, &mut self.body.0, &mut self.author, &mut self.source];
+        texts.into_iter().flatten().chain(&mut self.keywords).for_each(|text| check.text(text));
+        // The key of an update names a note.
+        if !self.update {
+            self.key.iter_mut().for_each(|key| check.text(key));
+        }
+        check.warning()
+    }
+
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;

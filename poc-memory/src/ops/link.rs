@@ -1,5 +1,6 @@
 //! `link`
 
+use super::secret_check::SecretCheck;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::EdgeKind;
 use poc_graph::error::{Error, Result};
@@ -50,6 +51,9 @@ pub(crate) struct LinkOutput {
     /// Keys of those of the two notes that no search finds, because they are retired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     retired: Vec<String>,
+    /// Secrets that were found in the reason, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,13 +73,15 @@ impl Op for LinkRequest {
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = LinkOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<LinkOutput> {
+    fn run(mut self, ctx: &Ctx<'_>) -> Result<LinkOutput> {
         let beside = [(self.strength.is_some(), "strength"), (self.reason.is_some(), "reason")];
         if let Some((_, field)) = beside.into_iter().find(|(given, _)| self.remove && *given) {
             return Err(Error::invalid(format!("`{field}` cannot be combined with `remove`"))
                 .hint("leave it out, or leave out `remove`")
                 .field(field));
         }
+        let mut check = SecretCheck::of(ctx);
+        self.reason.iter_mut().for_each(|reason| check.text(reason));
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let kind = self.kind.unwrap_or(EdgeKind::Link);
@@ -106,14 +112,23 @@ impl Op for LinkRequest {
             };
             let ends = [&from, &to].into_iter();
             let retired = ends.filter(|note| !note.state.is_live()).map(|note| note.key.clone()).collect();
-            Ok(LinkOutput { from: from.key, to: to.key, kind, status, strength, seq: None, retired })
+            Ok(LinkOutput {
+                from: from.key,
+                to: to.key,
+                kind,
+                status,
+                strength,
+                seq: None,
+                retired,
+                warning: None,
+            })
         })?;
         let is_change = !matches!(done.value.status, LinkStatus::AlreadyPresent | LinkStatus::NotPresent);
-        Ok(LinkOutput { seq: is_change.then_some(done.seq), ..done.value })
+        Ok(LinkOutput { seq: is_change.then_some(done.seq), warning: check.warning(), ..done.value })
     }
 
     fn show(output: &LinkOutput) -> String {
-        let LinkOutput { from, to, kind, status, strength, retired, .. } = output;
+        let LinkOutput { from, to, kind, status, strength, retired, warning, .. } = output;
         let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
         let status = match status {
             LinkStatus::Added => "added",
@@ -122,7 +137,12 @@ impl Op for LinkRequest {
             LinkStatus::Removed => "removed",
             LinkStatus::NotPresent => "not present",
         };
-        let retired = retired.iter().map(|key| format!("`{key}` is retired: no search finds it\n"));
-        format!("{status}: `{from}` → `{to}` ({kind}{strength})\n") + &retired.collect::<String>()
+        let warning = warning.as_ref().map(|warning| format!("warning: {warning}\n"));
+        let notices: String = retired
+            .iter()
+            .map(|key| format!("`{key}` is retired: no search finds it\n"))
+            .chain(warning)
+            .collect();
+        format!("{status}: `{from}` → `{to}` ({kind}{strength})\n{notices}")
     }
 }

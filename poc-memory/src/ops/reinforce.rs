@@ -1,5 +1,6 @@
 //! `reinforce`
 
+use super::secret_check::SecretCheck;
 use super::{Access, Ctx, Op, Route, StyledText, Terminal, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, NodeType};
@@ -48,6 +49,9 @@ pub(crate) struct ReinforceOutput {
     /// The question that no longer leads to the note, as it was given; absent unless `remove` was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     removed: Option<String>,
+    /// Secrets that were found in the question, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 impl Op for Reinforce {
@@ -96,6 +100,7 @@ fn withdraw(ctx: &Ctx<'_>, name: &str, question: &str) -> Result<ReinforceOutput
             seq: tx.seq(),
             question: None,
             removed: Some(question.to_owned()),
+            warning: None,
         })
     })?;
     Ok(done.value)
@@ -106,9 +111,11 @@ pub(super) fn bump(
     ctx: &Ctx<'_>,
     op: &str,
     name: &str,
-    question: Option<String>,
+    mut question: Option<String>,
     delta: f64,
 ) -> Result<ReinforceOutput> {
+    let mut check = SecretCheck::of(ctx);
+    question.iter_mut().for_each(|question| check.text(question));
     argument::check_length(question.as_deref(), "for", &ctx.memory.config.search)?;
     let draft = |title| Draft { title: Some(title), ..Draft::new(ctx.actor.name(), ctx.actor.trust()) };
     let prepared = question.map(|text| confirmed_question::prepare(ctx.memory, draft(text))).transpose();
@@ -143,6 +150,7 @@ pub(super) fn bump(
             seq: tx.seq(),
             question,
             removed: None,
+            warning: check.warning(),
         })
     })?;
     Ok(done.value)
@@ -162,6 +170,9 @@ pub(super) fn show(output: &ReinforceOutput, terminal: &Terminal) -> String {
     }
     if output.question.is_some() {
         text.push_str("; similar questions lead to it from now on");
+    }
+    if let Some(warning) = &output.warning {
+        let _ = write!(text, "\nwarning: {warning}");
     }
     text + "\n"
 }

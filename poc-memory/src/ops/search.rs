@@ -29,15 +29,18 @@ Examples:
 
 `--help` lists every stage of the language.";
 
+/// What the stages of each kind do.
+pub(crate) const STAGE_KINDS: [(Kind, &str); 4] = [
+    (Kind::Generator, "Generators come first and produce the notes"),
+    (Kind::Filter, "Filters keep the notes that match; `!` in front keeps the others"),
+    (Kind::Transform, "Transforms sort and limit the notes"),
+    (Kind::Algorithm, "Algorithms start from the notes and walk the graph"),
+];
+
 /// The stages of the language, grouped by what they do.
 fn language() -> String {
     let mut text = format!("{}\n", EXAMPLES.rsplit_once("\n\n").map_or(EXAMPLES, |(examples, _)| examples));
-    for (kind, heading) in [
-        (Kind::Generator, "Generators come first and produce the notes"),
-        (Kind::Filter, "Filters keep the notes that match; `!` in front keeps the others"),
-        (Kind::Transform, "Transforms sort and limit the notes"),
-        (Kind::Algorithm, "Algorithms start from the notes and walk the graph"),
-    ] {
+    for (kind, heading) in STAGE_KINDS {
         let _ = writeln!(text, "\n{heading}:");
         for stage in vocabulary().iter().filter(|stage| stage.kind() == kind) {
             let _ = writeln!(text, "  {}\n      {}", wrapped(&stage.signature()), stage.doc);

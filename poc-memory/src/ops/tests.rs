@@ -20,6 +20,7 @@ mod query;
 mod reader;
 mod samples;
 mod search;
+mod secrets;
 mod settings;
 mod stats;
 mod table;

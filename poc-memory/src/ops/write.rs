@@ -1,6 +1,7 @@
 //! `write`
 
 use super::request::FormerText;
+use super::secret_check::SecretCheck;
 use super::text::plural;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
@@ -45,6 +46,9 @@ pub(crate) struct WriteOutput {
     node_ids: Vec<NodeId>,
     /// Number of new edges.
     edges: usize,
+    /// Secrets that were found in the text, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 impl Op for WriteRequest {
@@ -57,7 +61,12 @@ impl Op for WriteRequest {
     const FORMER_TEXT: Option<FormerText> = Some(FormerText::word("message"));
     type Output = WriteOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<WriteOutput> {
+    fn run(mut self, ctx: &Ctx<'_>) -> Result<WriteOutput> {
+        let mut check = SecretCheck::of(ctx);
+        check.text(&mut self.text);
+        if let Some(metadata) = &mut self.metadata {
+            check.object(metadata, "metadata")?;
+        }
         let draft = MessageDraft {
             text: self.text,
             metadata: self.metadata.unwrap_or_default(),
@@ -66,12 +75,19 @@ impl Op for WriteRequest {
             trust: ctx.actor.trust(),
         };
         let written = write::write(ctx.memory, draft, ctx.cause(Self::NAME))?;
-        Ok(WriteOutput { message_id: written.message, node_ids: written.nodes, edges: written.edges })
+        Ok(WriteOutput {
+            message_id: written.message,
+            node_ids: written.nodes,
+            edges: written.edges,
+            warning: check.warning(),
+        })
     }
 
     fn show(output: &WriteOutput) -> String {
         let chunks = plural(output.node_ids.len() as u64, "chunk");
         let edges = plural(output.edges as u64, "edge");
-        format!("wrote message {} ({chunks}, {edges})\n", output.message_id)
+        let warning =
+            output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
+        format!("wrote message {} ({chunks}, {edges})\n{warning}", output.message_id)
     }
 }

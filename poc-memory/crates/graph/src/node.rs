@@ -187,6 +187,9 @@ pub struct Node {
     /// The former keys of the note, oldest first, at most [`MAX_ALIASES`](crate::MAX_ALIASES). They still identify the
     /// note; no other note of the tenant has one of them as its key or alias.
     pub aliases: Vec<String>,
+    /// Other names of the note, such as `aliases` in the front matter of its file, at most
+    /// [`MAX_ALIASES`](crate::MAX_ALIASES). Several notes may have the same one, and keys take precedence.
+    pub other_names: Vec<String>,
 }
 
 /// The BLAKE3 hash of the title, NUL, the body, NUL and the sorted keywords joined by `,`.

@@ -66,6 +66,7 @@ pub fn node(number: u64) -> Node {
         origin: Origin::Local,
         version: 1,
         aliases: Vec::new(),
+        other_names: Vec::new(),
     }
 }
 

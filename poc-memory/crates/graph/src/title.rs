@@ -76,6 +76,11 @@ impl Node {
         };
         (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
     }
+
+    /// The title as in [`Node::own_title`], if there is one, then the other names, which are searched like titles.
+    pub fn titles(&self) -> impl Iterator<Item = &str> {
+        self.own_title().into_iter().chain(self.other_names.iter().map(String::as_str))
+    }
 }
 
 #[cfg(test)]

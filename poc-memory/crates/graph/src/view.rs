@@ -130,6 +130,7 @@ pub struct View {
     keys: Texts,
     by_key: Lookup,
     aliases: Aliases,
+    other_names: Aliases,
     key_lens: Column<u32>,
     body_lens: Column<u32>,
     types: Column<u16>,
@@ -275,6 +276,16 @@ impl View {
     /// The key of the node at an index, then its former keys.
     pub fn names(&self, ix: Ix) -> impl Iterator<Item = &str> {
         std::iter::once(self.key(ix)).chain(self.aliases(ix))
+    }
+
+    /// The other names of the node at an index, which are neither its key nor former keys.
+    pub fn other_names(&self, ix: Ix) -> impl Iterator<Item = &str> {
+        self.other_names.of(ix)
+    }
+
+    /// The indexes of the nodes in any state with an other name that equals `name` ignoring case, ascending.
+    pub fn find_other_names_any_case(&self, name: &str) -> Vec<Ix> {
+        self.other_names.find_all_any_case(name)
     }
 
     /// The index of the node with a key or a former key, in any state.

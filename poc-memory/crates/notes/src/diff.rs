@@ -49,6 +49,7 @@ pub fn fields_in_full(before: &Node, after: &Node) -> Vec<FieldChange> {
         [
             ("key", node.key.clone()),
             ("aliases", node.aliases.join(", ")),
+            ("other names", node.other_names.join(", ")),
             ("title", node.title.clone()),
             ("body", node.body.clone()),
             ("type", node.node_type.to_string()),

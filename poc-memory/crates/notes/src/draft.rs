@@ -53,6 +53,10 @@ pub struct Draft {
     // Not serialized: a stored proposal has no expected version.
     #[serde(skip)]
     pub if_version: Option<u32>,
+    /// Other names of the note, which need not be unique.
+    // Not serialized: only files have them.
+    #[serde(skip)]
+    pub other_names: Option<Vec<String>>,
 }
 
 impl Draft {
@@ -77,6 +81,7 @@ impl Draft {
             provenance: provenance.into(),
             trust,
             if_version: None,
+            other_names: None,
         }
     }
 
@@ -104,6 +109,7 @@ impl Draft {
         self.author = filled(self.author.map(|author| one_line(&author)));
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
+        self.other_names = self.other_names.map(|names| key::other_names(&names));
         self.keywords = self.keywords.map(|words| checked_keywords(&words, config)).transpose()?;
         if let Some(name) = &self.node_type {
             known_type(name, config)?;

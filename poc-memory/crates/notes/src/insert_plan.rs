@@ -112,7 +112,9 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
         origin: Origin::Local,
         version: 1,
         aliases: Vec::new(),
+        other_names: Vec::new(),
     };
+    node.other_names = other_names(&node, draft).unwrap_or_default();
     node.content_hash = node.hash();
     Ok(node)
 }
@@ -145,6 +147,9 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node.emotion = draft.emotion.unwrap_or(node.emotion);
     node.created = draft.created.unwrap_or(node.created);
     node.expires = draft.expires.or(node.expires);
+    if let Some(names) = other_names(&node, draft) {
+        node.other_names = names;
+    }
     node.content_hash = node.hash();
     // Author and source are shown with the text, so a model that changes them lowers the trust, too.
     let is_credited =
@@ -160,6 +165,12 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
         node.modified = draft.modified.unwrap_or(now).max(stored.modified);
     }
     node
+}
+
+/// The other names that a draft gives a node, without its keys.
+fn other_names(node: &Node, draft: &Draft) -> Option<Vec<String>> {
+    let is_other = |name: &&String| node.names().all(|own| own != name.as_str());
+    Some(draft.other_names.as_ref()?.iter().filter(is_other).cloned().collect())
 }
 
 /// The trust of a text after a writer has changed it. Only a person can raise it, because a text that a model

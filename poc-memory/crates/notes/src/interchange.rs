@@ -32,6 +32,9 @@ pub struct Note {
     /// Former keys, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
+    /// Other names, which need not be unique.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_names: Vec<String>,
     /// Title, one line.
     pub title: String,
     /// Type, such as `semantic`.
@@ -192,6 +195,7 @@ impl Note {
             id,
             key: node.key,
             aliases: node.aliases,
+            other_names: node.other_names,
             title: node.title,
             node_type: node.node_type,
             category: node.category,
@@ -244,6 +248,7 @@ impl Note {
             content_hash: [0; 32],
             version: self.version,
             aliases: self.aliases.clone(),
+            other_names: self.other_names.clone(),
         };
         node.content_hash = node.hash();
         node
@@ -286,6 +291,9 @@ impl Note {
         }
         if self.aliases.len() > MAX_ALIASES {
             return wrong("aliases", format!("a note has at most {MAX_ALIASES} former keys"));
+        }
+        if key::other_names(&self.other_names) != self.other_names {
+            return wrong("other_names", "the other names are not in their stored form".into());
         }
         if keyword_normalization::normalize(&self.keywords)? != self.keywords {
             return wrong("keywords", "the keywords are not normalised".into());

@@ -1,7 +1,7 @@
 //! Keys, the names of nodes: validation, slugs and unique keys.
 
 use poc_graph::error::{Error, Result};
-use poc_graph::{KEY_MAX_BYTES, normal_key};
+use poc_graph::{KEY_MAX_BYTES, MAX_ALIASES, normal_key, one_line};
 use unicode_normalization::UnicodeNormalization;
 
 const SLUG_WORDS: usize = 7;
@@ -20,6 +20,23 @@ pub(super) fn checked(key: &str) -> Result<String> {
         return Ok(key);
     };
     Err(Error::invalid(wrong).hint("give a short name such as `journal-btree-split`").field("key"))
+}
+
+/// Other names of a note in their stored form, which is that of keys, each once. Names that could not be keys are left
+/// out, and so are those after the first [`MAX_ALIASES`].
+pub(super) fn other_names<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for name in names {
+        if kept.len() == MAX_ALIASES {
+            break;
+        }
+        if let Ok(name) = checked(&one_line(name))
+            && !kept.contains(&name)
+        {
+            kept.push(name);
+        }
+    }
+    kept
 }
 
 /// The words of a title in the form that they have in a key.

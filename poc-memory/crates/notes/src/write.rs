@@ -141,6 +141,7 @@ fn nodes(memory: &Memory, message: &Message, keywords: &[String], trust: Trust) 
             content_hash: [0; 32],
             version: 1,
             aliases: Vec::new(),
+            other_names: Vec::new(),
         };
         node.content_hash = node.hash();
         Ok(node)

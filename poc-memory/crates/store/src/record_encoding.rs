@@ -61,11 +61,16 @@ pub trait Record: Serialize + DeserializeOwned {
 
 impl Record for poc_graph::Node {
     const TABLE: Table = Table::Nodes;
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 had no aliases; a zero byte at the end is an empty list of them.
+    /// Version 2 had no other names, and version 1 no aliases either. A zero byte at the end is an empty list.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
-        (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
+        let missing: &[u8] = match version {
+            1 => &[0, 0],
+            2 => &[0],
+            _ => return None,
+        };
+        Some(postcard::from_bytes(&[body, missing].concat()))
     }
 }
 impl Record for poc_graph::Edge {
@@ -97,4 +102,24 @@ impl Record for poc_graph::Visit {
 }
 impl Record for poc_rank::histogram::Histogram {
     const TABLE: Table = Table::Samples;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::{Node, testing};
+
+    #[test]
+    fn nodes_of_earlier_versions_lack_the_names_that_came_later() {
+        let node = Node { aliases: vec!["was".into()], ..testing::node(1) };
+        let bytes = node.encode().unwrap();
+        let Some((0, body)) = bytes[1..].split_last() else { panic!("no empty list at the end") };
+        assert_eq!(Node::decode(&[&[2][..], body].concat()).unwrap(), node);
+        let bare = testing::node(1).encode().unwrap();
+        let first = [&[1][..], &bare[1..bare.len() - 2]].concat();
+        assert_eq!(Node::decode(&first).unwrap(), testing::node(1));
+        let named = Node { other_names: vec!["Zebra Plan".into()], ..node };
+        assert_eq!(Node::decode(&named.encode().unwrap()).unwrap(), named);
+        assert!(Node::decode(&[&[4][..], body].concat()).is_err());
+    }
 }

@@ -19,7 +19,7 @@ fn file(store: &Path) -> PathBuf {
 
 /// The number must change whenever the meaning or the encoding of views changes.
 fn fingerprint() -> Fingerprint {
-    Fingerprint::of("view 7")
+    Fingerprint::of("view 8")
 }
 
 /// Precedes the views. For each view it has the tenant, the last transaction and the length in bytes.

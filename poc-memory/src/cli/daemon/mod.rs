@@ -1,5 +1,6 @@
 //! The commands on the daemon's process: start, stop, restart, install and log.
 
+mod arguments;
 mod install;
 mod log;
 mod process;
@@ -8,6 +9,7 @@ mod service;
 mod start;
 mod stop;
 
+pub use arguments::DaemonArguments;
 pub(super) use install::{DaemonInstall, DaemonUninstall, install, uninstall};
 pub(super) use log::DaemonLog;
 pub(super) use process::start;

@@ -46,6 +46,9 @@ pub(crate) struct InsertedNote {
     keyword_edges: usize,
     /// Number of new edges to similar notes.
     semantic_edges: usize,
+    /// Secrets that were found in the text, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
     /// Why the note was not stored; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Error>,
@@ -105,7 +108,11 @@ impl InsertedNote {
         self.error.is_none() && !self.duplicate && !self.updated
     }
 
-    pub(super) fn of(place: usize, stored: Result<insert::InsertReport>) -> InsertedNote {
+    pub(super) fn of(
+        place: usize,
+        stored: Result<insert::InsertReport>,
+        warning: Option<String>,
+    ) -> InsertedNote {
         match stored {
             Ok(done) => InsertedNote {
                 id: Some(done.id),
@@ -115,6 +122,7 @@ impl InsertedNote {
                 version: Some(done.version),
                 keyword_edges: done.keyword_edges,
                 semantic_edges: done.semantic_edges,
+                warning,
                 error: None,
             },
             Err(error) => {
@@ -128,6 +136,7 @@ impl InsertedNote {
                     version: None,
                     keyword_edges: 0,
                     semantic_edges: 0,
+                    warning: None,
                     error: Some(error.field(format!("notes[{place}]{field}"))),
                 }
             }
@@ -154,8 +163,15 @@ pub(super) fn summary(notes: &[InsertedNote]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "failed note {number}: {}{hint}", error.message);
     }
-    if failed.len() > SHOWN {
-        let _ = writeln!(text, "… and {} more: `--json` shows them all", failed.len() - SHOWN);
+    let warnings: Vec<(usize, &String)> =
+        (1..).zip(notes).filter_map(|(number, note)| Some((number, note.warning.as_ref()?))).collect();
+    for (number, warning) in warnings.iter().take(SHOWN) {
+        let _ = writeln!(text, "warning: note {number}: {warning}");
+    }
+    for hidden in [failed.len(), warnings.len()].map(|count| count.saturating_sub(SHOWN)) {
+        if hidden > 0 {
+            let _ = writeln!(text, "… and {hidden} more: `--json` shows them all");
+        }
     }
     text
 }

@@ -1,13 +1,14 @@
-//! Former keys of nodes.
+//! Names of nodes besides their keys: former keys, or other names.
 //!
-//! Few nodes have aliases, so aliases are stored in a table instead of a column.
+//! Few nodes have any, so they are stored in a table instead of a column.
 
 use super::Ix;
 use super::lookup::{Lookup, hash_any_case, lowercase_chars};
 use crate::Column;
 use crate::lists::{Lists, Texts};
 
-/// The aliases of all nodes. A name that is no longer used keeps its number until the view is rebuilt.
+/// The aliases of all nodes. An alias of several nodes has a number for each of them. A name that is no longer used
+/// keeps its number until the view is rebuilt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aliases {
     names: Texts,
@@ -21,7 +22,8 @@ pub(super) struct Aliases {
 impl Aliases {
     /// The node with this alias.
     pub(super) fn find(&self, name: &str) -> Option<Ix> {
-        self.owner(self.by_name.find(hash_any_case(name), |number| self.name(number) == name)?)
+        let is = |number| self.name(number) == name && self.owner(number).is_some();
+        self.owner(self.by_name.find(hash_any_case(name), is)?)
     }
 
     /// The nodes with an alias that is equal ignoring case, ascending.
@@ -40,8 +42,7 @@ impl Aliases {
         numbers.iter().map(|&number| self.name(number))
     }
 
-    /// Replaces the aliases of a node. An alias that another node got earlier in the same transaction is not taken from
-    /// it.
+    /// Replaces the aliases of a node. Those of other nodes stay.
     pub(super) fn set<'a>(&mut self, ix: Ix, aliases: impl IntoIterator<Item = &'a str>) {
         let before = self.of.get(ix as usize).unwrap_or_default().to_vec();
         for &number in &before {
@@ -51,7 +52,7 @@ impl Aliases {
         }
         let mut numbers = Vec::new();
         for alias in aliases {
-            let number = self.intern(alias);
+            let number = self.number(alias, ix);
             self.owners.set(number as usize, Some(ix), None);
             numbers.push(number);
         }
@@ -68,8 +69,11 @@ impl Aliases {
         self.names.get(number as usize).unwrap_or_default()
     }
 
-    fn intern(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.by_name.find(hash_any_case(name), |number| self.name(number) == name) {
+    /// The number of an alias that no other node has, in the same spelling.
+    fn number(&mut self, name: &str, ix: Ix) -> u32 {
+        let is_free =
+            |number| self.name(number) == name && self.owner(number).is_none_or(|owner| owner == ix);
+        if let Some(number) = self.by_name.find(hash_any_case(name), is_free) {
             return number;
         }
         let number = self.names.len() as u32;

@@ -62,6 +62,7 @@ impl View {
         self.list_keywords(ix, &listed, if lives { &keywords } else { &[] });
         self.keywords.set(ix as usize, &keywords);
         self.aliases.set(ix, node.aliases.iter().map(String::as_str));
+        self.other_names.set(ix, node.other_names.iter().map(String::as_str));
         let fields = Fields {
             key: &node.key,
             body_len: node.body.chars().count() as u32,
@@ -148,6 +149,7 @@ impl View {
         self.by_key.remove(hash_any_case(self.key(ix)), ix);
         self.keys.set(ix as usize, "");
         self.aliases.set(ix, []);
+        self.other_names.set(ix, []);
         self.keywords.set(ix as usize, &[]);
         let agents: Vec<Arc<str>> = self.visits.keys().cloned().collect();
         for agent in agents {

@@ -148,6 +148,7 @@ mod tests {
                 node.keywords = (0..number % 4).map(|word| format!("w{word}")).collect();
                 node.expires = (number % 3 == 0).then_some(Timestamp(5));
                 node.aliases = (0..number % 3).map(|former| format!("was {number} {former}")).collect();
+                node.other_names = (0..number % 4).map(|other| format!("also {other}")).collect();
                 if resting.contains(&number) {
                     node.state = State::Superseded;
                 }

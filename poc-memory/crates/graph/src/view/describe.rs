@@ -25,9 +25,10 @@ impl View {
         let visits: Vec<_> =
             self.visits.keys().filter_map(|agent| Some((&**agent, self.visit(agent, ix)?))).collect();
         let node = format!(
-            "{:?} {:?} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
+            "{:?} {:?} {:?} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
             self.id(ix),
             self.names(ix).collect::<Vec<_>>(),
+            self.other_names(ix).collect::<Vec<_>>(),
             self.key_len(ix),
             self.body_len(ix),
             self.state(ix),
@@ -50,6 +51,7 @@ impl View {
             self.type_name(ix),
             self.provenance_name(ix),
             self.names(ix).all(|name| self.find_key(name) == Some(ix))
+                && self.other_names(ix).all(|name| self.find_other_names_any_case(name).contains(&ix))
                 && self.id(ix).and_then(|id| self.find(id)) == Some(ix),
         );
         format!("{node} {rest}")

@@ -25,6 +25,8 @@ struct SavedNode<'a> {
     fields: Fields<'a>,
     #[serde(borrow)]
     aliases: Vec<&'a str>,
+    #[serde(borrow)]
+    other_names: Vec<&'a str>,
     keywords: Vec<u32>,
     activity: Activity,
     edges: Vec<Neighbor>,
@@ -84,6 +86,7 @@ impl View {
                     ..fields
                 },
                 aliases: self.aliases(ix).collect(),
+                other_names: self.other_names(ix).collect(),
                 keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
                 activity: self.activity(ix),
                 edges: renumbered(self.edges(ix)),
@@ -140,6 +143,7 @@ impl View {
             let ix = view.add_slot(node.id, node.activity.touched);
             view.set_fields(ix, &node.fields);
             view.aliases.set(ix, node.aliases.iter().copied());
+            view.other_names.set(ix, node.other_names.iter().copied());
             view.put_activity_at(ix, &node.activity);
             view.live += usize::from(node.fields.state.is_live());
             view.degrees.set(ix as usize, node.degree, 0);
@@ -247,6 +251,7 @@ mod tests {
             let node = Node {
                 keywords: (0..number % 4).map(|word| format!("w{}", word * number)).collect(),
                 aliases: (0..number % 3).map(|former| format!("was {number} {former}")).collect(),
+                other_names: (0..number % 4).map(|other| format!("also {other}")).collect(),
                 provenance: format!("import:{}", number % 3),
                 expires: (number % 3 == 0).then_some(Timestamp(-7)),
                 state: if number % 5 == 4 { State::Superseded } else { State::Active },

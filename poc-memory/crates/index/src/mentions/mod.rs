@@ -8,7 +8,8 @@
 //!
 //! A key of several parts (`retry-policy`, `INC-90037`) must occur exactly as it is, and so must a title that is an
 //! identifier (`store_open`); no capital is required. A key that is a single plain word is never mentioned, because
-//! such words are too common in texts. A former key of a note counts like its key.
+//! such words are too common in texts. A former key of a note counts like its key, and another name
+//! ([`poc_graph::Node::other_names`]) like its title.
 //!
 //! Mentions are not stored but computed on demand. The index keeps the names as a trie of words, the words of each body
 //! as numbers, and for each word the bodies that contain it. The notes that a note mentions are found by matching its
@@ -143,9 +144,8 @@ impl Index for MentionIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        let names_and_body = |node: &Node| {
-            (words::names(node.own_title().unwrap_or_default(), node.names()), FoldedWords::of(&node.body))
-        };
+        let names_and_body =
+            |node: &Node| (words::names(node.titles(), node.names()), FoldedWords::of(&node.body));
         let put = |postings: &mut MentionPostings, id, (names, body): (Vec<FoldedWords>, FoldedWords)| {
             postings.put(id, &names, &body);
         };

@@ -42,7 +42,7 @@ fn numbers(ids: &[NodeId]) -> Vec<u64> {
 fn contains_name(node: &Node, text: &str) -> bool {
     let text = FoldedWords::of(text);
     let text: Vec<_> = text.iter().collect();
-    words::names(node.own_title().unwrap_or_default(), node.names()).iter().any(|name| {
+    words::names(node.titles(), node.names()).iter().any(|name| {
         let name: Vec<_> = name.iter().collect();
         let same =
             |at: &[(&str, Spelling)]| at[0].1.begins_name && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
@@ -264,6 +264,22 @@ fn keys_of_several_parts_and_identifier_titles_are_mentioned_exactly() {
         note(3, "", "From JavaScript TypeScript came."),
     ];
     assert_eq!(numbers(&filled(&notes).mentioning(notes[0].id)), [3]);
+}
+
+#[test]
+fn another_name_is_mentioned_like_a_title_until_it_is_removed() {
+    let named = |number, names: &[&str]| Node {
+        other_names: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..note(number, "Roadmap", "What comes first.")
+    };
+    let notes =
+        [named(1, &["Zebra Plan", "PLAN-7"]), named(2, &["Zebra Plan"]), note(3, "", "It is in PLAN-7.")];
+    let index = filled(&notes);
+    assert_eq!(numbers(&index.in_text("what is in the Zebra Plan?")), [1, 2]);
+    assert_eq!(numbers(&index.mentioning(notes[0].id)), [3]);
+    index.apply(2, &[put(&named(1, &["PLAN-7"]))]).unwrap();
+    assert_eq!(numbers(&index.in_text("what is in the Zebra Plan?")), [2]);
+    assert_eq!(numbers(&index.mentioning(notes[0].id)), [3]);
 }
 
 #[test]

@@ -139,12 +139,15 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || is_combining_mark(c)
 }
 
-/// The names of a note: the words of its title, and its keys (the present and former ones) and title if they are
+/// The names of a note: the words of its titles, and its keys (the present and former ones) and titles if they are
 /// identifiers.
-pub(super) fn names<'a>(title: &'a str, keys: impl Iterator<Item = &'a str>) -> Vec<FoldedWords> {
-    let title = without_brackets(title);
-    let mut names = vec![of_title(title)];
-    for name in keys.chain([title]) {
+pub(super) fn names<'a>(
+    titles: impl Iterator<Item = &'a str>,
+    keys: impl Iterator<Item = &'a str>,
+) -> Vec<FoldedWords> {
+    let titles: Vec<&str> = titles.map(without_brackets).collect();
+    let mut names: Vec<FoldedWords> = titles.iter().map(|title| of_title(title)).collect();
+    for name in keys.chain(titles) {
         let mut word = FoldedWords::default();
         if identifiers(name).any(|whole| whole == name)
             && name.chars().filter(|c| c.is_alphanumeric()).count() >= MIN_LETTERS
@@ -250,7 +253,7 @@ mod tests {
     fn keys_and_titles_that_are_identifiers_are_names() {
         let check = |title: &str, key: &str, expected: &[&str]| {
             assert_eq!(
-                names(title, std::iter::once(key)).iter().map(describe).collect::<Vec<_>>(),
+                names(std::iter::once(title), std::iter::once(key)).iter().map(describe).collect::<Vec<_>>(),
                 expected,
                 "{title}, {key}"
             );
@@ -267,7 +270,7 @@ mod tests {
         fn any_text_can_be_split(text in "\\PC{0,60}|[a-zA-Z'’ ]{0,40}") {
             let words = FoldedWords::of(&text);
             prop_assert_eq!(words.iter().count(), words.len());
-            names(&text, std::iter::once(text.as_str()));
+            names(std::iter::once(text.as_str()), std::iter::once(text.as_str()));
         }
     }
 }

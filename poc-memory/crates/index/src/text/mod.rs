@@ -187,11 +187,12 @@ impl Index for TextIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        // A title derived from the beginning of the body is not indexed, because its terms would count twice.
+        // A title derived from the beginning of the body is not indexed, because its terms would count twice. Other
+        // names are searched like the title.
         let terms = |node: &Node| {
-            let title = node.own_title().unwrap_or_default();
+            let title: Vec<String> = node.titles().flat_map(|title| self.tokenizer.terms(title)).collect();
             let sketch = WordProfile::of(&node.text()).sketch();
-            (self.tokenizer.terms(title), self.tokenizer.terms(&node.body), sketch)
+            (title, self.tokenizer.terms(&node.body), sketch)
         };
         let put = |postings: &mut Postings, id, (title, body, sketch): (Vec<_>, Vec<_>, _)| {
             postings.put(id, &title, &body, sketch);

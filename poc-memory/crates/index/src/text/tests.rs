@@ -186,6 +186,16 @@ fn names_of_a_query_and_the_coverage_of_a_note() {
 }
 
 #[test]
+fn other_names_are_searched_like_the_title() {
+    let named = Node { other_names: vec!["Zebra Plan".into()], ..note(1, "Roadmap", "What comes first.") };
+    let plain = note(2, "Roadmap", "What comes first, with a zebra.");
+    let index = filled(&[named.clone(), plain]);
+    assert_eq!(ids(&index.search("zebra", TextField::Title, 9, &|_| true)), [named.id]);
+    index.apply(2, &[put(&note(1, "Roadmap", "What comes first."))]).unwrap();
+    assert_eq!(ids(&index.search("zebra", TextField::Title, 9, &|_| true)), []);
+}
+
+#[test]
 fn a_title_scores_more_than_a_body() {
     let notes = [note(1, "Soup", "about the harbour"), note(2, "Harbour", "about the soup")];
     let index = filled(&notes);

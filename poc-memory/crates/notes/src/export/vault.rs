@@ -157,8 +157,9 @@ fn unframed(note: &Node, links: &[String]) -> Result<String> {
     if !note.keywords.is_empty() {
         set("tags", list(&note.keywords));
     }
-    if !note.aliases.is_empty() {
-        set("aliases", list(&note.aliases));
+    let aliases: Vec<&String> = note.aliases.iter().chain(&note.other_names).collect();
+    if !aliases.is_empty() {
+        set("aliases", list(aliases));
     }
     set("created", note.created.to_string().into());
     if note.modified != note.created {

@@ -164,6 +164,7 @@ impl Conversation {
         Some(ForeignNote {
             draft,
             names,
+            aliases: Vec::new(),
             links: Vec::new(),
             session: Some(self.session()),
             ignored: Vec::new(),

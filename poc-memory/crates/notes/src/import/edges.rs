@@ -21,6 +21,17 @@ struct ResolvedEdge {
 /// Notes by the names that links use, in lower case.
 type NotesByName = HashMap<String, NodeId>;
 
+/// The notes by name in lower case; `None` for a name of several notes.
+#[derive(Default)]
+struct UniqueNames(HashMap<String, Option<NodeId>>);
+
+impl UniqueNames {
+    fn add(&mut self, name: &str, id: NodeId) {
+        let owner = self.0.entry(name.to_lowercase()).or_insert(Some(id));
+        *owner = owner.filter(|owner| *owner == id);
+    }
+}
+
 impl Import<'_> {
     /// Creates the edges, chunk by chunk.
     pub(super) fn create_edges(&mut self) -> Result<()> {
@@ -83,36 +94,37 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The names of each stored note: its keys, its aliases, and the last part of each key if that is unique.
+    /// The names of each stored note, later ones first: its other names, the last part of each key, the aliases of
+    /// the files that were read, and the names of these files. Names of several notes are left out, except the last.
     fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> NotesByName {
-        let mut names = NotesByName::new();
         let view = self.memory.store.view();
-        let mut last_parts: HashMap<String, Option<NodeId>> = HashMap::new();
+        let (mut others, mut last_parts, mut aliases) =
+            (UniqueNames::default(), UniqueNames::default(), UniqueNames::default());
         for ix in 0..view.slots() {
             if view.is_live(ix)
                 && let Some(id) = view.id(ix)
             {
-                for last in view.names(ix).filter_map(|name| name.rsplit('/').next()) {
-                    let owner = last_parts.entry(last.to_lowercase()).or_insert(Some(id));
-                    *owner = owner.filter(|owner| *owner == id);
-                }
+                view.other_names(ix).for_each(|name| others.add(name, id));
+                view.names(ix)
+                    .filter_map(|name| name.rsplit('/').next())
+                    .for_each(|last| last_parts.add(last, id));
             }
         }
-        // Files with the same text are names of the same note.
+        let mut own_names = NotesByName::new();
         for (_, edges) in pending {
-            if let PendingEdges::Foreign { src: Some(src), names: own, .. } = edges {
-                for last in own.iter().filter_map(|name| name.rsplit('/').next()) {
-                    let owner = last_parts.entry(last.to_lowercase()).or_insert(Some(*src));
-                    *owner = owner.filter(|owner| owner == src);
-                }
+            if let PendingEdges::Foreign { src: Some(src), names: own, aliases: other, .. } = edges {
+                // Files with the same text are names of the same note.
+                let lasts = own.iter().chain(other).filter_map(|name| name.rsplit('/').next());
+                lasts.for_each(|last| last_parts.add(last, *src));
+                other.iter().for_each(|name| aliases.add(name, *src));
+                own_names.extend(own.iter().map(|name| (name.to_lowercase(), *src)));
             }
         }
-        names.extend(last_parts.into_iter().filter_map(|(name, id)| Some((name, id?))));
-        for (_, edges) in pending {
-            if let PendingEdges::Foreign { src: Some(src), names: own, .. } = edges {
-                names.extend(own.iter().map(|name| (name.to_lowercase(), *src)));
-            }
+        let mut names = NotesByName::new();
+        for unique in [others, last_parts, aliases] {
+            names.extend(unique.0.into_iter().filter_map(|(name, id)| Some((name, id?))));
         }
+        names.extend(own_names);
         names
     }
 

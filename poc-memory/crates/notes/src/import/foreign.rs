@@ -47,7 +47,7 @@ pub(super) const FIELDS: &[ForeignField] = &[
     },
     ForeignField { names: &["keywords", "tags", "tag"], about: "A list, or one text with commas" },
     ForeignField { names: &["links"], about: "Notes that it links to, in addition to `[[key]]` in the text" },
-    ForeignField { names: &["aliases"], about: "More names that links may use" },
+    ForeignField { names: &["aliases"], about: "Other names of the note, which links and questions may use" },
     ForeignField {
         names: &["created", "created_at", "date", "timestamp"],
         about: "When it was written: a date, a date and time (also `1:10 pm on 27 March, 2023`), or seconds since 1970",
@@ -72,8 +72,10 @@ pub(super) const FIELDS: &[ForeignField] = &[
 pub(super) struct ForeignNote {
     /// The draft it becomes.
     pub draft: Draft,
-    /// Other names that links may use for it.
+    /// Its own names that links may use besides its key: its id and the path of its file.
     pub names: Vec<String>,
+    /// Its other names, which other notes may have, too.
+    pub aliases: Vec<String>,
     /// Its links.
     pub links: Vec<NoteLink>,
     /// The session that it belongs to.
@@ -106,6 +108,7 @@ impl ForeignNote {
         let mut note = ForeignNote {
             draft,
             names: Vec::new(),
+            aliases: Vec::new(),
             links: Vec::new(),
             session: None,
             ignored: Vec::new(),
@@ -129,8 +132,10 @@ impl ForeignNote {
         if note.draft.title.is_none() && title_of(note.draft.body.as_deref().unwrap_or_default()).is_none() {
             return Err(Error::invalid("the note has no text").hint("give it a title, a body or both"));
         }
-        let ForeignNote { draft, names, links, session, .. } = &mut note;
+        let ForeignNote { draft, names, aliases, links, session, .. } = &mut note;
         names.extend(id.clone());
+        // The id is a name of the note, also if it is not its key.
+        draft.other_names = Some(aliases.iter().chain(&id).cloned().collect());
         draft.key = draft.key.take().or(id).or(key);
         // A changed note that is imported again with the same key becomes a new version.
         draft.update = draft.key.is_some();
@@ -200,7 +205,7 @@ impl ForeignNote {
             "links" => {
                 self.links.extend(list(value)?.iter().map(|link| NoteLink::from(wikilinks::target(link))));
             }
-            "aliases" => self.names.extend(list(value)?),
+            "aliases" => self.aliases.extend(list(value)?),
             "meta" => self.meta(value)?,
             _ => self.ignored.push(name.to_owned()),
         }
@@ -328,7 +333,10 @@ mod tests {
             let bare = read(json!({}));
             let one = read(json!({ *name: value }));
             assert!(one.ignored.is_empty(), "`{name}` is ignored");
-            let same = one.draft == bare.draft && one.names == bare.names && one.links == bare.links;
+            let same = one.draft == bare.draft
+                && one.aliases == bare.aliases
+                && one.names == bare.names
+                && one.links == bare.links;
             assert!(!same, "`{name}` does nothing");
         }
         assert_eq!(read(json!({"colour": 1})).ignored, ["colour"]);

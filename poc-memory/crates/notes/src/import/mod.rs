@@ -371,8 +371,9 @@ impl<'a> Import<'a> {
                         let error = Error::conflict("the note has changed since it was imported, but its source has not")
                             .hint("the note stays as it is; change the source, or delete the note, to import it again");
                         self.report.warnings.push((location.clone(), error));
-                        let Draft { key, provenance, trust, .. } = foreign.draft;
-                        foreign.draft = Draft { key, update: true, ..Draft::new(provenance, trust) };
+                        let Draft { key, other_names, provenance, trust, .. } = foreign.draft;
+                        foreign.draft =
+                            Draft { key, other_names, update: true, ..Draft::new(provenance, trust) };
                         foreign.frame = None;
                     }
                     for field in &foreign.ignored {
@@ -381,7 +382,7 @@ impl<'a> Import<'a> {
                     sorted.entries.push(ChunkEntry {
                         location,
                         key: foreign.draft.key.clone(),
-                        edges: PendingEdges::foreign(foreign.names, foreign.links),
+                        edges: PendingEdges::foreign(foreign.names, foreign.aliases, foreign.links),
                         is_exported: false,
                         turn: foreign.session.map(|session| (session, foreign.draft.created)),
                         frame: foreign.frame,

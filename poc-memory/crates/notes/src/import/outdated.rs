@@ -16,6 +16,8 @@ pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bo
     let Some(stored) = id.map(|id| store.node(id)).transpose()?.flatten() else { return Ok(false) };
     // An invalid draft is reported when it is prepared.
     let Ok(draft) = draft.clone().checked(&memory.config, now) else { return Ok(false) };
+    // Imports of earlier releases stored no other names.
+    let draft = Draft { other_names: None, ..draft };
     if !insert_plan::changes(&stored, &draft, now) {
         return Ok(false);
     }

@@ -105,8 +105,10 @@ pub(super) enum PendingEdges {
     Foreign {
         /// The node that the note became.
         src: Option<NodeId>,
-        /// Names that links may use for it.
+        /// Names that links may use for it, and that no other note has.
         names: Vec<String>,
+        /// Names that other notes may have, too.
+        aliases: Vec<String>,
         /// Its links.
         links: Vec<NoteLink>,
         /// Whether links of an older version may have to be deleted.
@@ -115,8 +117,8 @@ pub(super) enum PendingEdges {
 }
 
 impl PendingEdges {
-    pub(super) fn foreign(names: Vec<String>, links: Vec<NoteLink>) -> PendingEdges {
-        PendingEdges::Foreign { src: None, names, links, replaces: false }
+    pub(super) fn foreign(names: Vec<String>, aliases: Vec<String>, links: Vec<NoteLink>) -> PendingEdges {
+        PendingEdges::Foreign { src: None, names, aliases, links, replaces: false }
     }
 
     /// Records where the note is stored. Returns its id in the source, if it has one.

@@ -61,7 +61,7 @@ pub(crate) fn read_vault_note(
         has_own_key,
         warnings,
         draft: note.draft,
-        names: note.names,
+        names: note.aliases.into_iter().chain(note.names).collect(),
         links: note.links,
         session: note.session,
         frame: note.frame,

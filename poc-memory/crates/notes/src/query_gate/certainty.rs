@@ -143,7 +143,7 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
 /// as contained: the author, the source, and year, month and day of the creation and the last change.
 fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
     let mut known = note.text();
-    let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.keywords);
+    let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).chain(&note.keywords);
     for name in names.chain(note.author.as_ref()).chain(note.source.as_ref()) {
         known.push('\n');
         known.push_str(name);

@@ -1,4 +1,4 @@
-//! Values that are assigned to a name such as `password` or `API_KEY`.
+//! Values that are assigned to a name such as `password` or `API_KEY`, also in a sentence: `the api key is …`.
 //!
 //! The names and the minimum entropy of keys come from gitleaks' rule `generic-api-key`. Passwords are
 //! shorter and less random than keys, so only values that cannot be words of a sentence or code count as
@@ -26,6 +26,10 @@ const KEYS: &[&str] = &[
 ];
 /// Minimum entropy of a key, in bits per byte.
 const KEY_ENTROPY: f64 = 3.5;
+/// Minimum entropy and number of digits of a key in a sentence. 32 random characters of `0-9a-f` have 3.5 bits on
+/// average.
+const SENTENCE_ENTROPY: f64 = 3.0;
+const SENTENCE_DIGITS: usize = 4;
 const KEY_MIN: usize = 16;
 const PASSWORD_MIN: usize = 6;
 /// Maximum length of a value in bytes.
@@ -55,6 +59,17 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
             secrets.push(DetectedSecret { kind, at: start..start + value.len() });
         }
     }
+    for (at, separator) in text.match_indices(" is ") {
+        let start = at + separator.len();
+        let (start, value, _) = value(text.get(start..).unwrap_or_default(), start);
+        let ends_with_key = || {
+            let names = last_names(text.get(..at).unwrap_or_default());
+            KEYS.iter().any(|part| names.iter().any(|name| name.ends_with(part)))
+        };
+        if is_key_in_sentence(value) && ends_with_key() {
+            secrets.push(DetectedSecret { kind: "assigned-secret", at: start..start + value.len() });
+        }
+    }
     secrets
 }
 
@@ -63,15 +78,44 @@ fn names_secret(before: &str) -> Option<bool> {
     let before = before.trim_end_matches([' ', '\t']);
     let before = before.strip_suffix(['"', '\'', '`']).unwrap_or(before);
     let before = before.strip_suffix('\\').unwrap_or(before);
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let length = before.bytes().rev().take_while(is_name).take(NAME_MAX).count();
-    let name = before.get(before.len() - length..)?;
-    let name: String =
-        name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect();
+    let [name, joined] = last_names(before);
     if PASSWORDS.iter().any(|part| name.ends_with(part)) {
         return Some(true);
     }
-    KEYS.iter().any(|part| name.contains(part)).then_some(false)
+    KEYS.iter().any(|part| name.contains(part) || joined.ends_with(part)).then_some(false)
+}
+
+/// The name at the end of a text, and the same together with the word before it (`api key`), in lower case and without
+/// `_` and `-`.
+fn last_names(text: &str) -> [String; 2] {
+    let (before, name) = split_name(text);
+    let (_, word) = split_name(before.strip_suffix(' ').unwrap_or_default());
+    let plain = |name: &str| -> String {
+        name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    [plain(name), plain(word) + &plain(name)]
+}
+
+/// Splits a text before the name at its end.
+fn split_name(text: &str) -> (&str, &str) {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = text.bytes().rev().take_while(is_name).take(NAME_MAX).count();
+    text.split_at_checked(text.len() - length).unwrap_or((text, ""))
+}
+
+/// Whether a value after `is` can be a key. Identifiers, paths and addresses are not.
+fn is_key_in_sentence(value: &str) -> bool {
+    value.len() >= KEY_MIN
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'='))
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && value.bytes().filter(u8::is_ascii_digit).count() >= SENTENCE_DIGITS
+        && entropy(value) >= SENTENCE_ENTROPY
+        && !value.split(['-', '_']).any(is_lowercase_word)
+}
+
+/// Whether a part of a value is a word, as in `bert-base-2024`.
+fn is_lowercase_word(part: &str) -> bool {
+    part.len() >= 4 && part.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// The value at the beginning of `rest`, a text that begins at `start`: the content of quotes, or everything

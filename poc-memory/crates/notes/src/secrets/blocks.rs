@@ -1,4 +1,5 @@
-//! Secrets with a form of their own: private keys, JSON Web Tokens, passwords in URLs, credentials of HTTP.
+//! Secrets with a form of their own: private keys, JSON Web Tokens, passwords in URLs, credentials of HTTP, tokens of
+//! Telegram bots.
 
 use super::{DetectedSecret, PLACEHOLDER, entropy};
 
@@ -9,6 +10,7 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
     web_tokens(text, &mut secrets);
     url_passwords(text, &mut secrets);
     http_credentials(text, &mut secrets);
+    telegram_tokens(text, &mut secrets);
     secrets
 }
 
@@ -119,6 +121,26 @@ fn http_credentials(text: &str, secrets: &mut Vec<DetectedSecret>) {
             if token.len() >= 16 && is_random && entropy(token) >= 3.0 {
                 secrets.push(DetectedSecret { kind, at: start..start + token.len() });
             }
+        }
+    }
+}
+
+/// Tokens of Telegram bots: the number of the bot, a colon, and 35 characters that begin with `A` (gitleaks
+/// `telegram-bot-api-token`).
+fn telegram_tokens(text: &str, secrets: &mut Vec<DetectedSecret>) {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    for (at, _) in text.match_indices(":A") {
+        let before = text.get(..at).unwrap_or_default();
+        let digits = before.bytes().rev().take(17).take_while(u8::is_ascii_digit).count();
+        let start = at - digits;
+        // The addresses of the API have the token after `bot`.
+        let head = before.get(..start).unwrap_or_default();
+        let follows = head.as_bytes().last().copied().is_some_and(is_part) && !head.ends_with("bot");
+        let rest = text.get(at + 1..).unwrap_or_default();
+        let length = rest.bytes().take_while(|&byte| is_part(byte)).count();
+        let is_random = entropy(rest.get(..length).unwrap_or_default()) >= 3.0;
+        if (5..=16).contains(&digits) && !follows && length == 35 && is_random {
+            secrets.push(DetectedSecret { kind: "telegram-token", at: start..at + 1 + length });
         }
     }
 }

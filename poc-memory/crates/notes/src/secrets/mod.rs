@@ -1,12 +1,13 @@
 //! Finds secrets in a text (keys, tokens, private keys, passwords) and redacts them: replaces each by a placeholder
 //! that names its kind. The secret itself appears in no report.
 //!
-//! Three scanners find secrets: [`tokens`] by the prefixes that providers give their tokens, [`blocks`] by their
-//! form (private keys, JSON Web Tokens, passwords in URLs), and [`assignments`] by the name that a value is
-//! assigned to.
+//! Four scanners find secrets: [`tokens`] by the prefixes that providers give their tokens, [`blocks`] by their
+//! form (private keys, JSON Web Tokens, passwords in URLs), [`assignments`] by the name that a value is
+//! assigned to, and [`commands`] by the option of a program that takes a password.
 
 mod assignments;
 mod blocks;
+mod commands;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -65,6 +66,7 @@ pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
     let mut secrets = tokens::find(text);
     secrets.extend(blocks::find(text));
     secrets.extend(assignments::find(text));
+    secrets.extend(commands::find(text));
     if secrets.is_empty() {
         return Cow::Borrowed(text);
     }

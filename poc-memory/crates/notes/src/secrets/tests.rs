@@ -69,6 +69,55 @@ fn assigned_values_are_replaced() {
 }
 
 #[test]
+fn passwords_in_arguments_of_commands_are_replaced() {
+    check("curl -u ann:hunter2 https://x.org", "curl -u ann:[secret: password] https://x.org");
+    check("`curl -s --user 'ann:hun ter2'`", "`curl -s --user 'ann:[secret: password]'`");
+    check("/usr/bin/curl --user=ann:a:b:c -v", "/usr/bin/curl --user=ann:[secret: password] -v");
+    check("curl -s \\\n  -uann:hunter2 x.org", "curl -s \\\n  -uann:[secret: password] x.org");
+    check("sshpass -p 'tr0ub4dor' ssh ann@host", "sshpass -p '[secret: password]' ssh ann@host");
+    check("sudo sshpass -phunter2 ssh host", "sudo sshpass -p[secret: password] ssh host");
+    check("mysql -u root -pS3cret shop < a.sql", "mysql -u root -p[secret: password] shop < a.sql");
+    check("mysqldump -p\"S3 cret\" shop", "mysqldump -p\"[secret: password]\" shop");
+    check("redis-cli -h cache -a Sup3r ping", "redis-cli -h cache -a [secret: password] ping");
+    check("redis-cli --pass correcthorse", "redis-cli --pass [secret: password]");
+}
+
+#[test]
+fn commands_without_a_password_stay() {
+    stays("curl -u ann https://x.org:80 and curl -u $USER:$PASSWORD x and curl -u ann:${PASSWORD} x");
+    stays("curl -u user:password x, curl --user name:PASSWORD x, curl -u name:<password> x");
+    stays("curl --user-agent a:b x; git push -u ann:main and pycurl -u ann:hunter2");
+    stays("sshpass -p reads it, sshpass -p \"$PASS\" ssh, sshpass -e ssh host -p 2222");
+    stays("mysql -p shop and mysql -u root -h db --port 3306 -p");
+    stays("docker run --name mysql -p3306:3306 mysql:8 and docker run --name mysql -p3306 x");
+    stays("redis-cli -a flag is unsafe | grep -a Sup3r");
+    stays("the curl option\n-u ann:main is described below");
+}
+
+#[test]
+fn tokens_of_telegram_bots_are_replaced() {
+    let token = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw4";
+    check(&format!("the bot has {token}, ask it"), "the bot has [secret: telegram-token], ask it");
+    check(
+        &format!("https://api.telegram.org/bot{token}/getMe"),
+        "https://api.telegram.org/bot[secret: telegram-token]/getMe",
+    );
+    stays("110201543:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA is a placeholder");
+    stays("12:ABCdefGhIJKlmNoPQRsTUVwxyZ123456789ab and 110201543:Always, and at 10:AM");
+}
+
+#[test]
+fn keys_in_sentences_are_replaced() {
+    check("My API key is 9f86d081884c7d659a2feaa0c55ad015.", "My API key is [secret: assigned-secret].");
+    check("the access token is `Zk3uVq8pW1xY7rTn2Lb5`", "the access token is `[secret: assigned-secret]`");
+    check("api key: f3a9c1e7b5d28046af91", "api key: [secret: assigned-secret]");
+    stays("the api key is stored in 1Password, and the token is valid-for-3600-seconds");
+    stays("the api key is required, the secret is sk-learn, my token is bert-base-uncased-v2-finetuned");
+    stays("the commit is 9f86d081884c7d659a2feaa0c55ad015 and the key is 9f86d081884c7d659a2feaa0c55ad015");
+    stays("the secret is kept in /home/ann1234/.config/token-2024 and the token is https://x.org/a1b2c3d4e5");
+}
+
+#[test]
 fn prose_and_code_stay() {
     stays("The password: it must have a digit. Token: a word of the text.");
     stays("password = os.environ[\"DB_PASSWORD\"]");

@@ -82,6 +82,8 @@ pub(super) fn read(
     let limit = memory.config.insert.max_node_bytes;
     draft::check_size(&title, &body, &words, limit)?;
     note.draft.keywords = Some(words.clone());
+    // A note may have several files, so a sync sets their names after it has stored the texts.
+    note.draft.other_names = None;
     let key = note.draft.key.as_deref().map(crate::key::checked).transpose()?.unwrap_or_default();
     let path_key = crate::import::references::without_extension(name);
     let digest = FileDigest {

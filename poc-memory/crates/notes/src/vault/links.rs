@@ -212,7 +212,7 @@ impl<'a> LinkNames<'a> {
 
     /// The note with a name. Tries in this order: the file with this path; the only file whose path ends with
     /// the name, or the one in the same folder; the only file with this alias; any other note with this key,
-    /// former key, or last part of a key.
+    /// former key, last part of a key, or other name.
     fn resolve_name(&self, file: &str, target: &str, is_path: bool) -> Result<LinkTarget> {
         let is_relative = is_path || target.starts_with("./") || target.starts_with("../");
         if is_relative && let Some(path) = joined(file, target) {
@@ -268,9 +268,11 @@ impl<'a> LinkNames<'a> {
         Some(files.iter().filter(|(path, _)| is_end(path)).copied().collect())
     }
 
+    /// The notes by key and last part of a key, and by their other names that are neither.
     fn notes(&self) -> &HashMap<String, Vec<(String, NodeId)>> {
         self.notes.get_or_init(|| {
             let mut notes: HashMap<String, Vec<(String, NodeId)>> = HashMap::new();
+            let mut others: HashMap<String, Vec<(String, NodeId)>> = HashMap::new();
             for ix in (0..self.view.slots()).filter(|&ix| self.view.is_live(ix)) {
                 let Some(id) = self.view.id(ix) else { continue };
                 for name in self.view.names(ix) {
@@ -281,6 +283,15 @@ impl<'a> LinkNames<'a> {
                         }
                     }
                 }
+                for name in self.view.other_names(ix) {
+                    let owners = others.entry(folded(name)).or_default();
+                    if !owners.iter().any(|(_, owner)| *owner == id) {
+                        owners.push((self.view.key(ix).to_owned(), id));
+                    }
+                }
+            }
+            for (name, owners) in others {
+                notes.entry(name).or_insert(owners);
             }
             notes
         })

@@ -123,9 +123,9 @@ impl VaultSync<'_> {
                 moving.push(self.transact("vault rename", |tx, _| release(tx, chunk))?);
             }
             for (chunk, moving) in chunks.iter().zip(&moving) {
-                done.push(self.transact("vault rename", |tx, now| {
-                    self.assign(tx, chunk, moving, &owners, now)
-                })?);
+                done.push(
+                    self.transact("vault rename", |tx, now| self.assign(tx, chunk, moving, &owners, now))?,
+                );
             }
         }
         let lost: Vec<String> = self.lost_records().map(|(path, _)| path.clone()).collect();
@@ -235,19 +235,15 @@ impl VaultSync<'_> {
     /// still has, so that an interrupted sync does not lose what the note got from its file.
     fn unread_record(&self, change: &NameChange, path: &str, name: &str, node: NodeId) -> Option<VaultFile> {
         let file = self.files.get(path)?;
-        let is_same_note =
-            |before: &&VaultFile| before.node == node || self.current(before.node) == node;
+        let is_same_note = |before: &&VaultFile| before.node == node || self.current(before.node) == node;
         let before = self.before_sync(path).filter(is_same_note);
         let of_file = before.map(|before| &before.digest);
         let of_note = self.before.get(&node);
         let is_first = path == change.first;
         let former = if is_first { of_note.or(of_file) } else { of_file.or(of_note) };
         // The next sync reads a file without a hash.
-        let digest = FileDigest {
-            bytes: [0; 32],
-            path_key: file.path_key.clone(),
-            ..former.unwrap_or(file).clone()
-        };
+        let digest =
+            FileDigest { bytes: [0; 32], path_key: file.path_key.clone(), ..former.unwrap_or(file).clone() };
         Some(VaultFile {
             node,
             desired_name: self.desired_names.get(path)?.clone(),
@@ -294,8 +290,7 @@ impl VaultSync<'_> {
         for record in self.records.values().filter(|record| record.deleted_at.is_some()) {
             deleted_names.entry(record.node).or_default().push(&record.name);
         }
-        let without_file: HashSet<NodeId> =
-            self.lost_records().map(|(_, record)| note_of(record)).collect();
+        let without_file: HashSet<NodeId> = self.lost_records().map(|(_, record)| note_of(record)).collect();
         let merged: HashSet<NodeId> =
             self.plan.groups.iter().flat_map(|group| &group.merged).copied().collect();
         let view = self.memory.store.view();

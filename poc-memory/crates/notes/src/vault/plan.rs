@@ -196,8 +196,7 @@ impl Matching<'_> {
                 let mut found = found.clone();
                 found.sort_by_key(|(path, _)| !paths.contains(path));
                 for (_, record) in found {
-                    let successor =
-                        (self.current)(record.node, false).filter(|node| *node != record.node);
+                    let successor = (self.current)(record.node, false).filter(|node| *node != record.node);
                     let is_given = match (is_deleted, is_successor, successor) {
                         // Only if the note expired because of the deletion of its file.
                         (true, ..) => (self.current)(record.node, true)

@@ -65,8 +65,7 @@ impl SketchIndex {
     /// The places of the sketches with the most common hashes, multiplied by `weight`; at most [`NEAREST`]. The
     /// rarest hashes are compared first, and further ones up to [`POSTINGS`].
     pub(super) fn nearest(&self, sketch: &[u32], weight: impl Fn(usize) -> usize) -> Vec<usize> {
-        let mut postings: Vec<&Vec<usize>> =
-            sketch.iter().filter_map(|hash| self.places.get(hash)).collect();
+        let mut postings: Vec<&Vec<usize>> = sketch.iter().filter_map(|hash| self.places.get(hash)).collect();
         postings.sort_by_key(|places| places.len());
         let mut common: FxHashMap<usize, usize> = FxHashMap::default();
         for place in postings.into_iter().flatten().take(POSTINGS) {

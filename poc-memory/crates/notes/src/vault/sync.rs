@@ -118,6 +118,7 @@ pub fn sync(
         record.begin(memory, &sync.vault)?;
         sync.apply()?;
     }
+    sync.set_other_names()?;
     let seq = memory.store.published_seq();
     let is_open = record.last.as_ref().is_none_or(|last| {
         let may_change = sync.vault.write_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();

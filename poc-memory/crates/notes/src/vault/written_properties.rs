@@ -66,8 +66,10 @@ pub(super) fn set(file: &str, properties: &WrittenProperties) -> String {
 pub(super) fn remove(file: &str) -> String {
     let Some(range) = front_matter::front_range(file) else { return file.to_owned() };
     let front = file.get(range.clone()).unwrap_or_default();
-    let own: String =
-        blocks(front).into_iter().filter(|block| value(block).is_none_or(|(_, value)| !is_links(value))).collect();
+    let own: String = blocks(front)
+        .into_iter()
+        .filter(|block| value(block).is_none_or(|(_, value)| !is_links(value)))
+        .collect();
     let (before, after) =
         (file.get(..range.start).unwrap_or_default(), file.get(range.end..).unwrap_or_default());
     if own.trim_end() == MARK {
@@ -101,7 +103,9 @@ fn blocks(front: &str) -> Vec<String> {
 
 /// The name and the value of a property with a name of write-back.
 fn value(block: &str) -> Option<(&'static str, &str)> {
-    [LINKS, REPLACED_BY].into_iter().find_map(|name| Some((name, block.strip_prefix(name)?.strip_prefix(':')?)))
+    [LINKS, REPLACED_BY]
+        .into_iter()
+        .find_map(|name| Some((name, block.strip_prefix(name)?.strip_prefix(':')?)))
 }
 
 /// Whether a value consists of links, or is empty as after a person has removed them.

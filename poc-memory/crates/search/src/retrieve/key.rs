@@ -16,22 +16,22 @@ pub struct KeyMatch<'a> {
 }
 
 /// Returns the notes accepted by `is_visible` whose key is the whole text, and those whose key occurs in the text and
-/// has the form of a name (`people/lin`, `chat-013`), each note once. A former key of a note counts like its key. Other
-/// keys count only as the whole text: keys are derived from titles, and many texts contain words such as `follow-up` or
-/// `YouTube`. A key may be spelled with other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at
-/// the end of a URL.
+/// has the form of a name (`people/lin`, `chat-013`), each note once. A former key of a note counts like its key, and
+/// so does another name ([`View::other_names`]) that is no key. Other keys count only as the whole text: keys are
+/// derived from titles, and many texts contain words such as `follow-up` or `YouTube`. A key may be spelled with other
+/// capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of a URL.
 pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
     let is_allowed = |note: Ix, _: &str| view.id(note).is_some_and(is_visible);
-    let all = owners(view, text, &is_allowed).into_iter();
+    let all = owners_of_any_name(view, text, &is_allowed).into_iter();
     let mut found: Vec<KeyMatch<'a>> =
         all.map(|note| KeyMatch { note, spelling: text, is_whole_text: true }).collect();
     let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
     let is_named = |note: Ix, tried: &str| {
         let is_meant = |name: &str| is_name(name) && name.to_lowercase() == tried.to_lowercase();
-        is_allowed(note, tried) && view.names(note).any(is_meant)
+        is_allowed(note, tried) && view.names(note).chain(view.other_names(note)).any(is_meant)
     };
     for spelling in names(text) {
-        for note in owners(view, spelling, &is_named) {
+        for note in owners_of_any_name(view, spelling, &is_named) {
             if seen.insert(note) {
                 found.push(KeyMatch { note, spelling, is_whole_text: false });
             }
@@ -46,18 +46,42 @@ pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -
 /// 1. The name is the key or a former key of the note.
 /// 2. The key is another spelling of the name, as in [`notes_named`].
 /// 3. The note is live, and its key ends with `/` and the name, as `people/lin` for `lin`.
+/// 4. Another name of the note ([`View::other_names`]) is the name or another spelling of it. Retired notes count only
+///    if no live note has the name.
 pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
     let found = owners(view, name, &|_, _| true);
     if !found.is_empty() {
         return found;
     }
     let base = normal_key(plain(name.trim().trim_matches(is_surrounding))).to_lowercase();
-    if base.is_empty() || base.contains('/') {
-        return Vec::new();
+    if !base.is_empty() && !base.contains('/') {
+        let ends_with_name =
+            |key: &str| key.rsplit_once('/').is_some_and(|(_, last)| last.to_lowercase() == base);
+        let found: Vec<Ix> =
+            (0..view.slots()).filter(|&ix| view.is_live(ix) && view.names(ix).any(ends_with_name)).collect();
+        if !found.is_empty() {
+            return found;
+        }
     }
-    let ends_with_name =
-        |key: &str| key.rsplit_once('/').is_some_and(|(_, last)| last.to_lowercase() == base);
-    (0..view.slots()).filter(|&ix| view.is_live(ix) && view.names(ix).any(ends_with_name)).collect()
+    owners_of_other_name(view, name, &|_, _| true)
+}
+
+/// The notes with this key or, if there are none, with this other name.
+fn owners_of_any_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
+    let found = owners(view, name, may);
+    if found.is_empty() { owners_of_other_name(view, name, may) } else { found }
+}
+
+/// The notes with this other name, in any of the spellings of a key. Only the live ones if there are any.
+fn owners_of_other_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
+    let meant = |name: &str| -> Vec<Ix> {
+        let name = normal_key(name);
+        let owners = view.find_other_names_any_case(&name);
+        owners.into_iter().filter(|owner| may(*owner, &name)).collect()
+    };
+    let found = spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default();
+    let live: Vec<Ix> = found.iter().copied().filter(|&ix| view.is_live(ix)).collect();
+    if live.is_empty() { found } else { live }
 }
 
 /// The note with exactly this key or, if there is none, the notes with one of its other spellings as key. `may` is

@@ -59,6 +59,29 @@ fn named(number: u64, key: &str, aliases: &[&str]) -> Delta {
 }
 
 #[test]
+fn another_name_finds_every_node_that_has_it() {
+    let named = |number: u64, names: &[&str]| {
+        let other_names = names.iter().map(|name| (*name).to_owned()).collect();
+        Delta::Node(Arc::new(Node { other_names, ..testing::node(number) }))
+    };
+    let find = |view: &View, name: &str| -> Vec<String> {
+        let found = view.find_other_names_any_case(name).into_iter();
+        found.map(|ix| view.key(ix).to_owned()).collect()
+    };
+    let mut view = View::new();
+    view.apply(1, &[named(1, &["Zebra Plan", "Zoo"]), named(2, &["zebra plan"]), named(3, &["Zebra Plan"])]);
+    assert_eq!(find(&view, "ZEBRA PLAN"), ["n1", "n2", "n3"]);
+    assert_eq!(view.find_key("Zebra Plan"), None, "it is no key");
+    let before = view.clone();
+    view.apply(2, &[named(1, &["Zoo"]), Delta::NodeDeleted(testing::node(2).id)]);
+    assert_eq!((find(&view, "zebra plan"), find(&view, "zoo")), (vec!["n3".into()], vec!["n1".into()]));
+    view.apply(3, &[named(4, &["Zebra Plan"]), named(1, &["Zebra Plan"])]);
+    assert_eq!(find(&view, "zebra plan"), ["n1", "n3", "n4"]);
+    assert!(find(&view, "zoo").is_empty());
+    assert_eq!(find(&before, "zebra plan"), ["n1", "n2", "n3"], "a clone keeps what it had");
+}
+
+#[test]
 fn a_former_key_finds_its_node_until_it_is_released() {
     let mut view = View::new();
     let find = |view: &View, name: &str| view.find_key(name).map(|ix| view.key(ix).to_owned());

@@ -46,6 +46,32 @@ fn a_folder_of_markdown_becomes_linked_notes() {
 }
 
 #[test]
+fn aliases_are_names_for_later_imports_until_they_are_removed() {
+    let memory = TestMemory::new();
+    let (plans, diary) = (memory.folder().join("plans"), memory.folder().join("diary"));
+    put(&plans, "r.md", "---\naliases: [Zebra Plan, r]\n---\nWhat comes first.\n");
+    put(&diary, "monday.md", "We follow the [[Zebra Plan]].\n");
+    take(&memory, ImportSource::Path(plans.clone()));
+    assert_eq!(find(&memory, "r").other_names, ["Zebra Plan"], "a key is no other name");
+    let report = take(&memory, ImportSource::Path(diary.clone()));
+    assert!(report.unresolved.is_empty(), "{:?}", report.unresolved);
+    assert_eq!(links(&memory, "monday"), ["r"]);
+    // A link to a name of two notes is not resolved.
+    put(&plans, "s.md", "---\naliases: [zebra plan]\n---\nWhat comes second.\n");
+    take(&memory, ImportSource::Path(plans.clone()));
+    put(&diary, "tuesday.md", "No [[Zebra Plan]] today.\n");
+    let report = take(&memory, ImportSource::Path(diary));
+    assert_eq!(report.unresolved.len(), 2, "{:?}", report.unresolved);
+    let error = memory.find("zebra plan").unwrap_err();
+    assert!(error.message.contains("is ambiguous"), "{error}");
+    // The text of a note is not touched by a change of its names.
+    put(&plans, "s.md", "What comes second.\n");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(plans)))[..3], [0, 1, 1]);
+    assert_eq!(memory.find("ZEBRA PLAN").unwrap().key, "r");
+    assert!(find(&memory, "s").other_names.is_empty());
+}
+
+#[test]
 fn a_file_with_the_content_of_another_one_is_named() {
     let (memory, folder) = (TestMemory::new(), tempfile::tempdir().unwrap());
     put(folder.path(), "a.md", "# Journal\n\nEvery change is written first.\n");
@@ -200,7 +226,8 @@ fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
     put(&vault, "d/one.md", "The first, edited.\n");
     let report = take(&memory, ImportSource::Path(vault));
     assert_eq!((counts(&report), failures(&report)), ([0, 1, 0, 0], String::new()));
-    let (first, copy) = (memory.store.node(first).unwrap().unwrap(), memory.store.node(copy).unwrap().unwrap());
+    let (first, copy) =
+        (memory.store.node(first).unwrap().unwrap(), memory.store.node(copy).unwrap().unwrap());
     assert_eq!((first.body.as_str(), first.state), ("The first, edited.", State::Active));
     assert_eq!(copy.state, State::Superseded);
 }

@@ -184,7 +184,11 @@ fn the_note_of_a_file_that_replaced_another_note_stays_with_its_file() {
         let file = format!("{new}.md");
         world.put(&file, "# New\n\nthree\n");
         let report = world.sync();
-        assert_eq!((counts(&report), problems(&report)), ([0, 1, 0, 0, 0, 0], String::new()), "{old} → {new}");
+        assert_eq!(
+            (counts(&report), problems(&report)),
+            ([0, 1, 0, 0, 0, 0], String::new()),
+            "{old} → {new}"
+        );
         assert_eq!((world.note(new).id, world.note(new).title.as_str()), (id, "New"));
         assert_eq!(state(), State::Superseded);
 
@@ -266,4 +270,39 @@ fn an_interrupted_sync_is_completed_by_the_next() {
         };
         assert_eq!(error.code, Code::Unavailable, "{error}");
     }
+}
+
+#[test]
+fn aliases_of_a_file_are_names_of_its_note_until_they_are_removed() {
+    let world = World::new(&[
+        ("plans/r.md", "---\naliases: [Zebra Plan, RM-7]\n---\nWhat comes first.\n"),
+        ("copy.md", "---\naliases: [The copy]\n---\nWhat comes first.\n"),
+        ("other.md", "Something else.\n"),
+    ]);
+    world.sync();
+    let version = world.note("plans/r").version;
+    for name in ["zebra plan", "RM-7", "\"Zebra Plan\"", "The copy"] {
+        assert_eq!(world.note(name).id, world.note("plans/r").id, "{name}");
+    }
+    // Nothing is written again.
+    let seq = world.memory.store.published_seq();
+    world.sync();
+    assert_eq!((world.memory.store.published_seq(), world.note("plans/r").version), (seq, version));
+    // The name moves to another file, and a second note gets it, too.
+    world.put("plans/r.md", "---\naliases: [RM-7]\n---\nWhat comes first.\n");
+    world.put("other.md", "---\naliases: [Zebra Plan]\n---\nSomething else.\n");
+    world.sync();
+    assert_eq!(world.note("zebra plan").id, world.note("other").id);
+    world.put("third.md", "---\naliases: [zebra plan]\n---\nThe third.\n");
+    world.sync();
+    let error = world.memory.find("Zebra Plan").unwrap_err();
+    insta::assert_snapshot!(error.line(), @"`Zebra Plan` is ambiguous: several notes match; name one of them: `other`, `third`");
+    // A key comes before another name.
+    world.put("zebra plan.md", "The file of this name.\n");
+    world.sync();
+    assert_eq!(world.note("Zebra Plan").key, "zebra plan");
+    world.delete("copy.md");
+    world.sync();
+    assert!(world.memory.find("The copy").is_err());
+    assert_eq!(world.note("rm-7").id, world.note("plans/r").id);
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of the program `poc-daemon`. It is here because `man` writes its manual page, too.
 
 /// Owns a memory, runs its agents on schedule, and serves requests on a socket.
 ///
@@ -9,17 +9,17 @@
 /// 78 invalid configuration.
 #[derive(Debug, clap::Parser)]
 #[command(name = "poc-daemon", version)]
-pub(crate) struct CommandLine {
+pub struct DaemonArguments {
     /// The profile to serve: each profile has its own store and socket
     #[arg(long, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
+    pub profile: Option<String>,
     /// Log as JSON, one object per line
     #[arg(long)]
-    pub(crate) log_json: bool,
+    pub log_json: bool,
     /// Log more: once for debug messages, twice for everything
     #[arg(short, long, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
+    pub verbose: u8,
     /// Stay in the foreground (always the case; service managers expect the option)
     #[arg(long)]
-    pub(crate) foreground: bool,
+    pub foreground: bool,
 }

@@ -1,0 +1,57 @@
+//! Secrets in the texts that a request stores.
+
+use super::{Ctx, Principal};
+use poc_graph::error::{Error, Result};
+use poc_notes::secrets::{SecretCounts, scrub};
+use serde_json::{Map, Value};
+
+/// Finds secrets in texts to store. In the texts of a model, each is replaced by a placeholder. The texts of a person
+/// stay as they are, because a person may keep a secret on purpose.
+pub(super) struct SecretCheck {
+    replaces: bool,
+    found: SecretCounts,
+}
+
+impl SecretCheck {
+    pub(super) fn of(ctx: &Ctx<'_>) -> SecretCheck {
+        SecretCheck { replaces: ctx.actor == Principal::Model, found: SecretCounts::default() }
+    }
+
+    /// Checks a text.
+    pub(super) fn text(&mut self, text: &mut String) {
+        let scrubbed = scrub(text, &mut self.found);
+        if self.replaces && *scrubbed != **text {
+            *text = scrubbed.into_owned();
+        }
+    }
+
+    /// Checks the texts of a JSON object.
+    pub(super) fn object(&mut self, object: &mut Map<String, Value>, field: &str) -> Result<()> {
+        let text = Value::Object(object.clone()).to_string();
+        let mut checked = text.clone();
+        self.text(&mut checked);
+        if checked != text {
+            *object = serde_json::from_str(&checked).map_err(|_| {
+                Error::invalid("it contains a secret that cannot be replaced")
+                    .hint("leave the secret out")
+                    .field(field)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What was found, as a warning.
+    pub(super) fn warning(&self) -> Option<String> {
+        let kinds: Vec<&str> = self.found.iter().map(|(kind, _)| kind).collect();
+        let kinds = kinds.join(", ");
+        match (self.found.is_empty(), self.replaces) {
+            (true, _) => None,
+            (false, true) => Some(format!(
+                "secrets were replaced by placeholders ({kinds}): the memory keeps none that a model writes"
+            )),
+            (false, false) => Some(format!(
+                "the text seems to contain secrets ({kinds}), which search and assistants will show"
+            )),
+        }
+    }
+}
