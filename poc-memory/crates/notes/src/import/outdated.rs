@@ -16,14 +16,16 @@ pub(super) fn is_outdated(memory: &Memory, draft: &Draft, op: &str) -> Result<bo
     let Some(stored) = id.map(|id| store.node(id)).transpose()?.flatten() else { return Ok(false) };
     // An invalid draft is reported when it is prepared.
     let Ok(draft) = draft.clone().checked(&memory.config, now) else { return Ok(false) };
-    // Imports of earlier releases stored no other names.
-    let draft = Draft { other_names: None, ..draft };
     if !insert_plan::changes(&stored, &draft, now) {
         return Ok(false);
     }
     let (mut imported, mut is_imported) = (None, false);
     for change in store.history(stored.id)? {
         match change.kind {
+            // A change of only the other names does not hide an earlier change of the text.
+            LoggedChangeKind::Changed { before, after } if insert_plan::is_same_version(&before, &after) => {
+                continue;
+            }
             LoggedChangeKind::Changed { before, .. } if is_imported => imported = Some(before),
             _ => {}
         }

@@ -64,9 +64,10 @@ fn aliases_are_names_for_later_imports_until_they_are_removed() {
     assert_eq!(report.unresolved.len(), 2, "{:?}", report.unresolved);
     let error = memory.find("zebra plan").unwrap_err();
     assert!(error.message.contains("is ambiguous"), "{error}");
-    // The text of a note is not touched by a change of its names.
+    // The text of a note is not touched by a change of its names, which makes no version.
     put(&plans, "s.md", "What comes second.\n");
     assert_eq!(counts(&take(&memory, ImportSource::Path(plans)))[..3], [0, 1, 1]);
+    assert_eq!(find(&memory, "s").version, 1);
     assert_eq!(memory.find("ZEBRA PLAN").unwrap().key, "r");
     assert!(find(&memory, "s").other_names.is_empty());
 }
@@ -120,8 +121,16 @@ fn a_note_that_was_changed_stays_until_its_file_changes() {
     assert_eq!(find(&memory, "soup").body, "Beans");
     // The text of the second import is now the imported one, not that of the first.
     own("Beans with mint");
-    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 0, 2, 0]);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 2, 0]);
     assert_eq!(find(&memory, "soup").body, "Beans with mint");
+    // A change of only the other names does not make the text one of the import.
+    put(&vault, "soup.md", "---\ntags: [food]\naliases: [Stew]\n---\nBeans\n");
+    for updated in [1, 0] {
+        let again = take(&memory, ImportSource::Path(vault.clone()));
+        assert_eq!((again.updated, again.warnings.len()), (updated, 1));
+        let soup = find(&memory, "soup");
+        assert_eq!((soup.body.as_str(), soup.other_names), ("Beans with mint", vec!["Stew".to_owned()]));
+    }
 }
 
 #[test]
