@@ -282,7 +282,8 @@ impl<'a> Import<'a> {
     }
 
     /// Replaces a note that an import of a folder below made from the same file, and that has the text which the
-    /// note of the file gets now.
+    /// note of the file gets now. A copy that cannot be replaced stays, and the note is reported if its text is then
+    /// that of another note.
     fn replace_copy(
         &self,
         tx: &mut Transaction<'_>,
@@ -296,11 +297,16 @@ impl<'a> Import<'a> {
         let id = tx.find_key(&normal_key(key))?;
         let node = id.map(|id| tx.node(id)).transpose()?.flatten().filter(|node| node.state.is_live());
         let (Some(node), Some(same)) = (node, prepared.existing_note(tx)?) else { return Ok(()) };
-        let is_copy = same != node.id
-            && MarkdownFrame::all(tx, same)?.iter().any(|other| source::is_below(frame, other));
-        if is_copy {
+        let frames = MarkdownFrame::all(tx, same)?;
+        let is_copy = same != node.id && frames.iter().any(|other| source::is_below(frame, other));
+        let is_bound = frames.iter().any(|other| self.options.vaults.contains(&other.provenance));
+        if is_copy && !is_bound {
             let reason = "it was imported from the same file";
-            supersede::apply(tx, same, node.id, self.provenance(), reason, &self.memory.config, now)?;
+            let (provenance, config) = (self.provenance(), &self.memory.config);
+            let replaced = supersede::apply(tx, same, node.id, provenance, reason, config, now);
+            if let Err(error) = separate_note_errors(replaced)? {
+                tracing::debug!("a copy of `{}` was not replaced: {}", node.key, error.line());
+            }
         }
         Ok(())
     }
