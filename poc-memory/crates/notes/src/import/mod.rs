@@ -31,7 +31,6 @@ mod vault_note;
 mod warnings;
 mod wikilinks;
 
-pub use capture::provenance as capture_provenance;
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
@@ -57,7 +56,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, cancellation, normal_key};
 use poc_store::Transaction;
 use restore::Restore;
-use run::{Import, PendingEdges, SessionNote};
+use run::{IMPORT_OP, Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
@@ -124,7 +123,7 @@ impl<'a> Import<'a> {
         Import {
             memory,
             options,
-            cause: memory.cause(provenance, "import"),
+            cause: memory.cause(provenance, IMPORT_OP),
             report: ImportReport::default(),
             chunk: Chunk::of(memory.config.import.chunk),
             done: 0,
@@ -373,7 +372,7 @@ impl<'a> Import<'a> {
                         }
                         None => {}
                     }
-                    if outdated::is_outdated(self.memory, &foreign.draft, &self.cause.op)? {
+                    if outdated::is_outdated(self.memory, &foreign.draft)? {
                         let error = Error::conflict("the note has changed since it was imported, but its source has not")
                             .hint("the note stays as it is; change the source, or delete the note, to import it again");
                         self.report.warnings.push((location.clone(), error));
