@@ -121,8 +121,8 @@ pub(super) fn has_content(turn: &Node) -> bool {
 }
 
 /// The sentences of a turn that state a decision or something open, in order. These are sentences that begin with a
-/// label such as `Decision:` or with `TODO`, contain a phrase such as "we decided", and the items of a list below such a
-/// label or a heading. Code and quotations are skipped.
+/// label such as `Decision:` or with `TODO`, contain a phrase such as "we decided", and the items of a list below such
+/// a label or a heading. Code and quotations are skipped.
 pub(super) fn statements(turn: &Node, language: &str) -> Vec<(Statement, String)> {
     let mut found = Vec::new();
     let (mut heading, mut is_code, mut was_answer) = (None, false, false);

@@ -72,8 +72,8 @@ fn owners_of_any_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -
     if found.is_empty() { owners_of_other_name(view, name, may) } else { found }
 }
 
-/// The notes with this other name, in any of the spellings of a key. Retired notes are returned only if no live note has
-/// the name.
+/// The notes with this other name, in any of the spellings of a key. Retired notes are returned only if no live note
+/// has the name.
 fn owners_of_other_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
     let owners_of_spelling = |name: &str| -> Vec<Ix> {
         let name = normal_key(name);
