@@ -194,7 +194,7 @@ fn possible_duplicates_are_listed_with_their_differences() {
 }
 
 #[test]
-fn undo_without_a_number_reverts_the_last_change() {
+fn undo_without_a_number_reverts_the_last_change_made_by_hand() {
     let world = world();
     world.json(&["insert", "--key", "wrong", "--body", "A mistake."]);
     // A question counts a use and is not a change.

@@ -310,6 +310,8 @@ fn notes_stored_in_a_repository_are_shown_at_the_start_of_its_next_session() {
             let added = session.start(&world, "startup").unwrap();
             assert!(added.contains("[wal]") && added.contains("[split]"), "{added}");
             assert!(!added.contains("[lunch]"), "{added}");
+            // A message that was stored by hand is no turn of a session.
+            assert!(!added.contains("The end of the last session"), "{added}");
         }
     }
 }

@@ -6,10 +6,12 @@ use std::collections::HashMap;
 /// The number of clients that write at the same time, so that one sync is for several writes.
 const CLIENTS: usize = 4;
 
-/// The number of acknowledgements: `POC_MEMORY_ACKNOWLEDGEMENTS`, or 60.
-fn acknowledgements() -> usize {
-    let asked = std::env::var("POC_MEMORY_ACKNOWLEDGEMENTS").ok();
-    asked.and_then(|count| count.parse().ok()).unwrap_or(60)
+/// The number of acknowledgements if `POC_MEMORY_ACKNOWLEDGEMENTS` asks for none.
+const ACKNOWLEDGEMENTS: usize = 60;
+
+/// The number of acknowledgements that `POC_MEMORY_ACKNOWLEDGEMENTS` asks for.
+fn asked() -> Option<usize> {
+    std::env::var("POC_MEMORY_ACKNOWLEDGEMENTS").ok().map(|count| count.parse().unwrap())
 }
 
 /// A system call: the numbers of the lines at which it began and ended, and its name and arguments.
@@ -61,9 +63,10 @@ fn violation(calls: &[Call], key: &str) -> Option<String> {
 fn every_acknowledgement_follows_a_sync_of_the_log() {
     let mut world = World::new();
     if !world.start_traced_daemon("trace") {
+        assert_eq!(asked(), None, "the acknowledgements cannot be traced: install `strace`");
         return;
     }
-    let each = acknowledgements().div_ceil(CLIENTS);
+    let each = asked().unwrap_or(ACKNOWLEDGEMENTS).div_ceil(CLIENTS);
     let key = |client: usize, number: usize| format!("note-{client}-{number}-x");
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {

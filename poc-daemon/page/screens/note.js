@@ -341,7 +341,7 @@ function facts(note) {
 }
 
 /** What a change did. A note that was imported may be older than its history. */
-const didOf = ({ op, did }) => (op === "undo" || op === "agent undo" ? `${did} by an undo` : op === "import" && did === "created" ? "imported" : did);
+const didOf = ({ op, did }) => (op === "undo" || op === "agent undo" ? `${did} by an undo` : (op === "import" || op === "capture") && did === "created" ? "imported" : did);
 
 const changeRow = (change, screen) => h("div", { class: change.undone ? "change undone" : "change" },
   h("header", {}, h("strong", {}, didOf(change)), h("span", { class: "quiet" }, ago(change.at), " by ", h("bdi", {}, change.actor)),

@@ -124,7 +124,8 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             if !confirmation::confirm_op(op, &request, matches) {
                 return declined(output);
             }
-            let request = match context.config().ok().and_then(|config| ProjectLabel::here(&config)) {
+            let config = if op.labels_notes { context.config().ok() } else { None };
+            let request = match config.and_then(|config| ProjectLabel::here(&config)) {
                 Some(label) => label.add(op, request),
                 None => request,
             };

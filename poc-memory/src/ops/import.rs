@@ -191,6 +191,7 @@ impl Op for Import {
             keywords: self.keywords,
             format: self.format,
             allow_secrets: self.allow_secrets,
+            vaults: vault::bindings(ctx.memory)?.iter().map(vault::VaultBinding::provenance).collect(),
         };
         let report = import::import(ctx.memory, &source, &options, &|done, total| {
             (ctx.progress)(Progress { what: "notes".into(), done, total });

@@ -224,7 +224,8 @@ impl InsertRequest {
         if let (Some(words), Some(node), Principal::Model) = (&mut keywords, &updated, ctx.actor)
             && !words.iter().any(|word| is_project_label(word))
         {
-            words.extend(node.keywords.iter().filter(|word| is_project_label(word)).cloned());
+            let free = ctx.memory.config.insert.max_keywords.saturating_sub(words.len());
+            words.extend(node.keywords.iter().filter(|word| is_project_label(word)).take(free).cloned());
         }
         Ok(Draft {
             title: self.title,
@@ -241,6 +242,8 @@ impl InsertRequest {
             supersedes: old.map(|old| old.id),
             update: self.update,
             if_version: self.if_version,
+            // The surface adds the label of the folder, so the same request may come with and without it.
+            ignores_labels: true,
             ..Draft::new(ctx.actor.name(), ctx.actor.trust())
         })
     }

@@ -1,5 +1,6 @@
 //! `rename`
 
+use super::secret_check::SecretCheck;
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -40,6 +41,9 @@ pub(crate) struct RenameOutput {
     /// All former keys that still name it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
+    /// Secrets that were found in the new key, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 impl Op for Rename {
@@ -49,19 +53,22 @@ impl Op for Rename {
     const TOOL: Option<ToolEffect> = Some(ToolEffect::Idempotent);
     type Output = RenameOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<RenameOutput> {
+    fn run(mut self, ctx: &Ctx<'_>) -> Result<RenameOutput> {
         if self.key.is_none() && self.forget.is_empty() {
             return Err(Error::invalid("neither a new key nor a former key to forget is given")
                 .hint("give `key`, `forget`, or both")
                 .field("key"));
         }
+        let mut check = SecretCheck::of(ctx);
+        self.key.iter_mut().for_each(|key| check.text(key));
         let done = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
             let node = ctx.find_writable(tx, &self.node, "node")?;
             resolve::check_version(&node, self.if_version)?;
             rename::apply(tx, node.id, self.key.as_deref(), &self.forget)
         })?;
         let rename::RenameReport { node, former } = done.value;
-        Ok(RenameOutput { id: node.id, key: node.key, former, aliases: node.aliases })
+        let warning = check.warning();
+        Ok(RenameOutput { id: node.id, key: node.key, former, aliases: node.aliases, warning })
     }
 
     fn show(output: &RenameOutput) -> String {
@@ -72,6 +79,9 @@ impl Op for Rename {
         };
         if !aliases.is_empty() {
             text += &format!("; former keys: {}", aliases.join(", "));
+        }
+        if let Some(warning) = &output.warning {
+            text += &format!("\nwarning: {warning}");
         }
         text + "\n"
     }

@@ -11,7 +11,6 @@ use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Moment;
 use poc_notes::history::{self, RecentChange};
-use poc_notes::import;
 use poc_store::{Cause, REPAIR_OP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,11 +70,13 @@ fn change(what: &str) -> Option<u64> {
 /// Maximum number of changes by others that the error names if no change was made by hand.
 const SUGGESTED: usize = 3;
 
+/// Number of transactions, the latest ones, among which these changes are.
+const SUGGESTED_AMONG: usize = 1000;
+
 /// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the files
 /// and is no change by hand.
 fn is_by_hand(cause: &Cause) -> bool {
-    let is_import = cause.op == Import::NAME && cause.actor != import::capture_provenance();
-    (cause.actor == Principal::Person.name() || is_import) && may_be_suggested(cause)
+    (cause.actor == Principal::Person.name() || cause.op == Import::NAME) && may_be_suggested(cause)
 }
 
 /// Whether a change is undone without its number, or suggested: it is listed, and is neither an undo, nor a repair, nor
@@ -85,15 +86,20 @@ fn may_be_suggested(cause: &Cause) -> bool {
     changes::is_listed(cause) && !LEFT_OUT.contains(&cause.op.as_str())
 }
 
-/// The latest changes that are not undone.
+/// The latest changes that are not undone, among the last `within` transactions.
 fn latest_in_effect(
     ctx: &Ctx<'_>,
     count: usize,
+    within: usize,
     is_wanted: &dyn Fn(&Cause) -> bool,
 ) -> Result<Vec<RecentChange>> {
-    let mut max = 8;
+    let store = &ctx.memory.store;
+    let base = store.history_base().map_or(0, |base| base.seq);
+    let last = store.last_seq();
+    let mut max = count;
     loop {
-        let latest = history::latest(ctx.memory, max, is_wanted)?;
+        let numbers = (base + 1..=last).rev().take(within);
+        let latest = history::latest_among(ctx.memory, numbers, max, is_wanted)?;
         let is_complete = latest.len() < max;
         let in_effect: Vec<RecentChange> =
             latest.into_iter().filter(|change| !change.undone).take(count).collect();
@@ -106,14 +112,14 @@ fn latest_in_effect(
 
 /// The number of the last change that a person made by hand and that is not undone.
 fn last_change(ctx: &Ctx<'_>) -> Result<String> {
-    if let [last] = latest_in_effect(ctx, 1, &is_by_hand)?.as_slice() {
+    if let [last] = latest_in_effect(ctx, 1, usize::MAX, &is_by_hand)?.as_slice() {
         return Ok(last.seq.to_string());
     }
     if history::latest(ctx.memory, 1, &changes::is_listed)?.is_empty() {
         let since = ctx.memory.store.history_base().map(|base| base.at);
         return Err(Error::not_found(changes::nothing_changed(since)).field("what"));
     }
-    let others = latest_in_effect(ctx, SUGGESTED, &may_be_suggested)?;
+    let others = latest_in_effect(ctx, SUGGESTED, SUGGESTED_AMONG, &may_be_suggested)?;
     let other =
         |RecentChange { seq, cause, .. }: &RecentChange| format!("{seq} ({} by {})", cause.op, cause.actor);
     let hint = match others.iter().map(other).collect::<Vec<_>>().join(", ") {

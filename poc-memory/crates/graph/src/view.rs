@@ -283,7 +283,7 @@ impl View {
         self.other_names.of(ix)
     }
 
-    /// The indexes of the nodes in any state with an other name that equals `name` ignoring case, ascending.
+    /// The indexes of the nodes in any state with `name` among their other names, ignoring case, ascending.
     pub fn find_other_names_any_case(&self, name: &str) -> Vec<Ix> {
         self.other_names.find_all_any_case(name)
     }

@@ -10,6 +10,7 @@ mod tests;
 
 use super::draft::Draft;
 use super::insert_plan::{self, PlannedNote};
+use super::secrets::{self, SecretCounts};
 use super::{Memory, derivation, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -100,9 +101,11 @@ pub fn apply(
 /// # Errors
 /// `not_found` if the note answered no such question, and those of the store.
 pub fn withdraw(tx: &mut Transaction<'_>, question: &str, answer: NodeId) -> Result<()> {
-    let title = one_line(question);
+    // A question that a model gave was stored with placeholders in place of secrets.
+    let scrubbed = secrets::scrub(question, &mut SecretCounts::default());
+    let titles = [one_line(question), one_line(&scrubbed)];
     let is_relevant =
-        |node: &Node| node.title == title || node.key == question || node.id.to_string() == question;
+        |node: &Node| titles.contains(&node.title) || node.key == question || node.id.to_string() == question;
     for edge in tx.edges(answer)? {
         let leads_here = edge.kind == EdgeKind::DerivedFrom && edge.dst == answer;
         if leads_here && is_confirmed(tx, edge.src)? && tx.node(edge.src)?.as_ref().is_some_and(is_relevant) {

@@ -57,6 +57,10 @@ pub struct Draft {
     // Not serialized: only files have them.
     #[serde(skip)]
     pub other_names: Option<Vec<String>>,
+    /// Whether a stored note without the labels of projects counts as the same note.
+    // Not serialized: a proposal names its keywords itself.
+    #[serde(skip)]
+    pub ignores_labels: bool,
 }
 
 impl Draft {
@@ -82,6 +86,7 @@ impl Draft {
             trust,
             if_version: None,
             other_names: None,
+            ignores_labels: false,
         }
     }
 

@@ -7,7 +7,7 @@ use super::{Memory, automatic_edges, derivation, key, rename, resolve, supersede
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, Node, NodeId};
+use poc_graph::{Activity, Node, NodeId, project_name};
 use poc_store::{Cause, Commit, Transaction};
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub struct PreparedNote {
     content: Content,
     supersedes: Option<NodeId>,
+    ignores_labels: bool,
     provenance: String,
     config: Arc<Config>,
 }
@@ -101,13 +102,31 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     let draft = draft.checked(&memory.config, now)?;
     let planned = insert_plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
-    let same = memory.store.find_hash(&node.content_hash)?;
+    let ignores_labels = draft.ignores_labels && planned.replaces.is_none();
+    let same = same_content(|hash| memory.store.find_hash(hash), node, ignores_labels)?;
     let content = match (planned.replaces, same) {
-        (Some(version), _) if version == node.version => Content::Known(node.id),
+        (Some(version), _) if version == node.version && !planned.names_change => Content::Known(node.id),
         (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
         _ => Content::New(Box::new(planned)),
     };
-    Ok(PreparedNote { content, supersedes, provenance: draft.provenance, config: memory.config.clone() })
+    let (provenance, config) = (draft.provenance, memory.config.clone());
+    Ok(PreparedNote { content, supersedes, ignores_labels, provenance, config })
+}
+
+/// The note with the same content. With `ignores_labels`, also a note that lacks only the labels of projects, because
+/// it was stored outside of the project, or before notes got labels.
+fn same_content(
+    find: impl Fn(&[u8; 32]) -> Result<Option<NodeId>>,
+    node: &Node,
+    ignores_labels: bool,
+) -> Result<Option<NodeId>> {
+    let same = find(&node.content_hash)?;
+    if same.is_some() || !ignores_labels {
+        return Ok(same);
+    }
+    let mut plain = node.clone();
+    plain.keywords.retain(|word| project_name(word).is_none());
+    if plain.keywords.len() == node.keywords.len() { Ok(None) } else { find(&plain.hash()) }
 }
 
 /// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction
@@ -118,7 +137,7 @@ pub fn apply(tx: &mut Transaction<'_>, prepared: &PreparedNote, now: Timestamp) 
         Content::New(planned) => planned,
     };
     let mut node = planned.node.clone();
-    if let Some(same) = tx.find_hash(&node.content_hash)?
+    if let Some(same) = same_content(|hash| tx.find_hash(hash), &node, prepared.ignores_labels)?
         && (same != node.id || planned.replaces.is_none())
         && Some(same) != prepared.supersedes
     {

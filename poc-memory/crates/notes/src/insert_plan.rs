@@ -23,6 +23,8 @@ pub(super) struct PlannedNote {
     pub weight: Option<f64>,
     /// Whether the text differs from the stored one; otherwise vectors and edges stay unchanged.
     pub text_changes: bool,
+    /// Whether the other names of the stored node change.
+    pub names_change: bool,
     /// The vectors and edges derived from the text, once it is embedded.
     pub text: Option<EmbeddedText>,
 }
@@ -59,6 +61,7 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
         replaces: stored.as_ref().map(|stored| stored.version),
         key_is_made: draft.key.is_none(),
         weight: draft.weight,
+        names_change: stored.as_ref().is_some_and(|stored| stored.other_names != node.other_names),
         text_changes: stored.is_none_or(|stored| stored.content_hash != node.content_hash),
         text: None,
         node,
@@ -124,6 +127,12 @@ pub(super) fn changes(node: &Node, draft: &Draft, now: Timestamp) -> bool {
     next_version(node, draft, now).version != node.version
 }
 
+/// Whether two states of a node differ at most in the other names, which are no part of its text: a change of them
+/// makes no version.
+pub(super) fn is_same_version(before: &Node, after: &Node) -> bool {
+    Node { other_names: after.other_names.clone(), ..before.clone() } == *after
+}
+
 /// The stored node updated with the fields of the draft. Provenance and trust change with the text.
 fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     let mut node = stored.clone();
@@ -160,7 +169,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
         node.origin = Origin::Local;
         node.trust = next_trust(stored.trust, draft.trust);
     }
-    if node != *stored {
+    if !is_same_version(stored, &node) {
         node.version = stored.version.saturating_add(1);
         node.modified = draft.modified.unwrap_or(now).max(stored.modified);
     }

@@ -299,6 +299,26 @@ fn a_duplicate_supersedes_with_the_existing_note() {
 }
 
 #[test]
+fn a_note_is_recognised_with_the_label_of_a_project_that_it_does_not_have() {
+    let memory = TestMemory::new();
+    let stored = |words: &[&str], key: Option<&str>, ignores_labels: bool| Draft {
+        keywords: Some(words.iter().map(|word| (*word).to_owned()).collect()),
+        key: key.map(str::to_owned),
+        ignores_labels,
+        ..draft(JOURNAL)
+    };
+    let first = memory.insert(stored(&["storage"], Some("journal"), true)).unwrap();
+    for key in [Some("journal"), None] {
+        let again = memory.insert(stored(&["storage", "project:a"], key, true)).unwrap();
+        assert_eq!((again.id, again.duplicate), (first.id, true), "{key:?}");
+    }
+    assert_eq!(node(&memory, first.id).keywords, ["storage"]);
+    // Other keywords make another note, and so does the label where the caller gives it.
+    assert!(!memory.insert(stored(&["disk", "project:a"], None, true)).unwrap().duplicate);
+    assert!(!memory.insert(stored(&["storage", "project:a"], None, false)).unwrap().duplicate);
+}
+
+#[test]
 fn a_link_is_created_once_and_needs_two_nodes() {
     let memory = TestMemory::new();
     let (a, b) = (memory.note("a", "one"), memory.note("b", "two"));

@@ -172,7 +172,8 @@ pub fn restore(memory: &Memory, tx: &mut Transaction<'_>, writes: &[Write]) -> R
     }
     let is_learned = |write: &&Write| learned.contains(&(write.table, write.key.clone()));
     for write in restored().filter(|write| !is_learned(write)) {
-        tx.put_raw(write.table, &write.key, write.before.clone())?;
+        let before = with_present_names(tx, write)?;
+        tx.put_raw(write.table, &write.key, before)?;
     }
     restored().try_for_each(|write| delete_dangling(tx, write))?;
     for (node, embedders) in embedded {
@@ -262,7 +263,7 @@ fn mirror(write: &Write) -> Result<Option<(Table, Vec<u8>)>> {
 }
 
 /// Whether a record is as the change left it. The origin of a note is ignored, because a push changes only
-/// the origin.
+/// the origin, and so are its other names, which follow its file, unless the change itself has set them.
 fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {
@@ -270,7 +271,32 @@ fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     }
     let (Some(left), Some(now)) = (left, now) else { return Ok(false) };
     let (left, now) = (Node::decode(left)?, Node::decode(now)?);
-    Ok(Node { origin: now.origin, ..left } == now)
+    let other_names = if sets_other_names(write, &left)? { &left.other_names } else { &now.other_names };
+    let other_names = other_names.clone();
+    Ok(Node { origin: now.origin, other_names, ..left } == now)
+}
+
+/// Whether a write changed the other names of a note that existed. `left` is the note as it left it.
+fn sets_other_names(write: &Write, left: &Node) -> Result<bool> {
+    let before = write.before.as_deref().map(Node::decode).transpose()?;
+    Ok(before.is_some_and(|before| before.other_names != left.other_names))
+}
+
+/// The record before a write. A note keeps the other names that it got since, unless the write itself set them.
+fn with_present_names(tx: &Transaction<'_>, write: &Write) -> Result<Option<Vec<u8>>> {
+    let (Table::Nodes, Some(before), Some(left)) =
+        (write.table, write.before.as_deref(), write.after.as_deref())
+    else {
+        return Ok(write.before.clone());
+    };
+    let (before, left) = (Node::decode(before)?, Node::decode(left)?);
+    let now = tx.node(before.id)?.filter(|now| now.other_names != left.other_names);
+    match now {
+        Some(now) if before.other_names == left.other_names => {
+            Ok(Some(Node { other_names: now.other_names, ..before }.encode()?))
+        }
+        _ => Ok(write.before.clone()),
+    }
 }
 
 /// Why a node that the change created cannot be deleted: edges other than learned ones were added to it
@@ -420,7 +446,26 @@ pub(super) fn undo_single(memory: &Memory, seq: u64) -> Result<UndoItem> {
 mod tests {
     use super::*;
     use crate::testing::TestMemory;
+    use poc_graph::Category;
     use poc_graph::error::Code;
+
+    #[test]
+    fn a_change_of_only_the_other_names_prevents_no_undo_and_stays() {
+        let memory = TestMemory::new();
+        memory.note("gate", "The gate opens at noon.");
+        let node = memory.find("gate").unwrap();
+        let write = |op: &str, node: &Node| {
+            memory.store.transact(memory.cause("manual", op), |tx| tx.put_node(node)).unwrap().seq
+        };
+        let later = Node { category: Category::Core, version: node.version + 1, ..node.clone() };
+        let changed = write("insert", &later);
+        let named = |name: &str| Node { other_names: vec![name.to_owned()], ..later.clone() };
+        let first = write("vault names", &named("The Gate"));
+        write("vault names", &named("Noon"));
+        assert!(undo_single(&memory, first).unwrap().refused.is_some(), "its names changed since");
+        assert_eq!(undo_single(&memory, changed).unwrap().refused, None);
+        assert_eq!(memory.find("gate").unwrap(), Node { other_names: vec!["Noon".into()], ..node });
+    }
 
     #[test]
     fn changes_that_a_repair_wrote_are_not_undone() {

@@ -48,6 +48,12 @@ fn secrets_that_a_model_writes_are_replaced_and_those_of_a_person_stay_with_a_wa
             "reinforce",
             json!({"node": "words", "for": format!("Is {TOKEN} valid?")}),
         ));
+        let wrong = format!("Is {TOKEN} wrong?");
+        asked(&memory, actor, "reinforce", json!({"node": "words", "for": wrong}));
+        let removed =
+            asked(&memory, actor, "reinforce", json!({"node": "words", "for": wrong, "remove": true}));
+        assert_eq!(removed["removed"], json!(wrong));
+        warned(&asked(&memory, actor, "rename", json!({"node": "words", "key": format!("of {TOKEN}")})));
         let is_model = actor == Principal::Model;
         let word = if is_model { "replaced" } else { "seems to contain" };
         for warning in &warnings {

@@ -238,7 +238,7 @@ fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
         poc_notes::insert::insert(&memory, draft, memory.cause(actor, op)).unwrap();
     };
     // The daemon captures a session, a vault is synchronised, an assistant and an agent store notes.
-    by(&poc_notes::import::capture_provenance(), "import", "turn", "Which port has the gateway?");
+    by("import:transcripts", "capture", "turn", "Which port has the gateway?");
     by("import:vault", "vault sync", "file", "Harbour tolls rise");
     by("mcp", "insert", "of-the-assistant", "Swallows nest early");
     by("agent:linker", "agent run", "of-the-agent", "Copper tarnishes green");
@@ -271,6 +271,15 @@ fn an_import_by_hand_is_undone_without_a_number() {
     import_in_parts(&memory, 3);
     let undone = json(&memory, "undo");
     assert!(undone["undone"][0].as_str().unwrap().starts_with("import of `n0`"), "{undone}");
+    // A folder may have the name under which captured turns are stored.
+    let draft = poc_notes::Draft {
+        title: Some("Talk".into()),
+        ..poc_notes::Draft::new("import:transcripts", poc_graph::Trust::External)
+    };
+    let cause = memory.cause("import:transcripts", "import");
+    poc_notes::insert::insert(&memory, draft, cause).unwrap();
+    let undone = json(&memory, "undo");
+    assert!(undone["undone"][0].as_str().unwrap().starts_with("import of `talk`"), "{undone}");
 }
 
 #[test]

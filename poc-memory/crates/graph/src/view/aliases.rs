@@ -22,14 +22,14 @@ pub(super) struct Aliases {
 impl Aliases {
     /// The node with this alias.
     pub(super) fn find(&self, name: &str) -> Option<Ix> {
-        let is = |number| self.name(number) == name && self.owner(number).is_some();
-        self.owner(self.by_name.find(hash_any_case(name), is)?)
+        let matches = |number| self.name(number) == name && self.owner(number).is_some();
+        self.owner(self.by_name.find(hash_any_case(name), matches)?)
     }
 
     /// The nodes with an alias that is equal ignoring case, ascending.
     pub(super) fn find_all_any_case(&self, name: &str) -> Vec<Ix> {
-        let is = |number| lowercase_chars(self.name(number)).eq(lowercase_chars(name));
-        let numbers = self.by_name.find_all(hash_any_case(name), is);
+        let matches = |number| lowercase_chars(self.name(number)).eq(lowercase_chars(name));
+        let numbers = self.by_name.find_all(hash_any_case(name), matches);
         let mut owners: Vec<Ix> = numbers.into_iter().filter_map(|number| self.owner(number)).collect();
         owners.sort_unstable();
         owners.dedup();

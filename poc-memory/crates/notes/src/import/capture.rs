@@ -7,7 +7,7 @@
 use super::format::transcripts;
 use super::location::SourceLocation;
 use super::options::ImportOptions;
-use super::run::{Import, PROVENANCE};
+use super::run::{CAPTURE_OP, Import, PROVENANCE};
 use super::skipped::SkippedCounts;
 use super::source_file::SourceFile;
 use super::transcript::{Position, TranscriptSource};
@@ -46,7 +46,7 @@ pub struct CaptureReport {
 const NAME: &str = "transcripts";
 
 /// The provenance of captured notes, and the actor of captures in the log.
-pub fn provenance() -> String {
+fn provenance() -> String {
     format!("{PROVENANCE}{NAME}")
 }
 
@@ -109,6 +109,7 @@ pub fn capture(memory: &Memory, transcript: &Path, options: &CaptureOptions) -> 
 
     let import_options = ImportOptions { allow_secrets: options.allow_secrets, ..ImportOptions::default() };
     let mut import = Import::new(memory, &provenance(), &import_options, &|_, _| {});
+    import.cause = memory.cause(&provenance(), CAPTURE_OP);
     let next = read.position.clone();
     if let Some(previous) = position.and_then(|position| position.previous.as_deref()) {
         import.continue_session(&read.conversation, previous)?;

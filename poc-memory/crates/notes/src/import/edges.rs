@@ -94,8 +94,9 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The names of each stored note, later ones first: its other names, the last part of each key, the aliases of
-    /// the files that were read, and the names of these files. Names of several notes are left out, except the last.
+    /// The notes by the names that links use. Of several kinds of names, the last of these counts: other names, last
+    /// parts of keys, aliases of the files that were read, names of these files. A name of several notes is left out,
+    /// unless it is the name of a file.
     fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> NotesByName {
         let view = self.memory.store.view();
         let (mut others, mut last_parts, mut aliases) =

@@ -31,7 +31,6 @@ mod vault_note;
 mod warnings;
 mod wikilinks;
 
-pub use capture::provenance as capture_provenance;
 pub use capture::{CaptureOptions, CaptureReport, assistant_of, capture, session_key};
 pub use location::SourceLocation;
 pub(crate) use note_link::NoteLink;
@@ -57,7 +56,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Node, NodeId, cancellation, normal_key};
 use poc_store::Transaction;
 use restore::Restore;
-use run::{Import, PendingEdges, SessionNote};
+use run::{IMPORT_OP, Import, PendingEdges, SessionNote};
 use source_file::SourceFile;
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
@@ -124,7 +123,7 @@ impl<'a> Import<'a> {
         Import {
             memory,
             options,
-            cause: memory.cause(provenance, "import"),
+            cause: memory.cause(provenance, IMPORT_OP),
             report: ImportReport::default(),
             chunk: Chunk::of(memory.config.import.chunk),
             done: 0,
@@ -282,7 +281,8 @@ impl<'a> Import<'a> {
     }
 
     /// Replaces a note that an import of a folder below made from the same file, and that has the text which the
-    /// note of the file gets now.
+    /// note of the file gets now. A copy that cannot be replaced stays, and the note is reported if its text is then
+    /// that of another note.
     fn replace_copy(
         &self,
         tx: &mut Transaction<'_>,
@@ -296,11 +296,16 @@ impl<'a> Import<'a> {
         let id = tx.find_key(&normal_key(key))?;
         let node = id.map(|id| tx.node(id)).transpose()?.flatten().filter(|node| node.state.is_live());
         let (Some(node), Some(same)) = (node, prepared.existing_note(tx)?) else { return Ok(()) };
-        let is_copy = same != node.id
-            && MarkdownFrame::all(tx, same)?.iter().any(|other| source::is_below(frame, other));
-        if is_copy {
+        let frames = MarkdownFrame::all(tx, same)?;
+        let is_copy = same != node.id && frames.iter().any(|other| source::is_below(frame, other));
+        let is_bound = frames.iter().any(|other| self.options.vaults.contains(&other.provenance));
+        if is_copy && !is_bound {
             let reason = "it was imported from the same file";
-            supersede::apply(tx, same, node.id, self.provenance(), reason, &self.memory.config, now)?;
+            let (provenance, config) = (self.provenance(), &self.memory.config);
+            let replaced = supersede::apply(tx, same, node.id, provenance, reason, config, now);
+            if let Err(error) = separate_note_errors(replaced)? {
+                tracing::debug!("a copy of `{}` was not replaced: {}", node.key, error.line());
+            }
         }
         Ok(())
     }
@@ -367,7 +372,7 @@ impl<'a> Import<'a> {
                         }
                         None => {}
                     }
-                    if outdated::is_outdated(self.memory, &foreign.draft, &self.cause.op)? {
+                    if outdated::is_outdated(self.memory, &foreign.draft)? {
                         let error = Error::conflict("the note has changed since it was imported, but its source has not")
                             .hint("the note stays as it is; change the source, or delete the note, to import it again");
                         self.report.warnings.push((location.clone(), error));

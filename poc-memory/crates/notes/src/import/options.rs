@@ -11,4 +11,6 @@ pub struct ImportOptions {
     pub format: Option<String>,
     /// Whether secrets in conversations are stored; otherwise each is replaced by its kind.
     pub allow_secrets: bool,
+    /// The provenances of bound vaults, whose notes follow their files and are not replaced by an import.
+    pub vaults: Vec<String>,
 }

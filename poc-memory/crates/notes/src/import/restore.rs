@@ -113,10 +113,13 @@ fn equals_except_version(stored: &Node, node: &Node) -> bool {
     Node { version: stored.version, modified: stored.modified, ..node.clone() } == *stored
 }
 
-/// The imported node with all names of the stored node. A note that was renamed since its export keeps its new key. A
-/// key that was edited in the export replaces the stored key.
+/// The imported node with all names of the stored node. Exports of earlier releases lack other names. A note that was
+/// renamed since its export keeps its new key. A key that was edited in the export replaces the stored key.
 fn keep_names(node: &Node, stored: &Node) -> Node {
     let mut node = node.clone();
+    if node.other_names.is_empty() {
+        node.other_names.clone_from(&stored.other_names);
+    }
     if stored.aliases.contains(&node.key) {
         node.aliases.push(std::mem::replace(&mut node.key, stored.key.clone()));
     }

@@ -20,6 +20,12 @@ use std::path::PathBuf;
 /// Prefix of the provenance of imported notes; the name of the file follows.
 pub(crate) const PROVENANCE: &str = "import:";
 
+/// The op of imports in the log.
+pub(super) const IMPORT_OP: &str = "import";
+
+/// The op of captures in the log.
+pub(super) const CAPTURE_OP: &str = "capture";
+
 /// The result of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {

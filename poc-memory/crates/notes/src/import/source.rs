@@ -55,7 +55,7 @@ impl ImportSource {
             ImportSource::Path(path) if path.is_dir() => read_folder(path, forced, import),
             ImportSource::Path(path) => {
                 let name = Path::new(path.file_name().unwrap_or(path.as_os_str()));
-                import.continue_earlier(path.parent().unwrap_or(Path::new("")), &[name.to_owned()])?;
+                import.continue_earlier(path.parent().unwrap_or(Path::new("")), 0, &[name.to_owned()])?;
                 let file = SourceFile::at(path, import.name_of(name))?;
                 // A file that cannot be read is an error even if the format is forced.
                 let sample = file.sample()?;
@@ -79,22 +79,35 @@ pub(super) fn is_below(frame: &MarkdownFrame, other: &MarkdownFrame) -> bool {
     folder.is_some_and(|folder| provenance_of(Path::new(folder)) == other.provenance)
 }
 
+/// Whether a file is Markdown, according to its name. An import records only the paths of such files.
+fn is_markdown(file: &Path) -> bool {
+    let extension = file.extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown")
+}
+
 impl Import<'_> {
-    /// Continues the import of a folder above, if that has read the files before: their notes have its keys and its
-    /// provenance.
-    fn continue_earlier(&mut self, folder: &Path, files: &[PathBuf]) -> Result<()> {
+    /// Continues the import of a folder above, if that has read most of the files before: their notes have its keys and
+    /// its provenance. A few files may also be in another folder of the same name. `nearest` is the number of folders
+    /// from `folder` up to the first that counts.
+    fn continue_earlier(&mut self, folder: &Path, nearest: usize, files: &[PathBuf]) -> Result<()> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         // A folder that cannot be read is reported when its files are.
         let Ok(folder) = folder.canonicalize() else { return Ok(()) };
-        for above in folder.ancestors().skip(1).filter(|above| above.file_name().is_some()) {
+        for above in folder.ancestors().skip(nearest).filter(|above| above.file_name().is_some()) {
             let below = folder.strip_prefix(above).unwrap_or(&folder);
             let provenance = provenance_of(above);
+            let (mut read, mut unread) = (0usize, 0usize);
             for file in files {
                 if self.was_read(&below.join(file), &provenance)? {
-                    self.cause.actor = provenance;
-                    self.below = below.to_owned();
-                    return Ok(());
+                    read += 1;
+                } else if is_markdown(file) {
+                    unread += 1;
                 }
+            }
+            if read > unread {
+                self.cause.actor = provenance;
+                self.below = below.to_owned();
+                return Ok(());
             }
         }
         Ok(())
@@ -162,7 +175,7 @@ fn read_folder(folder: &Path, forced: Option<&'static dyn Format>, import: &mut 
     for _ in 0..found.special {
         import.report.skipped.add("files that are not regular files", 0);
     }
-    import.continue_earlier(folder, &found.files)?;
+    import.continue_earlier(folder, 1, &found.files)?;
     import.files = found.files.iter().map(|file| import.name_of(file)).collect();
     for (relative, error) in found.unreadable {
         let error = unreadable(&folder.join(&relative).display().to_string(), &error);

@@ -159,8 +159,9 @@ impl Candidates<'_> {
     fn latest_turns(&self) -> Vec<Ix> {
         let view = self.view;
         let Some(episodic) = view.type_number(NodeType::EPISODIC) else { return Vec::new() };
-        let mut turns: Vec<Ix> =
-            self.own.iter().copied().filter(|&ix| view.node_type(ix) == episodic).collect();
+        // Chunks of messages are episodic, too, but belong to no session.
+        let is_turn = |ix: &Ix| view.node_type(*ix) == episodic && !session_of(view.key(*ix)).is_empty();
+        let mut turns: Vec<Ix> = self.own.iter().copied().filter(is_turn).collect();
         turns.sort_unstable_by_key(|&ix| std::cmp::Reverse((view.created(ix), view.id(ix))));
         let mut sessions: Vec<&str> = Vec::new();
         let is_recent = |ix: &&Ix| {

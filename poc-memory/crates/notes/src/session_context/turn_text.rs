@@ -12,8 +12,8 @@ const ASSENT: &[&str] = &[
     "try", "works", "yep", "yes", "you",
 ];
 
-/// Further words of prompts such as "commit and push it" and "looks good, thanks". A prompt with one of them is routine
-/// or polite, whatever is answered.
+/// Words of prompts such as "commit and push it" and "looks good, thanks". A prompt with one of them is routine or
+/// polite, whatever is answered. With the words that are only in [`ASSENT`], the answer decides.
 const ROUTINE: &[&str] = &[
     "branch",
     "bye",
@@ -121,12 +121,16 @@ pub(super) fn has_content(turn: &Node) -> bool {
 }
 
 /// The sentences of a turn that state a decision or something open, in order. These are sentences that begin with a
-/// label such as `Decision:`, contain a phrase such as "we decided" or the word `TODO`, and the items of a list below
-/// such a label or a heading. Code and quotations are skipped.
+/// label such as `Decision:` or with `TODO`, contain a phrase such as "we decided", and the items of a list below such
+/// a label or a heading. Code and quotations are skipped.
 pub(super) fn statements(turn: &Node, language: &str) -> Vec<(Statement, String)> {
     let mut found = Vec::new();
-    let (mut heading, mut is_code) = (None, false);
+    let (mut heading, mut is_code, mut was_answer) = (None, false, false);
     for Line { text, is_answer } in lines(turn) {
+        // A list or a block of code ends with what its speaker says.
+        if is_answer != was_answer {
+            (heading, is_code, was_answer) = (None, false, is_answer);
+        }
         let line = text.trim();
         if line.starts_with("```") || line.starts_with("~~~") {
             is_code = !is_code;
@@ -214,8 +218,9 @@ fn kind_of(sentence: &str, by_person: bool) -> Option<Statement> {
     if sentence.trim_end().ends_with('?') {
         return None;
     }
-    let is_todo = sentence.split(|c: char| !c.is_alphanumeric()).any(|word| word == "TODO");
-    if is_todo {
+    // In other sentences, the word is mostly about such marks.
+    let first = sentence.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    if first == Some("TODO") {
         return Some(Statement::Open);
     }
     if by_person && DECISIONS_OF_A_PERSON.iter().any(|phrase| contains(phrase)) {
@@ -304,13 +309,18 @@ mod tests {
         check("x", "- **Decision**: one log", &[(Decision, "**Decision**: one log")]);
         check("x", "**Decision:** we keep sled.", &[(Decision, "**Decision:** we keep sled.")]);
         check("x", "TODO rotate the key", &[(Open, "TODO rotate the key")]);
+        check("x", "**TODO** rotate the key", &[(Open, "**TODO** rotate the key")]);
         check("x", "The name is not decided yet.", &[(Open, "The name is not decided yet.")]);
+        // Code and lists end with what their speaker says.
+        check("```\nlet x = 1;", "Decision: one log.", &[(Decision, "Decision: one log.")]);
+        check("What is missing?\nOpen:", "- The retry is done.", &[]);
         for none in [
             "What is still open?",
             "Was it decided that we use NATS?",
             "There are no open questions.",
             "Open: nothing.",
             "Make a todo app.",
+            "Removed the last TODO.",
             "```\n# TODO later\n```",
             "> we decided to leave",
             "The file stays open: see the log.",

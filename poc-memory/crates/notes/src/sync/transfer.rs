@@ -225,13 +225,14 @@ pub(super) fn forget_emptied(tx: &mut Transaction<'_>, message: &Message, remote
     tx.delete_message(message.id)
 }
 
-/// The next version of a note with the text of its copy in the other store. It keeps its own id, key, creation
+/// The next version of a note with the text of its copy in the other store. It keeps its own id, names, creation
 /// time, and a retired state.
 fn next(stored: &Node, given: &Node) -> Node {
     Node {
         id: stored.id,
         key: stored.key.clone(),
         aliases: stored.aliases.clone(),
+        other_names: stored.other_names.clone(),
         created: stored.created,
         modified: given.modified.max(stored.modified),
         state: if stored.state.is_live() { given.state } else { stored.state },

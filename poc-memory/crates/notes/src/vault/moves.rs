@@ -69,8 +69,8 @@ impl VaultSync<'_> {
             let (count, now) = self.transact("vault retire", |tx, now| {
                 let mut count = 0;
                 for id in chunk {
-                    let node =
-                        tx.node(*id)?.filter(|node| node.state.is_live() && !self.foreign.contains(id));
+                    let is_elsewhere = self.notes_of_other_vaults.contains(id);
+                    let node = tx.node(*id)?.filter(|node| node.state.is_live() && !is_elsewhere);
                     if let Some(node) = node {
                         expire(tx, node, now)?;
                         count += 1;
@@ -193,6 +193,7 @@ impl VaultSync<'_> {
     ) -> Result<AssignedNames> {
         let mut assigned = AssignedNames::default();
         let mut nodes: HashSet<NodeId> = changes.iter().filter_map(|change| change.node).collect();
+        let lost = self.lost_paths();
         for (change, moving) in changes.iter().zip(moving) {
             assigned.revived += u64::from(revive(tx, change, now)?);
             let Some(moving) = moving else { continue };
@@ -216,7 +217,7 @@ impl VaultSync<'_> {
                 }
                 let all: Vec<String> =
                     names.iter().map(|(_, name)| name).chain(&change.kept).cloned().collect();
-                assigned.merged += self.merge(tx, &change.merged, node, &all, now)?;
+                assigned.merged += self.merge(tx, (change.merged.as_slice(), &lost), node, &all, now)?;
             }
             assigned.given.extend(names);
         }

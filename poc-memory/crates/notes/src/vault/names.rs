@@ -4,7 +4,8 @@
 //! file `a.md` if there is one. Notes outside the vault keep their names; if one of them has the name of a
 //! file, the note of the file gets the name with the vault as a prefix.
 
-use super::binding::{VaultFile, VaultFiles};
+use super::binding::VaultFiles;
+use super::digest::FileDigest;
 use super::plan::{Digests, FileGroup};
 use super::report::FileError;
 use super::sync::VaultSync;
@@ -225,10 +226,37 @@ impl VaultSync<'_> {
     /// Gives the notes the other names that their files have, and removes those that their files had before. This
     /// also gives notes their names that were stored by a release without other names.
     pub(super) fn set_other_names(&self) -> Result<()> {
+        self.replace_other_names(&self.names_by_note(&self.start), &self.names_by_note(&self.records))
+    }
+
+    /// Removes the other names that the files had before and no longer have. This comes before the first change of a
+    /// record: if the sync stops later, no record says that the names came from a file.
+    pub(super) fn remove_other_names(&self) -> Result<()> {
+        let had = self.names_by_note(&self.start);
+        let mut kept: HashMap<NodeId, Vec<String>> = HashMap::new();
+        for group in &self.plan.groups {
+            let Some(node) = group.node else { continue };
+            for path in &group.paths {
+                let names = self.files.get(path).map(|digest| other_names(path, digest)).unwrap_or_default();
+                kept.entry(node).or_default().extend(names);
+            }
+        }
+        // New names are added at the end, when the records have them.
+        for (node, names) in &mut kept {
+            names.retain(|name| names_of(&had, *node).contains(name));
+        }
+        self.replace_other_names(&had, &kept)
+    }
+
+    /// Gives the notes the other names `have` in place of `had`.
+    fn replace_other_names(
+        &self,
+        had: &HashMap<NodeId, Vec<String>>,
+        have: &HashMap<NodeId, Vec<String>>,
+    ) -> Result<()> {
         let view = self.memory.store.view();
-        let (had, have) = (self.names_by_note(&self.start), self.names_by_note(&self.records));
         let is_wrong = |id: &NodeId| {
-            let (had, have) = (names_of(&had, *id), names_of(&have, *id));
+            let (had, have) = (names_of(had, *id), names_of(have, *id));
             view.find(*id).is_some_and(|ix| other_names_differ(&view, ix, had, have))
         };
         let mut wrong: Vec<NodeId> = had.keys().chain(have.keys()).copied().filter(is_wrong).collect();
@@ -243,8 +271,8 @@ impl VaultSync<'_> {
                     let next = next_other_names(
                         &keys,
                         node.other_names.iter().map(String::as_str),
-                        names_of(&had, *id),
-                        names_of(&have, *id),
+                        names_of(had, *id),
+                        names_of(have, *id),
                     );
                     if next != node.other_names {
                         node.other_names = next;
@@ -261,7 +289,7 @@ impl VaultSync<'_> {
     fn names_by_note(&self, files: &VaultFiles) -> HashMap<NodeId, Vec<String>> {
         let mut names: HashMap<NodeId, Vec<String>> = HashMap::new();
         for (path, file) in files.iter().filter(|(_, file)| file.deleted_at.is_none()) {
-            let other = other_names(path, file);
+            let other = other_names(path, &file.digest);
             if !other.is_empty() {
                 names.entry(self.current(file.node)).or_default().extend(other);
             }
@@ -271,8 +299,7 @@ impl VaultSync<'_> {
 }
 
 /// The names of a file that are neither its path nor its key.
-fn other_names(path: &str, file: &VaultFile) -> Vec<String> {
-    let digest = &file.digest;
+fn other_names(path: &str, digest: &FileDigest) -> Vec<String> {
     let mut names = key::other_names(&digest.names);
     names.retain(|name| {
         let own = [path, without_extension(path), digest.path_key.as_str()];

@@ -14,6 +14,10 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, NodeType};
 use poc_store::Transaction;
+use std::collections::HashMap;
+
+/// The recorded paths of files that no longer exist, by note.
+type LostPaths<'a> = HashMap<NodeId, Vec<&'a String>>;
 
 /// A group of files that is ready to be stored.
 struct ReadyGroup {
@@ -91,10 +95,11 @@ impl VaultSync<'_> {
             };
             chunk.push(ReadyGroup { group, read, before, prepared });
         }
+        let lost = self.lost_paths();
         let stored = self.transact("vault sync", |tx, now| {
             chunk
                 .iter()
-                .map(|ready| separate_note_errors(self.store_group(tx, ready, now)))
+                .map(|ready| separate_note_errors(self.store_group(tx, ready, &lost, now)))
                 .collect::<Result<Vec<_>>>()
         })?;
         for (ready, stored) in chunk.into_iter().zip(stored) {
@@ -179,6 +184,7 @@ impl VaultSync<'_> {
         &self,
         tx: &mut Transaction<'_>,
         ready: &ReadyGroup,
+        lost: &LostPaths<'_>,
         now: Timestamp,
     ) -> Result<StoredGroup> {
         let ReadyGroup { group, read, before, prepared } = ready;
@@ -228,7 +234,7 @@ impl VaultSync<'_> {
             stored.records.push((path.clone(), record));
         }
         let names: Vec<String> = stored.records.iter().map(|(_, record)| record.name.clone()).collect();
-        stored.merged = self.merge(tx, &group.merged, id, &names, now)?;
+        stored.merged = self.merge(tx, (group.merged.as_slice(), lost), id, &names, now)?;
         Ok(stored)
     }
 
@@ -250,7 +256,7 @@ impl VaultSync<'_> {
 
     /// Whether an existing note was imported from these files, and belongs to no vault yet.
     pub(super) fn may_adopt(&self, tx: &Transaction<'_>, id: NodeId, paths: &[String]) -> Result<bool> {
-        if self.others.contains(&id) {
+        if self.notes_of_all_vaults.contains(&id) {
             return Ok(false);
         }
         let is_suffix = |long: &str, short: &str| {
@@ -268,12 +274,21 @@ impl VaultSync<'_> {
         })
     }
 
+    /// The recorded paths of files that no longer exist, by note.
+    pub(super) fn lost_paths(&self) -> LostPaths<'_> {
+        let mut lost = LostPaths::new();
+        for (path, record) in self.records.iter().filter(|(path, _)| !self.files.contains_key(*path)) {
+            lost.entry(record.node).or_default().push(path);
+        }
+        lost
+    }
+
     /// Replaces notes by the note whose text their files now have, and returns their number. A note that cannot
     /// be replaced is retired, because it has no file any more.
     pub(super) fn merge(
         &self,
         tx: &mut Transaction<'_>,
-        merged: &[NodeId],
+        (merged, lost): (&[NodeId], &LostPaths<'_>),
         new: NodeId,
         names: &[String],
         now: Timestamp,
@@ -281,15 +296,11 @@ impl VaultSync<'_> {
         let provenance = self.vault.provenance();
         let mut count = 0;
         for &old in merged {
-            let lost = self
-                .records
-                .iter()
-                .filter(|(path, record)| record.node == old && !self.files.contains_key(path.as_str()));
-            for (path, _) in lost {
+            for path in lost.get(&old).into_iter().flatten() {
                 put_file(tx, &self.vault, path, None)?;
             }
             let is_live = tx.node(old)?.is_some_and(|node| node.state.is_live());
-            if !is_live || old == new || self.foreign.contains(&old) {
+            if !is_live || old == new || self.notes_of_other_vaults.contains(&old) {
                 continue;
             }
             let result = merge(tx, (old, new), names, &provenance, &self.memory.config, now);

@@ -51,9 +51,9 @@ pub(super) struct VaultSync<'a> {
     /// The former digests of the files that determine the properties of notes, by note.
     pub(super) before: HashMap<NodeId, FileDigest>,
     /// The notes of all vaults before this sync.
-    pub(super) others: HashSet<NodeId>,
+    pub(super) notes_of_all_vaults: HashSet<NodeId>,
     /// The notes of the files of other vaults.
-    pub(super) foreign: HashSet<NodeId>,
+    pub(super) notes_of_other_vaults: HashSet<NodeId>,
     /// The first file of each group that got no names. Its text is not stored.
     pub(super) unnamed: HashSet<String>,
     pub(super) report: VaultReport,
@@ -108,8 +108,8 @@ pub fn sync(
         desired_names: BTreeMap::new(),
         names: HashMap::new(),
         before: HashMap::new(),
-        others: HashSet::new(),
-        foreign: HashSet::new(),
+        notes_of_all_vaults: HashSet::new(),
+        notes_of_other_vaults: HashSet::new(),
         unnamed: HashSet::new(),
         report,
         progress,
@@ -267,10 +267,10 @@ impl VaultSync<'_> {
         let vaults = binding::bindings(memory)?;
         for vault in &vaults {
             let files = binding::files(&memory.store, vault)?;
-            self.others.extend(files.values().map(|record| record.node));
+            self.notes_of_all_vaults.extend(files.values().map(|record| record.node));
             if vault.number != self.vault.number {
                 let existing = files.values().filter(|record| record.deleted_at.is_none());
-                self.foreign.extend(existing.map(|record| record.node));
+                self.notes_of_other_vaults.extend(existing.map(|record| record.node));
             }
         }
         let mut before = HashMap::new();
@@ -291,6 +291,7 @@ impl VaultSync<'_> {
         let moved = self.plan.moved.iter();
         self.report.renamed =
             moved.map(|(to, from)| RenamedFile { from: from.clone(), to: to.clone() }).collect();
+        self.remove_other_names()?;
         self.forget()?;
         self.retire()?;
         self.rename()?;

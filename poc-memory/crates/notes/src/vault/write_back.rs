@@ -161,7 +161,7 @@ impl VaultSync<'_> {
             return Ok(None);
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
-        if let Some(name) = written_properties::foreign(text) {
+        if let Some(name) = written_properties::property_of_person(text) {
             return Err(Error::conflict(format!("its property `{name}` is not a list of links"))
                 .hint("rename the property, because write-back uses this name"));
         }

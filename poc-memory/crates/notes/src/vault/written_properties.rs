@@ -82,7 +82,7 @@ pub(super) fn remove(file: &str) -> String {
 }
 
 /// The name of a property that only write-back may use, if its value in the file is something else than links.
-pub(super) fn foreign(file: &str) -> Option<&'static str> {
+pub(super) fn property_of_person(file: &str) -> Option<&'static str> {
     let front = file.get(front_matter::front_range(file)?)?;
     let blocks = blocks(front);
     blocks.iter().filter_map(|block| value(block)).find(|(_, value)| !is_links(value)).map(|(name, _)| name)
@@ -111,7 +111,14 @@ fn value(block: &str) -> Option<(&'static str, &str)> {
 /// Whether a value consists of links, or is empty as after a person has removed them.
 fn is_links(value: &str) -> bool {
     let is_empty = |c: char| c.is_whitespace() || matches!(c, '[' | ']' | '-' | '"' | '\'' | ',');
-    value.contains("[[") || value.chars().all(is_empty)
+    let mut rest = value;
+    while let Some((before, link)) = rest.split_once("[[") {
+        if !before.chars().all(is_empty) {
+            return false;
+        }
+        rest = link.split_once("]]").map_or(link, |(_, after)| after);
+    }
+    rest.chars().all(is_empty)
 }
 
 #[cfg(test)]
@@ -146,12 +153,15 @@ mod tests {
     fn a_property_of_a_person_with_the_same_name_stays() {
         let check = |front: &str, name: Option<&str>| {
             let file = format!("---\ntitle: x\n{front}---\nText\n");
-            assert_eq!(foreign(&file), name, "{front}");
+            assert_eq!(property_of_person(&file), name, "{front}");
             let own = if name.is_some() { file.clone() } else { "---\ntitle: x\n---\nText\n".to_owned() };
             assert_eq!(remove(&file), own, "{front}");
         };
         check("memory-links: mine\n", Some(LINKS));
         check("memory-links:\n  - mine\n", Some(LINKS));
+        check("memory-links: see [[x]], ask Ann\n", Some(LINKS));
+        check("memory-links: [[x]] # mine\n", Some(LINKS));
+        check("memory-links: \"[[x\"\n", Some(LINKS));
         check("memory-replaced-by: nobody\n", Some(REPLACED_BY));
         check("memory-links: [\"[[a]]\"]\n", None);
         check("memory-links: []\n", None);

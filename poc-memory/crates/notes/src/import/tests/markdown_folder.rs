@@ -64,9 +64,10 @@ fn aliases_are_names_for_later_imports_until_they_are_removed() {
     assert_eq!(report.unresolved.len(), 2, "{:?}", report.unresolved);
     let error = memory.find("zebra plan").unwrap_err();
     assert!(error.message.contains("is ambiguous"), "{error}");
-    // The text of a note is not touched by a change of its names.
+    // The text of a note is not touched by a change of its names, which makes no version.
     put(&plans, "s.md", "What comes second.\n");
     assert_eq!(counts(&take(&memory, ImportSource::Path(plans)))[..3], [0, 1, 1]);
+    assert_eq!(find(&memory, "s").version, 1);
     assert_eq!(memory.find("ZEBRA PLAN").unwrap().key, "r");
     assert!(find(&memory, "s").other_names.is_empty());
 }
@@ -120,8 +121,16 @@ fn a_note_that_was_changed_stays_until_its_file_changes() {
     assert_eq!(find(&memory, "soup").body, "Beans");
     // The text of the second import is now the imported one, not that of the first.
     own("Beans with mint");
-    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 0, 2, 0]);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 2, 0]);
     assert_eq!(find(&memory, "soup").body, "Beans with mint");
+    // A change of only the other names does not make the text one of the import.
+    put(&vault, "soup.md", "---\ntags: [food]\naliases: [Stew]\n---\nBeans\n");
+    for updated in [1, 0] {
+        let again = take(&memory, ImportSource::Path(vault.clone()));
+        assert_eq!((again.updated, again.warnings.len()), (updated, 1));
+        let soup = find(&memory, "soup");
+        assert_eq!((soup.body.as_str(), soup.other_names), ("Beans with mint", vec!["Stew".to_owned()]));
+    }
 }
 
 #[test]
@@ -210,7 +219,28 @@ fn a_folder_below_an_imported_one_is_a_part_of_it() {
     assert_eq!(import("d/e/three.md"), [0, 1, 0, 0]);
     assert_eq!(import("d/e"), [0, 0, 1, 0]);
     assert_eq!(find(&memory, "d/e/three").body, "The third, edited.");
+    // So is a single file of the folder itself.
+    put(&vault, "two.md", "The second, edited.\n");
+    assert_eq!(import("two.md"), [0, 1, 0, 0]);
+    assert_eq!(find(&memory, "two").provenance, "import:vault");
     assert_eq!(import(""), [0, 0, 4, 0]);
+}
+
+#[test]
+fn a_folder_with_a_few_files_like_those_of_an_imported_one_is_another_folder() {
+    let (memory, elsewhere) = (TestMemory::new(), tempfile::tempdir().unwrap());
+    let docs = memory.folder().join("docs");
+    put(&docs, "adr/README.md", "The decisions of this project.\n");
+    put(&docs, "adr/one.md", "The first decision.\n");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(docs))), [2, 0, 0, 0]);
+    let others = elsewhere.path().join("docs/adr");
+    put(&others, "README.md", "The decisions of another project.\n");
+    put(&others, "two.md", "Another decision.\n");
+    put(&others, "three.md", "One more decision.\n");
+    put(&others, "plan.png", "no note");
+    assert_eq!(counts(&take(&memory, ImportSource::Path(others))), [3, 0, 0, 0]);
+    assert_eq!(find(&memory, "adr/README").body, "The decisions of this project.");
+    assert_eq!(find(&memory, "two").provenance, "import:adr");
 }
 
 #[test]
@@ -224,6 +254,11 @@ fn a_copy_that_an_import_of_a_folder_below_has_made_is_replaced() {
     let (first, copy) = (find(&memory, "d/one").id, find(&memory, "one").id);
     assert_ne!(first, copy);
     put(&vault, "d/one.md", "The first, edited.\n");
+    // The notes of a bound vault stay.
+    let bound = ImportOptions { vaults: vec!["import:d".into()], ..ImportOptions::default() };
+    let report = import(&memory, &ImportSource::Path(vault.clone()), &bound, &|_, _| {}).unwrap();
+    assert!(failures(&report).contains("`one` already has this text"), "{}", failures(&report));
+    assert_eq!(memory.store.node(copy).unwrap().unwrap().state, State::Active);
     let report = take(&memory, ImportSource::Path(vault));
     assert_eq!((counts(&report), failures(&report)), ([0, 1, 0, 0], String::new()));
     let (first, copy) =

@@ -216,6 +216,20 @@ fn an_edited_export_is_a_new_version_unless_the_note_changed_too() {
 }
 
 #[test]
+fn an_export_without_other_names_keeps_those_that_the_note_has() {
+    let memory = TestMemory::new();
+    let named = Draft { other_names: Some(vec!["Zebra Plan".into()]), ..draft("What comes first.") };
+    let id = memory.insert(named).unwrap().id;
+    let export = exported(&memory);
+    let old = export.replace("\"other_names\":[\"Zebra Plan\"],", "");
+    assert_ne!(old, export);
+    assert_eq!(counts(&lines(&memory, &old)), [0, 0, 1, 0]);
+    assert_eq!(counts(&lines(&memory, &old.replace("comes first", "comes next"))), [0, 1, 0, 0]);
+    let node = memory.store.node(id).unwrap().unwrap();
+    assert_eq!((node.body.as_str(), node.other_names), ("What comes next.", vec!["Zebra Plan".to_owned()]));
+}
+
+#[test]
 fn an_existing_note_with_another_id_gets_the_edges() {
     let (from, to) = (TestMemory::new(), TestMemory::new());
     let (a, b) = (from.note("a", "the same text"), from.note("b", "another text"));

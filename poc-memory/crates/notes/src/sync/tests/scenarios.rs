@@ -88,6 +88,9 @@ fn a_remote_edit_becomes_a_new_local_version() {
     let visited =
         |tx: &mut poc_store::Transaction<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, now);
     both.local.store.transact(both.local.cause("manual", "visit"), visited).unwrap();
+    let other_named = Node { other_names: vec!["Flood".into()], ..named(&both.local, "tide") };
+    let cause = both.local.cause("manual", "vault names");
+    both.local.store.transact(cause, |tx| tx.put_node(&other_named)).unwrap();
     both.later();
     edit(&both.remote, "tide", "High water is at seven.").unwrap();
     let dry = both.dry_run();
@@ -95,6 +98,7 @@ fn a_remote_edit_becomes_a_new_local_version() {
     assert_eq!(counts(&both.sync()), (1, 1, 1));
     let node = named(&both.local, "tide");
     assert_eq!((node.id, node.body.as_str(), node.version), (id, "High water is at seven.", 2));
+    assert_eq!(node.other_names, ["Flood"]);
     assert_eq!(both.local.store.visits(id).unwrap().len(), 1);
     assert!(links(&both.local).contains(&(
         "My own note on water.".into(),

@@ -237,7 +237,8 @@ fn an_interrupted_sync_is_completed_by_the_next() {
     let world = World::new(&[]);
     let text = |name: &str, file: usize| {
         let next = (file + 1) % FILES;
-        format!("---\ntags: [{name}]\n---\n# Title {file}\n\nText {file} of {name}, see [[{name}{next}]].\n")
+        let front = format!("tags: [{name}]\naliases: [{name} alias {file}]");
+        format!("---\n{front}\n---\n# Title {file}\n\nText {file} of {name}, see [[{name}{next}]].\n")
     };
     (0..FILES).for_each(|file| world.put(&format!("b{file}.md"), &text("b", file)));
     world.sync();
@@ -258,8 +259,9 @@ fn an_interrupted_sync_is_completed_by_the_next() {
         for file in 0..FILES {
             let key = format!("{to}{file}");
             let note = world.note(&key);
-            assert_eq!((note.title, note.keywords), (format!("Title {file}"), vec![to.to_owned()]), "{stop}");
+            assert_eq!((&note.title, &note.keywords), (&format!("Title {file}"), &vec![to.to_owned()]), "{stop}");
             assert_eq!(world.links(&key), [format!("{to}{}", (file + 1) % FILES)], "{stop}");
+            assert_eq!(note.other_names, [format!("{to} alias {file}")], "{stop}");
         }
         let view = world.memory.store.view();
         let live = (0..view.slots()).filter(|&ix| view.is_live(ix)).count();

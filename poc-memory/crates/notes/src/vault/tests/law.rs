@@ -297,8 +297,10 @@ fn state(memory: &TestMemory) -> VaultState {
         let mut keywords = node.keywords.clone();
         keywords.sort();
         let created = node.source.is_some().then_some(node.created);
+        let mut other_names = node.other_names.clone();
+        other_names.sort();
         let rest = format!(
-            "{} {:?} {:?} {:?} {:?} {} {created:?}",
+            "{} {:?} {:?} {:?} {:?} {} {created:?} {other_names:?}",
             node.node_type, node.category, node.author, node.source, node.expires, node.emotion
         );
         let contents = Contents { title: node.title.clone(), body: node.body.clone(), keywords, rest };
