@@ -80,7 +80,11 @@ fn owners_of_other_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool)
         let owners = view.find_other_names_any_case(&name);
         owners.into_iter().filter(|owner| may(*owner, &name)).collect()
     };
-    let found = spellings(name).into_iter().map(owners_of_spelling).find(|owners| !owners.is_empty()).unwrap_or_default();
+    let found = spellings(name)
+        .into_iter()
+        .map(owners_of_spelling)
+        .find(|owners| !owners.is_empty())
+        .unwrap_or_default();
     let live: Vec<Ix> = found.iter().copied().filter(|&ix| view.is_live(ix)).collect();
     if live.is_empty() { found } else { live }
 }

@@ -259,7 +259,11 @@ fn an_interrupted_sync_is_completed_by_the_next() {
         for file in 0..FILES {
             let key = format!("{to}{file}");
             let note = world.note(&key);
-            assert_eq!((&note.title, &note.keywords), (&format!("Title {file}"), &vec![to.to_owned()]), "{stop}");
+            assert_eq!(
+                (&note.title, &note.keywords),
+                (&format!("Title {file}"), &vec![to.to_owned()]),
+                "{stop}"
+            );
             assert_eq!(world.links(&key), [format!("{to}{}", (file + 1) % FILES)], "{stop}");
             assert_eq!(note.other_names, [format!("{to} alias {file}")], "{stop}");
         }
