@@ -277,8 +277,8 @@ fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
     late
 }
 
-/// Refuses an erasure that would stop after the deletion, or that would delete notes or messages which only the quarantine has. The
-/// erasure also deletes the texts of unfinished ones, so their parts of the quarantine count, too.
+/// Refuses an erasure that would stop after the deletion, or that would delete notes or messages which only the
+/// quarantine has. The erasure also deletes the texts of unfinished ones, so their parts of the quarantine count, too.
 ///
 /// # Errors
 /// `conflict` with the part of the quarantine that has the texts and such records; `unavailable` when a part of the
@@ -290,7 +290,8 @@ pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     run_files_with(&memory.paths.runs(), &all).map(drop)
 }
 
-/// Refuses an erasure that would delete notes or messages which only these parts of the quarantine have. They contain the texts.
+/// Refuses an erasure that would delete notes or messages which only these parts of the quarantine have. The parts
+/// contain the texts.
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
     let tenants = of_all_tenants(memory)?;
     for name in parts {

@@ -133,7 +133,7 @@ fn restore_tenant(
             is_last && used + records.iter().map(length).sum::<usize>() <= MAX_BYTES
         };
         let records = record_groups.next_if(fit).unwrap_or_default();
-        let edges = if is_last { edge_groups.next().unwrap_or_default() } else { &[] };
+        let edges: &[Edge] = if is_last { edge_groups.next().unwrap_or_default() } else { &[] };
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
             let (mut outcomes, mut accepted) = (Vec::new(), accepted.clone());
             for (node, vectors) in group {

@@ -114,9 +114,9 @@ impl From<EngineError> for Error {
     }
 }
 
-/// The error for records that an engine in a temporary folder cannot write there.
-pub(super) fn not_kept(error: &Error) -> Error {
-    Error::unavailable(format!("the records do not fit into the temporary folder: {}", error.message))
+/// The error for an engine in a temporary folder that cannot write its records.
+pub(super) fn temporary_write_error(error: &Error) -> Error {
+    Error::unavailable(format!("the records cannot be written to the temporary folder: {}", error.message))
         .hint(TEMPORARY_FOLDER_HINT)
 }
 
