@@ -367,3 +367,55 @@ fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestMemory;
+    use poc_graph::VisitOutcome;
+    use poc_graph::time::Timestamp;
+
+    #[test]
+    fn each_table_is_restored_or_left_out_with_a_reason() {
+        let memory = TestMemory::new();
+        let own = memory.note("own", "The gate opens at noon.").as_bytes().to_vec();
+        let (lost, run) = (vec![9; ID], [7; ID]);
+        let accepted = AcceptedRecords { runs: [run].into_iter().collect(), ..AcceptedRecords::default() };
+        let visit = |version| {
+            Visit { at: Timestamp(1), outcome: VisitOutcome::Processed, version }.encode().unwrap()
+        };
+        let nothing = Vec::new;
+        for (table, key, value, expected) in [
+            (Table::Visits, &own, visit(1), Ok("visit")),
+            (Table::Visits, &own, visit(2), Err(LATER_VISITS)),
+            (Table::Visits, &lost, visit(1), Err(NO_NOTE)),
+            (Table::Activity, &own, nothing(), Ok("weight")),
+            (Table::Activity, &lost, nothing(), Err(NO_NOTE)),
+            (Table::Frames, &own, nothing(), Ok("Markdown frame")),
+            (Table::Frames, &lost, nothing(), Err(NO_NOTE)),
+            (Table::Messages, &lost, nothing(), Ok("message")),
+            (Table::Samples, &lost, nothing(), Ok("cosine histogram")),
+            (Table::Runs, &lost, nothing(), Ok("run")),
+            (Table::Occurrences, &lost, nothing(), Ok("scheduled run")),
+            (Table::Proposals, &run.to_vec(), nothing(), Ok("proposal")),
+            (Table::Proposals, &lost, nothing(), Err(OTHER_PROPOSALS)),
+            (Table::Agents, &lost, nothing(), Err(AGENT_STATES)),
+            (Table::AgentStates, &lost, nothing(), Err(AGENT_STATES)),
+            (Table::Reservations, &lost, nothing(), Err(RESERVATIONS)),
+            (Table::Meta, &lost, nothing(), Err(SYNC_RECORDS)),
+            (Table::Vaults, &lost, nothing(), Err(VAULT_RECORDS)),
+        ] {
+            let record = QuarantineRecord { table, key: key.clone(), value };
+            let classified = memory.store.preview(|tx| classify(tx, &record, &accepted)).unwrap();
+            assert_eq!(classified, expected, "{table:?}");
+        }
+    }
+
+    #[test]
+    fn no_group_of_records_is_too_large_for_a_transaction() {
+        let record = |size| QuarantineRecord { table: Table::Messages, key: vec![1; ID], value: vec![0; size] };
+        let records = [100, MAX_BYTES, MAX_BYTES / 2, MAX_BYTES / 3, 100, MAX_BYTES / 2].map(record);
+        let groups = groups(&records);
+        assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [1, 1, 3, 1]);
+    }
+}
