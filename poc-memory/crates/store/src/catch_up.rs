@@ -89,8 +89,10 @@ pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Vi
             tenants.insert(tenant);
         }
     }
-    let of_tenant = |tenant| Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?)));
-    tenants.into_iter().map(of_tenant).collect::<Result<Views>>()
+    let of_tenant = |tenant| -> Result<(Tenant, Arc<View>)> {
+        Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?)))
+    };
+    tenants.into_iter().map(of_tenant).collect()
 }
 
 /// Whether a tenant other than the default one has any record.
