@@ -381,9 +381,8 @@ mod tests {
         let own = memory.note("own", "The gate opens at noon.").as_bytes().to_vec();
         let (lost, run) = (vec![9; ID], [7; ID]);
         let accepted = AcceptedRecords { runs: [run].into_iter().collect(), ..AcceptedRecords::default() };
-        let visit = |version| {
-            Visit { at: Timestamp(1), outcome: VisitOutcome::Processed, version }.encode().unwrap()
-        };
+        let visit =
+            |version| Visit { at: Timestamp(1), outcome: VisitOutcome::Processed, version }.encode().unwrap();
         let nothing = Vec::new;
         for (table, key, value, expected) in [
             (Table::Visits, &own, visit(1), Ok("visit")),
@@ -413,7 +412,8 @@ mod tests {
 
     #[test]
     fn no_group_of_records_is_too_large_for_a_transaction() {
-        let record = |size| QuarantineRecord { table: Table::Messages, key: vec![1; ID], value: vec![0; size] };
+        let record =
+            |size| QuarantineRecord { table: Table::Messages, key: vec![1; ID], value: vec![0; size] };
         let records = [100, MAX_BYTES, MAX_BYTES / 2, MAX_BYTES / 3, 100, MAX_BYTES / 2].map(record);
         let groups = groups(&records);
         assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [1, 1, 3, 1]);

@@ -89,9 +89,8 @@ pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Vi
             tenants.insert(tenant);
         }
     }
-    let of_tenant = |tenant| -> Result<(Tenant, Arc<View>)> {
-        Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?)))
-    };
+    let of_tenant =
+        |tenant| -> Result<(Tenant, Arc<View>)> { Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?))) };
     tenants.into_iter().map(of_tenant).collect()
 }
 

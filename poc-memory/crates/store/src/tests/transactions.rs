@@ -127,9 +127,8 @@ fn the_entries_of_a_node_that_is_lost_are_ignored() {
     put(&store, 1);
     store.transact(cause(), |tx| tx.put_raw(Table::Nodes, node(1).id.as_bytes(), None)).unwrap();
     let again = Node { key: "n1".into(), content_hash: node(1).content_hash, ..node(2) };
-    let found = |store: &Store| {
-        (store.find_key("n1").unwrap(), store.find_hash(&again.content_hash).unwrap())
-    };
+    let found =
+        |store: &Store| (store.find_key("n1").unwrap(), store.find_hash(&again.content_hash).unwrap());
     assert_eq!(found(&store), (None, None));
     store.transact(cause(), |tx| tx.put_node(&again)).unwrap();
     assert_eq!(found(&store), (Some(again.id), Some(again.id)));
