@@ -185,7 +185,6 @@ fn the_first_change_of_a_tenant_records_its_name() {
     assert_eq!(names(&open_in(&folder, in_memory()).unwrap()), ["default: 0", "user=u2: 0"]);
 }
 
-/// A damaged part of the store may have had the record of the name.
 #[test]
 fn a_name_that_is_deleted_while_the_store_is_open_is_recorded_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -200,6 +199,7 @@ fn a_name_that_is_deleted_while_the_store_is_open_is_recorded_again() {
     }
 }
 
+/// A damaged part of the store may have had the record of the name.
 #[test]
 fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {
     let folder = tempfile::tempdir().unwrap();
