@@ -2,7 +2,7 @@
 
 use crate::mcp::Assistant;
 use crate::support::http::{Http, ON};
-use crate::support::world::files_below;
+use crate::support::world::{files_below, refused_without_temporary_folder};
 use crate::support::{World, incompressible};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -415,14 +415,7 @@ fn without_a_temporary_folder_nothing_is_called_lost_and_nothing_is_repaired() {
     damage(&world);
     let store = world.home().join("store");
     let before = files(&store);
-    for command in [&["get", "note-1"][..], &["repair"], &["repair", "--from", "sound-log", "--yes"]] {
-        let mut refused = world.command("poc-memory");
-        let refused = refused.arg("--json").args(command).env("TMPDIR", world.home().join("nowhere"));
-        let told = String::from_utf8(refused.output().unwrap().stderr).unwrap();
-        let error: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
-        assert_eq!(error["error"]["code"], "unavailable", "{command:?}: {told}");
-        assert!(error["error"]["hint"].as_str().unwrap().contains("`TMPDIR`"), "{command:?}: {told}");
-    }
+    refused_without_temporary_folder(&world, &world.home().join("nowhere"));
     assert!(files(&store) == before);
 }
 
@@ -463,6 +456,14 @@ fn intact_blocks_of_damaged_records_are_read_and_kept_by_a_repair() {
     world.json(&["repair", "--from", "records", "--yes"]);
     assert!(all.iter().all(|key| is_shown(key) == shown.contains(&key)));
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
+    // The keys and texts of the lost notes can be used again.
+    for (number, key) in (1u64..).zip(&all).filter(|(_, key)| !shown.contains(key)) {
+        let body = incompressible::text(number, 3000);
+        let inserted = world.json(&["insert", "--key", key, "--title", key, "--body", &body]);
+        assert_eq!((&inserted["key"], &inserted["duplicate"]), (&json!(key), &json!(false)));
+    }
+    assert!(all.iter().all(is_shown));
+    world.json_with_status(&["doctor", "--deep"], 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support::World;
 use crate::support::http::{Http, ON};
 use crate::support::incompressible;
-use crate::support::world::WAIT_LIMIT;
+use crate::support::world::{WAIT_LIMIT, refused_without_temporary_folder};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -121,17 +121,12 @@ fn a_damaged_store_is_read_without_space_for_a_copy_of_its_tables() {
     // A byte of the first note changes.
     let log = "store/log/00000000000000000001.log";
     world.shell(&format!("printf X | dd of={log} bs=1 seek=2000 conv=notrunc 2>/dev/null"));
+    let temporary = world.home().join("tmp");
     let run = |arguments: &[&str]| {
         let mut command = world.command("poc-memory");
-        command.arg("--json").args(arguments).env("TMPDIR", world.home().join("tmp")).output().unwrap()
+        command.arg("--json").args(arguments).env("TMPDIR", &temporary).output().unwrap()
     };
-    for command in [&["get", "note-1"][..], &["repair"], &["repair", "--from", "sound-log", "--yes"]] {
-        let refused = run(command);
-        let told = String::from_utf8(refused.stderr).unwrap();
-        let error: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
-        assert_eq!(error["error"]["code"], "unavailable", "{command:?}: {told}");
-        assert!(error["error"]["hint"].as_str().unwrap().contains("`TMPDIR`"), "{command:?}: {told}");
-    }
+    refused_without_temporary_folder(&world, &temporary);
     assert_eq!(world.shell("ls store/quarantine 2>/dev/null"), "");
     // Much less than the tables have.
     world.shell("truncate -s -65536 ballast");

@@ -41,7 +41,7 @@ struct StatusLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReadOnlyLabels {
-    /// `damage`, `disk`, `log` or `failure`.
+    /// `damage`, `disk`, `changed-log`, `log` or `failure`.
     cause: &'static str,
 }
 

@@ -364,6 +364,18 @@ impl Drop for World {
     }
 }
 
+/// Checks that commands which read a damaged store are refused if the temporary folder `tmp` cannot be used.
+pub(crate) fn refused_without_temporary_folder(world: &World, tmp: &Path) {
+    for command in [&["get", "note-1"][..], &["repair"], &["repair", "--from", "sound-log", "--yes"]] {
+        let mut refused = world.command("poc-memory");
+        let refused = refused.arg("--json").args(command).env("TMPDIR", tmp).output().unwrap();
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        let error: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
+        assert_eq!(error["error"]["code"], "unavailable", "{command:?}: {stderr}");
+        assert!(error["error"]["hint"].as_str().unwrap().contains("`TMPDIR`"), "{command:?}: {stderr}");
+    }
+}
+
 /// All files in a folder and in the folders below it.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -108,7 +108,7 @@ impl OpExecutor for ConnectionOpExecutor {
             .field(tenancy::FIELD));
         }
         // The tenant of the command line only applies to ops that take one.
-        let request = if op.per_tenant { self.context.with_global_arguments(request)? } else { request };
+        let request = if op.accepts_tenant { self.context.with_global_arguments(request)? } else { request };
         let request = match &self.label {
             Some(label) => label.add(op, request),
             None => request,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Restore the notes, links and other records that a part of the quarantine has and this memory lacks. With `--tenant`,
 /// only those of this tenant, whose name may be lost. Nothing that the memory has is changed, and the part stays in the
-/// quarantine. `undo` reverts it, except for the rows of runs.
+/// quarantine. `undo` reverts it, except for records of runs and histograms.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuarantineRestore {
@@ -100,7 +100,8 @@ impl Op for QuarantineRestore {
         if !output.records.is_empty() {
             let records: Vec<String> =
                 output.records.iter().map(|(name, count)| plural(*count, name)).collect();
-            text.push_str(&format!("{verb} also {}\n", records.join(", ")));
+            let verb = if output.dry_run { "would also restore" } else { "also restored" };
+            text.push_str(&format!("{verb} {}\n", records.join(", ")));
         }
         if !output.different.is_empty() {
             text.push_str(&format!(

@@ -1,4 +1,4 @@
-//! The argument `tenant`, which every op takes on every surface and which selects a tenant's memory.
+//! The argument `tenant`, which ops with `accepts_tenant` take on every surface and which selects a tenant's memory.
 
 use poc_config::TenantSchema;
 use poc_graph::Tuple;

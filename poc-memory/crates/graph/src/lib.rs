@@ -3,7 +3,7 @@
 //! Nothing in this crate reads or writes files.
 
 pub mod cancellation;
-mod closest_key;
+mod closest_name;
 mod column;
 mod delta;
 pub mod diagnostic;
@@ -30,7 +30,7 @@ mod title;
 mod view;
 mod visit;
 
-pub use closest_key::closest_key;
+pub use closest_name::closest_name;
 pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeId, EdgeKind};

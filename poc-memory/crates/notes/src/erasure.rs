@@ -277,11 +277,11 @@ fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
     late
 }
 
-/// Refuses an erasure that would stop after the deletion, or that would delete notes which only the quarantine has. The
-/// erasure also deletes the texts of unfinished ones, so their parts of the quarantine count, too.
+/// Refuses an erasure that would stop after the deletion, or that would delete notes or messages which only the
+/// quarantine has. The erasure also deletes the texts of unfinished ones, so their parts of the quarantine count, too.
 ///
 /// # Errors
-/// `conflict` with the part of the quarantine that has the texts and such notes; `unavailable` when a part of the
+/// `conflict` with the part of the quarantine that has the texts and such records; `unavailable` when a part of the
 /// quarantine or a file of a run cannot be read.
 pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     let mut all = unfinished::texts(memory)?;
@@ -290,7 +290,8 @@ pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     run_files_with(&memory.paths.runs(), &all).map(drop)
 }
 
-/// Refuses an erasure that would delete notes which only these parts of the quarantine have. They contain the texts.
+/// Refuses an erasure that would delete notes or messages which only these parts of the quarantine have. The parts
+/// contain the texts.
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
     let tenants = of_all_tenants(memory)?;
     for name in parts {
@@ -304,16 +305,24 @@ fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts
                 };
                 lacking += u64::from(!deleted && !is_here && !texts.are_in_note(&node));
             }
+            for record in own.records.iter().filter(|record| record.table == Table::Messages) {
+                let message = Message::decode(&record.value)?;
+                let is_here = match present {
+                    Some(present) => present.message(message.id)?.is_some(),
+                    None => false,
+                };
+                lacking += u64::from(!is_here && !texts.are_in(&message.text));
+            }
         }
         if lacking > 0 {
             let message = format!(
-                "`{name}` in the quarantine contains the text, and also {lacking} notes that the memory does not \
-                 have"
+                "`{name}` in the quarantine contains the text, and also {lacking} notes and messages that the \
+                 memory does not have"
             );
             return Err(Error::conflict(message)
                 .hint(format!(
-                    "`poc-memory doctor quarantine restore {name}` restores these notes, `poc-memory doctor quarantine \
-                     delete {name}` deletes them; then erase again"
+                    "`poc-memory doctor quarantine restore {name}` restores them, `poc-memory doctor quarantine delete \
+                     {name}` deletes them; then erase again"
                 ))
                 .field("erase"));
         }

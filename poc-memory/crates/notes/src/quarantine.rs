@@ -12,8 +12,14 @@ use std::collections::BTreeMap;
 /// Number of notes that are embedded together.
 const BATCH: usize = 32;
 
-/// Maximum size of the bodies, and of the other records, that are stored in one transaction, in bytes.
+/// Maximum size of the notes and other records that are stored in one transaction, in bytes.
 const MAX_BYTES: usize = 16 << 20;
+
+/// Maximum number of edges that are stored in one transaction.
+const MAX_EDGES: usize = 50_000;
+
+/// An estimate of the size of a note in a transaction, in bytes, without its body and its vectors.
+const NOTE_BYTES: usize = 1 << 10;
 
 /// What was restored, or in a dry run what would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +53,8 @@ impl QuarantineReport {
 }
 
 /// Restores the notes, edges and other records that a part of the quarantine has and the memory lacks: of all tenants,
-/// or only of the memory's tenant if that is not the default one. Its name, which the store may have lost, is then
-/// recorded again. Nothing that the memory has is changed, and the quarantine stays.
+/// or only of the memory's tenant if that is not the default one. If the store has lost the name of that tenant, it
+/// is recorded again. Nothing that the memory has is changed, and the quarantine stays.
 ///
 /// # Errors
 /// `not_found` when the quarantine has no such part, or the part nothing of the tenant.
@@ -70,8 +76,8 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
         let Some(tuple) = wanted.or(own.tuple.as_ref()).or(in_store) else {
             let notes = own.notes.len();
             report.conflicts.push(format!(
-                "{notes} notes belong to a tenant whose name is unknown; with its `--tenant KEY=VALUE`, the command \
-                 restores them"
+                "the data of a tenant whose name is unknown ({notes} of its notes): with its `--tenant KEY=VALUE`, the \
+                 command restores it"
             ));
             continue;
         };
@@ -108,20 +114,26 @@ fn restore_tenant(
         embedded.extend(batch.iter().zip(vectors));
     }
     let mut accepted = AcceptedRecords::default();
-    let mut record_groups = groups(&own.records).into_iter();
+    let mut edge_groups = own.edges.chunks(MAX_EDGES);
+    let mut record_groups = groups(&own.records).into_iter().peekable();
     let mut rest = embedded.as_slice();
     // One transaction, so that one `undo` reverts it, unless there is too much for one.
     loop {
         let mut bytes = 0;
-        let fits = |(node, _): &&(&Node, _)| {
-            bytes += node.body.len();
+        let fits = |(node, vectors): &&(&Node, Vec<Vec<f32>>)| {
+            bytes += note_length(node, vectors);
             bytes <= MAX_BYTES
         };
         let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
         let (group, later) = rest.split_at(count);
         let is_last = later.is_empty();
-        let records: &[QuarantineRecord] =
-            if is_last { record_groups.next().unwrap_or_default() } else { &[] };
+        // Records share the transaction of the last notes if they fit into it.
+        let used: usize = group.iter().map(|(node, vectors)| note_length(node, vectors)).sum();
+        let fit = |records: &&[QuarantineRecord]| {
+            is_last && used + records.iter().map(length).sum::<usize>() <= MAX_BYTES
+        };
+        let records = record_groups.next_if(fit).unwrap_or_default();
+        let edges: &[Edge] = if is_last { edge_groups.next().unwrap_or_default() } else { &[] };
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
             let (mut outcomes, mut accepted) = (Vec::new(), accepted.clone());
             for (node, vectors) in group {
@@ -135,7 +147,7 @@ fn restore_tenant(
                 }
                 outcomes.push(conflict);
             }
-            let edges = if is_last { restore_edges(tx, &own.edges, &accepted, dry_run)? } else { 0 };
+            let edges = restore_edges(tx, edges, &accepted, dry_run)?;
             let counts = restore_records(tx, records, &mut accepted, dry_run)?;
             if !dry_run {
                 tx.record_name(memory.store.tuple())?;
@@ -156,6 +168,11 @@ fn restore_tenant(
         if is_last {
             break;
         }
+    }
+    for edges in edge_groups {
+        let cause = memory.cause(actor, OP);
+        let stored = memory.store.transact(cause, |tx| restore_edges(tx, edges, &accepted, dry_run))?;
+        report.edges += stored.value;
     }
     for records in record_groups {
         let stored = memory.store.transact(memory.cause(actor, OP), |tx| {
@@ -189,6 +206,17 @@ struct RecordCounts {
     left_out: BTreeMap<&'static str, u64>,
 }
 
+/// The approximate size of a note with its vectors, in bytes.
+fn note_length(node: &Node, vectors: &[Vec<f32>]) -> usize {
+    // Vectors are stored in half precision.
+    NOTE_BYTES + node.body.len() + 2 * vectors.iter().map(Vec::len).sum::<usize>()
+}
+
+/// The size of a record in bytes.
+fn length(record: &QuarantineRecord) -> usize {
+    record.key.len() + record.value.len()
+}
+
 /// Divides records into groups of at most [`MAX_BYTES`]. A larger record is a group of its own.
 fn groups(records: &[QuarantineRecord]) -> Vec<&[QuarantineRecord]> {
     let mut groups = Vec::new();
@@ -196,7 +224,7 @@ fn groups(records: &[QuarantineRecord]) -> Vec<&[QuarantineRecord]> {
     while !rest.is_empty() {
         let mut bytes = 0;
         let fits = |record: &&QuarantineRecord| {
-            bytes += record.key.len() + record.value.len();
+            bytes += length(record);
             bytes <= MAX_BYTES
         };
         let count = rest.iter().take_while(fits).count().max(1);
@@ -219,7 +247,7 @@ fn restore_records(
         if tx.get_raw(record.table, &record.key)?.is_some() {
             continue;
         }
-        match purpose(tx, record, accepted)? {
+        match classify(tx, record, accepted)? {
             Ok(name) => {
                 *counts.restored.entry(name).or_default() += 1;
                 if record.table == Table::Runs {
@@ -246,8 +274,8 @@ const SYNC_RECORDS: &str = "records of syncs: a sync would delete from the remot
 const VAULT_RECORDS: &str = "records of vaults: a sync would take notes that this memory lacks for deleted ones, so \
      `poc-memory vault add` must bind the folder again";
 
-/// What a record is, or in the inner error what it is and why it is not restored.
-fn purpose(
+/// The name of a record that can be restored, or in the inner error why it is left out.
+fn classify(
     tx: &Transaction<'_>,
     record: &QuarantineRecord,
     accepted: &AcceptedRecords,
@@ -271,7 +299,7 @@ fn purpose(
         Table::Messages => Ok("message"),
         Table::Samples => Ok("cosine histogram"),
         Table::Runs => Ok("run"),
-        Table::Occurrences => Ok("slot"),
+        Table::Occurrences => Ok("scheduled run"),
         // The row of a run that the memory has says what became of its proposals.
         Table::Proposals => match key.first_chunk::<ID>() {
             Some(run) if accepted.runs.contains(run) => Ok("proposal"),
@@ -338,4 +366,56 @@ fn conflict(tx: &Transaction<'_>, node: &Node) -> Result<Option<String>> {
         return Ok(Some(format!("`{}`: the note `{}` has the same text", node.key, same.key)));
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestMemory;
+    use poc_graph::VisitOutcome;
+    use poc_graph::time::Timestamp;
+
+    #[test]
+    fn each_table_is_restored_or_left_out_with_a_reason() {
+        let memory = TestMemory::new();
+        let own = memory.note("own", "The gate opens at noon.").as_bytes().to_vec();
+        let (lost, run) = (vec![9; ID], [7; ID]);
+        let accepted = AcceptedRecords { runs: [run].into_iter().collect(), ..AcceptedRecords::default() };
+        let visit =
+            |version| Visit { at: Timestamp(1), outcome: VisitOutcome::Processed, version }.encode().unwrap();
+        let nothing = Vec::new;
+        for (table, key, value, expected) in [
+            (Table::Visits, &own, visit(1), Ok("visit")),
+            (Table::Visits, &own, visit(2), Err(LATER_VISITS)),
+            (Table::Visits, &lost, visit(1), Err(NO_NOTE)),
+            (Table::Activity, &own, nothing(), Ok("weight")),
+            (Table::Activity, &lost, nothing(), Err(NO_NOTE)),
+            (Table::Frames, &own, nothing(), Ok("Markdown frame")),
+            (Table::Frames, &lost, nothing(), Err(NO_NOTE)),
+            (Table::Messages, &lost, nothing(), Ok("message")),
+            (Table::Samples, &lost, nothing(), Ok("cosine histogram")),
+            (Table::Runs, &lost, nothing(), Ok("run")),
+            (Table::Occurrences, &lost, nothing(), Ok("scheduled run")),
+            (Table::Proposals, &run.to_vec(), nothing(), Ok("proposal")),
+            (Table::Proposals, &lost, nothing(), Err(OTHER_PROPOSALS)),
+            (Table::Agents, &lost, nothing(), Err(AGENT_STATES)),
+            (Table::AgentStates, &lost, nothing(), Err(AGENT_STATES)),
+            (Table::Reservations, &lost, nothing(), Err(RESERVATIONS)),
+            (Table::Meta, &lost, nothing(), Err(SYNC_RECORDS)),
+            (Table::Vaults, &lost, nothing(), Err(VAULT_RECORDS)),
+        ] {
+            let record = QuarantineRecord { table, key: key.clone(), value };
+            let classified = memory.store.preview(|tx| classify(tx, &record, &accepted)).unwrap();
+            assert_eq!(classified, expected, "{table:?}");
+        }
+    }
+
+    #[test]
+    fn no_group_of_records_is_too_large_for_a_transaction() {
+        let record =
+            |size| QuarantineRecord { table: Table::Messages, key: vec![1; ID], value: vec![0; size] };
+        let records = [100, MAX_BYTES, MAX_BYTES / 2, MAX_BYTES / 3, 100, MAX_BYTES / 2].map(record);
+        let groups = groups(&records);
+        assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [1, 1, 3, 1]);
+    }
 }

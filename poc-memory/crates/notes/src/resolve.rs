@@ -1,7 +1,7 @@
 //! Finds nodes by their id, key or another name.
 
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_key, normal_key};
+use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_name, normal_key};
 use poc_search::retrieve::key::notes_of_name;
 use poc_store::{DAMAGED_HINT, Records, Transaction};
 
@@ -105,7 +105,7 @@ pub fn expect(tx: &Transaction<'_>, id: NodeId) -> Result<Node> {
 /// The error for an unknown name, with the most similar key as a hint.
 pub fn unknown(name: &str, view: &View) -> Error {
     // The view may still have the name of a note that was just deleted or that the records have lost.
-    let near = closest_key(view, name).filter(|near| *near != &*normal_key(name));
+    let near = closest_name(view, name).filter(|near| *near != &*normal_key(name));
     let hint = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("`poc-memory search {}` looks for it", quoted(name)),

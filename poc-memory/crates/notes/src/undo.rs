@@ -90,8 +90,8 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoReport> {
     Ok(UndoReport { seq: last, items: done.into_iter().chain(refused).collect() })
 }
 
-/// A transaction of the tenant with the writes that an undo may revert. Rows of runs that were restored from the
-/// quarantine stay.
+/// A transaction of the tenant with the writes that an undo may revert. Records of runs and histograms that were
+/// restored from the quarantine stay.
 fn revertible(memory: &Memory, seq: u64) -> Result<Option<LoggedTransaction>> {
     let mut txn = memory.store.transaction(seq)?;
     if let Some(txn) = txn.as_mut().filter(|txn| txn.cause.op == quarantine::OP) {

@@ -324,6 +324,9 @@ mod tests {
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             let linked = unlinked + propagated.link_share(unlinked);
             prop_assert!(unlinked <= linked && linked <= unlinked.max(best) + 1e-12);
+            if best > unlinked.max(0.0) {
+                prop_assert!(linked > unlinked);
+            }
         }
 
         /// Nearest notes contribute at most the mean of their scores, and more when they are nearer.

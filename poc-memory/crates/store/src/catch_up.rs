@@ -7,12 +7,13 @@ use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
-use super::table::{TENANT_PREFIX, Table};
+use super::table::{Table, tenant_prefix};
 use super::tenants::TenantRow;
 use super::views::Views;
 use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Number of records between two heartbeats, and of deltas in a batch for a follower.
@@ -78,51 +79,55 @@ impl Records for NoRecords {
 /// Builds the views from the engine: one for every tenant that has records or a name. The record of a tenant's name may
 /// be lost although others of its records are not.
 pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
-    let mut views = Views::default();
-    let default = TenantRecords { engine, tenant: Tenant::default() };
-    let mut view = Builder::new();
-    for table in [Table::Nodes, Table::Activity, Table::Edges, Table::Visits] {
-        let mut beat = every_batch(beat);
-        default.scan(table, &[], &mut |key, bytes| {
-            beat();
-            add_record(&mut view, table, key, bytes)
-        })?;
-    }
-    views.insert(Tenant::default(), Arc::new(view.finish(seq)));
-    // The records of each tenant follow one another, sorted by table, so nodes come first.
-    let mut unfinished: Option<(Tenant, Builder)> = None;
-    let mut heartbeat = every_batch(beat);
-    engine.scan(&[TENANT_PREFIX], &mut |full, bytes| {
-        heartbeat();
-        let Some((tenant, table, key)) = Table::split_engine_key(full) else { return Ok(()) };
-        if unfinished.as_ref().is_none_or(|(of, _)| *of != tenant)
-            && let Some((of, view)) = unfinished.replace((tenant, Builder::new()))
-        {
-            views.insert(of, Arc::new(view.finish(seq)));
-        }
-        unfinished.as_mut().map_or(Ok(()), |(_, view)| add_record(view, table, key, bytes))
-    })?;
-    views.extend(unfinished.map(|(of, view)| (of, Arc::new(view.finish(seq)))));
-    each(&default, beat, |key, _: TenantRow| {
-        views.entry(keys::read_tenant(key)?).or_insert_with(|| Arc::new(Builder::new().finish(seq)));
+    let mut tenants = BTreeSet::from([Tenant::default()]);
+    each(&TenantRecords { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
+        tenants.insert(keys::read_tenant(key)?);
         Ok(())
     })?;
-    Ok(views)
+    for tenant in engine.tenants()? {
+        if !tenants.contains(&tenant) && has_records(engine, tenant, beat)? {
+            tenants.insert(tenant);
+        }
+    }
+    let of_tenant =
+        |tenant| -> Result<(Tenant, Arc<View>)> { Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?))) };
+    tenants.into_iter().map(of_tenant).collect()
 }
 
-/// Adds a record to a view, unless views have nothing of its table.
-fn add_record(view: &mut Builder, table: Table, key: &[u8], bytes: &[u8]) -> Result<()> {
-    match table {
-        Table::Nodes => view.node(&Node::decode(bytes)?),
-        Table::Activity => view.activity(keys::read_id(key)?, &Activity::decode(bytes)?),
-        Table::Edges => view.edge(&Edge::decode(bytes)?),
-        Table::Visits => {
-            let (id, agent) = keys::read_visit(key)?;
-            view.visit(agent, id, Visit::decode(bytes)?);
-        }
-        _ => {}
-    }
-    Ok(())
+/// Whether a tenant other than the default one has any record.
+fn has_records(engine: &dyn Engine, tenant: Tenant, beat: &dyn Fn()) -> Result<bool> {
+    let mut has_any = false;
+    let mut beat = every_batch(beat);
+    engine.scan(&tenant_prefix(tenant), &mut |_, _| {
+        beat();
+        has_any = true;
+        Ok(())
+    })?;
+    Ok(has_any)
+}
+
+/// Builds the view of a tenant.
+fn view(engine: &dyn Engine, tenant: Tenant, seq: u64, beat: &dyn Fn()) -> Result<View> {
+    let own = TenantRecords { engine, tenant };
+    let mut view = Builder::new();
+    each(&own, beat, |_, node: Node| {
+        view.node(&node);
+        Ok(())
+    })?;
+    each(&own, beat, |key, activity: Activity| {
+        view.activity(keys::read_id(key)?, &activity);
+        Ok(())
+    })?;
+    each(&own, beat, |_, edge: Edge| {
+        view.edge(&edge);
+        Ok(())
+    })?;
+    each(&own, beat, |key, visit: Visit| {
+        let (id, agent) = keys::read_visit(key)?;
+        view.visit(agent, id, visit);
+        Ok(())
+    })?;
+    Ok(view.finish(seq))
 }
 
 /// A function that calls `beat` once for every [`BATCH`] calls of it.

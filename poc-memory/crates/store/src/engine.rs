@@ -24,10 +24,11 @@ use super::disk;
 use super::keys;
 use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
-use super::table::Table;
+use super::table::{TENANT_PREFIX, Table, split_tenant};
+use poc_graph::Tenant;
 use poc_graph::error::{Code, Error, Result};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,9 +114,9 @@ impl From<EngineError> for Error {
     }
 }
 
-/// The error for records that an engine in a temporary folder cannot write there.
-pub(super) fn not_kept(error: &Error) -> Error {
-    Error::unavailable(format!("the records do not fit into the temporary folder: {}", error.message))
+/// The error for an engine in a temporary folder that cannot write its records.
+pub(super) fn temporary_write_error(error: &Error) -> Error {
+    Error::unavailable(format!("the records cannot be written to the temporary folder: {}", error.message))
         .hint(TEMPORARY_FOLDER_HINT)
 }
 
@@ -170,6 +171,16 @@ pub(super) trait Engine: Send + Sync {
 
     /// Calls `each` with every key that starts with `prefix` and its value, sorted by key, until a call fails.
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
+
+    /// The tenants, except the default one, that have keys. Tenants whose records were all deleted may be among them.
+    fn tenants(&self) -> Result<BTreeSet<Tenant>> {
+        let mut tenants = BTreeSet::new();
+        self.scan(&[TENANT_PREFIX], &mut |key, _| {
+            tenants.extend(split_tenant(key).map(|(tenant, _)| tenant));
+            Ok(())
+        })?;
+        Ok(tenants)
+    }
 
     /// Applies changes and then the watermark. If several changes have the same key, the last one wins. A crash in
     /// between leaves the old watermark, an arbitrary part of the changes, and the new watermark as

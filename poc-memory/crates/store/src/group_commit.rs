@@ -18,7 +18,6 @@ use super::engine::{Engine, Watermark, changes};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{Appender, ChangedLog};
-use super::overlay::Overlay;
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyReason;
 use super::shared_log_copy::SharedLogCopy;
@@ -474,7 +473,7 @@ fn roll_back(
     let (seq, views) = commits.views();
     // The state is borrowed only by a thread that holds the writer lock, so this succeeds.
     if let Ok(mut writer) = writer.try_borrow_mut() {
-        *writer = WriterState { seq, views, overlay: Overlay::default(), last: None };
+        *writer = WriterState::new(seq, views);
     }
     batch
 }

@@ -49,15 +49,24 @@ pub trait Records {
 
     /// The node with a key or alias, in any state.
     fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
-        let id = self.raw(Table::Keys, &keys::name(key))?;
-        id.map(|id| keys::read_id(&id)).transpose()
+        let Some(id) = self.raw(Table::Keys, &keys::name(key))? else { return Ok(None) };
+        // A repair from intact blocks may have kept the entry of a node that it lost.
+        let exists = self.raw(Table::Nodes, &id)?.is_some();
+        exists.then(|| keys::read_id(&id)).transpose()
     }
 
     /// The live node with a content hash; if there are several, the one with the smallest id.
     fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
         let prefix = keys::hash_prefix(hash);
-        let found = self.raw_range(Table::Hashes, &prefix)?;
-        Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
+        for (key, _) in self.raw_range(Table::Hashes, &prefix)? {
+            let Some(id) = keys::read_id_after(prefix.len(), &key) else { continue };
+            // A repair from intact blocks may have kept the entry of a node that it lost, or of a later text.
+            let node = self.node(id)?;
+            if node.is_some_and(|node| node.state.is_live() && node.content_hash == *hash) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 
     /// The edge of a kind between two nodes.

@@ -38,8 +38,9 @@ use std::sync::Arc;
 /// The source from which a store is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairSource {
-    /// The records, or those of their blocks that are intact, and every intact record of the log. Nothing that is
-    /// intact is lost.
+    /// The records, or those of their blocks that are intact, and every intact record of the log. With whole
+    /// records, nothing that is intact is lost; from blocks, a note may be older than it was, or exist although it was
+    /// deleted.
     Records,
     /// Every intact record of the log, without the damaged ones between them.
     SoundLog,
@@ -159,7 +160,11 @@ impl Repair {
         parts.retain(|part| part.count() > 0);
         let mut damage = suspect.problem(&newer, problem.is_some());
         if let Some(problem) = problem {
-            damage.push_str(&format!("; the records cannot be used: {problem}"));
+            damage.push_str(match records {
+                Some(_) => "; only the intact blocks of the records can be used: ",
+                None => "; the records cannot be used: ",
+            });
+            damage.push_str(&problem);
         }
         Ok(Some(Repair {
             directory: directory.to_owned(),

@@ -7,7 +7,7 @@ use crate::engine::lazy::CurrentEngine;
 use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, EngineError, Watermark, changes, not_kept};
+use crate::engine::{Engine, EngineError, Watermark, changes, temporary_write_error};
 use crate::log::Log;
 use crate::watchdog::run_watched;
 use intact_blocks::IntactBlocks;
@@ -141,7 +141,7 @@ impl SalvagedRecords {
             let replayed = log.replay(watermark.seq + 1, last, &mut |txn, checksum| {
                 beat();
                 let applied = engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum });
-                applied.inspect_err(|error| unwritten = Some(not_kept(error)))
+                applied.inspect_err(|error| unwritten = Some(temporary_write_error(error)))
             });
             match unwritten {
                 Some(error) => Ok(Err(error)),

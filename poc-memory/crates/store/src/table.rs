@@ -119,15 +119,23 @@ impl Table {
     /// The inverse of [`Table::engine_key`].
     pub(super) fn split_engine_key(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
         let (tenant, rest) = match full.split_first()? {
-            (&TENANT_PREFIX, rest) => {
-                let (tenant, rest) = rest.split_first_chunk()?;
-                (Tenant(*tenant), rest)
-            }
+            (&TENANT_PREFIX, _) => split_tenant(full)?,
             _ => (Tenant::default(), full),
         };
         let (&number, key) = rest.split_first()?;
         Some((tenant, Table::try_from(number).ok()?, key))
     }
+}
+
+/// The start of the engine's keys of a tenant, which is not the default one.
+pub(super) fn tenant_prefix(tenant: Tenant) -> Vec<u8> {
+    [[TENANT_PREFIX].as_slice(), &tenant.0].concat()
+}
+
+/// The tenant in a key of the engine, and the rest of the key; `None` if the key belongs to the default tenant.
+pub(super) fn split_tenant(full: &[u8]) -> Option<(Tenant, &[u8])> {
+    let (tenant, rest) = full.strip_prefix(&[TENANT_PREFIX])?.split_first_chunk()?;
+    Some((Tenant(*tenant), rest))
 }
 
 impl From<Table> for u8 {

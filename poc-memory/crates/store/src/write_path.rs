@@ -6,6 +6,7 @@ use super::log;
 use super::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD};
 use super::pending_transaction::PendingTransaction;
 use super::shared_state::StoreState;
+use super::table::Table;
 use super::transaction::{Transaction, TransactionError};
 use super::{Store, delta};
 use poc_graph::View;
@@ -113,7 +114,9 @@ impl Store {
         if !tx.changes() {
             return Ok(BuiltTransaction { seq: last, outcome: writer.last.clone() });
         }
-        tx.record_name(&self.tuple)?;
+        if !writer.named.contains(&self.tenant) {
+            tx.record_name(&self.tuple)?;
+        }
         let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
         let (writes, undoes) = tx.into_parts();
         let cause = Cause { undoes, ..cause };
@@ -126,6 +129,11 @@ impl Store {
         view.apply(txn.seq, &deltas);
         let (record, checksum) = log::frame(txn.seq, &payload);
         let (txn, view) = (Arc::new(txn), Arc::new(view));
+        if txn.writes.iter().any(|write| write.table == Table::Tenants && write.after.is_none()) {
+            writer.named.clear();
+        } else if !writer.named.contains(&self.tenant) && self.tuple.id() == self.tenant {
+            writer.named.insert(self.tenant);
+        }
         writer.overlay.add(txn.clone());
         writer.views.insert(self.tenant, view.clone());
         let seq = txn.seq;

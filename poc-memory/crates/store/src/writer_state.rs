@@ -4,6 +4,8 @@ use super::commit_outcome::CommitOutcome;
 use super::overlay::Overlay;
 use super::views::Views;
 use parking_lot::ReentrantMutex;
+use poc_graph::Tenant;
+use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -16,14 +18,20 @@ pub(super) struct WriterState {
     pub(super) seq: u64,
     pub(super) views: Views,
     pub(super) overlay: Overlay,
+    /// Tenants whose names the store is known to have.
+    pub(super) named: FxHashSet<Tenant>,
     /// The outcome of that transaction; `None` if it is durable.
     pub(super) last: Option<Arc<CommitOutcome>>,
 }
 
 impl WriterState {
-    /// Creates the shared state after the durable transaction `seq`.
+    /// Creates the state after the durable transaction `seq`.
+    pub(super) fn new(seq: u64, views: Views) -> WriterState {
+        WriterState { seq, views, overlay: Overlay::default(), named: FxHashSet::default(), last: None }
+    }
+
+    /// Like [`WriterState::new`], shared by all writers.
     pub(super) fn shared(seq: u64, views: Views) -> Writer {
-        let state = WriterState { seq, views, overlay: Overlay::default(), last: None };
-        Arc::new(ReentrantMutex::new(RefCell::new(state)))
+        Arc::new(ReentrantMutex::new(RefCell::new(WriterState::new(seq, views))))
     }
 }

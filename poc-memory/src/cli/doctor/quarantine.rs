@@ -4,7 +4,7 @@ use crate::cli::command_context::CommandContext;
 use crate::cli::confirmation::confirm;
 use crate::cli::local::LocalCommand;
 use crate::ops::plural;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::{delete_quarantine_part, quarantine_contents, quarantine_names, quarantine_parts};
 use serde::Serialize;
@@ -193,9 +193,12 @@ impl LocalCommand for QuarantineDelete {
     }
 }
 
-/// Adds the argument and a hint to an error about the name of a part.
+/// Adds the argument and a hint to the error for a part that does not exist.
 fn at_name(error: Error) -> Error {
-    error.hint("`poc-memory doctor quarantine list` shows its parts").field("name")
+    match error.code {
+        Code::NotFound => error.hint("`poc-memory doctor quarantine list` shows its parts").field("name"),
+        _ => error,
+    }
 }
 
 fn part_line(part: &QuarantinePartRow) -> String {

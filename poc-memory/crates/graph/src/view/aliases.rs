@@ -7,53 +7,68 @@ use super::lookup::{Lookup, hash_any_case, lowercase_chars};
 use crate::Column;
 use crate::lists::{Lists, Texts};
 
-/// The aliases of all nodes. An alias of several nodes has a number for each of them. A name that is no longer used
-/// keeps its number until the view is rebuilt.
+/// The aliases of all nodes. A name that is no longer used keeps its number until the view is rebuilt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aliases {
     names: Texts,
     by_name: Lookup,
-    // The node that has the alias, by the alias's number.
-    owners: Column<Option<Ix>>,
-    // The numbers of the aliases of each node, oldest first. Nodes beyond the end have none.
+    /// The newest owner of each alias, by the alias's number.
+    newest: Column<Option<u32>>,
+    /// The owners of all aliases. Those of an alias form a chain, because many nodes may share it. An owner that has
+    /// lost the alias stays in the chain until the view is rebuilt.
+    owners: Column<Owner>,
+    /// The numbers of the aliases of each node, oldest first. Nodes beyond the end have none.
     of: Lists<Vec<u32>>,
 }
 
+/// A node that has, or had, an alias.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    ix: Ix,
+    /// The next older owner of the alias.
+    older: Option<u32>,
+}
+
 impl Aliases {
-    /// The node with this alias.
+    /// The node with this alias. Former keys have one owner, except within a transaction.
     pub(super) fn find(&self, name: &str) -> Option<Ix> {
-        let matches = |number| self.name(number) == name && self.owner(number).is_some();
-        self.owner(self.by_name.find(hash_any_case(name), matches)?)
+        self.owners_of(self.find_number(name)?).min()
     }
 
     /// The nodes with an alias that is equal ignoring case, ascending.
     pub(super) fn find_all_any_case(&self, name: &str) -> Vec<Ix> {
         let matches = |number| lowercase_chars(self.name(number)).eq(lowercase_chars(name));
         let numbers = self.by_name.find_all(hash_any_case(name), matches);
-        let mut owners: Vec<Ix> = numbers.into_iter().filter_map(|number| self.owner(number)).collect();
+        let mut owners: Vec<Ix> = numbers.into_iter().flat_map(|number| self.owners_of(number)).collect();
         owners.sort_unstable();
         owners.dedup();
         owners
     }
 
+    /// Whether each alias of a node leads to it.
+    pub(super) fn are_found(&self, ix: Ix) -> bool {
+        self.of(ix).all(|name| {
+            let number = self.find_number(name);
+            number.is_some_and(|number| self.owners_of(number).any(|owner| owner == ix))
+        })
+    }
+
     /// The aliases of a node, oldest first.
     pub(super) fn of(&self, ix: Ix) -> impl Iterator<Item = &str> {
-        let numbers = self.of.get(ix as usize).unwrap_or_default();
-        numbers.iter().map(|&number| self.name(number))
+        self.numbers_of(ix).iter().map(|&number| self.name(number))
     }
 
     /// Replaces the aliases of a node. Those of other nodes stay.
     pub(super) fn set<'a>(&mut self, ix: Ix, aliases: impl IntoIterator<Item = &'a str>) {
-        let before = self.of.get(ix as usize).unwrap_or_default().to_vec();
-        for &number in &before {
-            if self.owner(number) == Some(ix) {
-                self.owners.set(number as usize, None, None);
-            }
-        }
+        let before = self.numbers_of(ix).to_vec();
         let mut numbers = Vec::new();
         for alias in aliases {
-            let number = self.number(alias, ix);
-            self.owners.set(number as usize, Some(ix), None);
+            let number = self.number(alias);
+            if !before.contains(&number) && !numbers.contains(&number) {
+                let older = self.newest.get(number as usize).copied().flatten();
+                self.newest.set(number as usize, Some(self.owners.len() as u32), None);
+                self.owners.push(Owner { ix, older });
+            }
             numbers.push(number);
         }
         if numbers != before {
@@ -61,19 +76,29 @@ impl Aliases {
         }
     }
 
-    fn owner(&self, number: u32) -> Option<Ix> {
-        self.owners.get(number as usize).copied().flatten()
+    fn numbers_of(&self, ix: Ix) -> &[u32] {
+        self.of.get(ix as usize).unwrap_or_default()
+    }
+
+    /// The nodes that have an alias, latest first. A node that lost the alias and got it again may be repeated.
+    fn owners_of(&self, number: u32) -> impl Iterator<Item = Ix> {
+        let owner = move |at: u32| self.owners.get(at as usize);
+        let newest = self.newest.get(number as usize).copied().flatten().and_then(owner);
+        let chain = std::iter::successors(newest, move |newer| newer.older.and_then(owner));
+        chain.map(|owner| owner.ix).filter(move |&ix| self.numbers_of(ix).contains(&number))
     }
 
     fn name(&self, number: u32) -> &str {
         self.names.get(number as usize).unwrap_or_default()
     }
 
-    /// The number of an alias that no other node has, in the same spelling.
-    fn number(&mut self, name: &str, ix: Ix) -> u32 {
-        let is_free =
-            |number| self.name(number) == name && self.owner(number).is_none_or(|owner| owner == ix);
-        if let Some(number) = self.by_name.find(hash_any_case(name), is_free) {
+    fn find_number(&self, name: &str) -> Option<u32> {
+        self.by_name.find(hash_any_case(name), |number| self.name(number) == name)
+    }
+
+    /// The number of an alias in this spelling.
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.find_number(name) {
             return number;
         }
         let number = self.names.len() as u32;

@@ -51,7 +51,7 @@ impl View {
             self.type_name(ix),
             self.provenance_name(ix),
             self.names(ix).all(|name| self.find_key(name) == Some(ix))
-                && self.other_names(ix).all(|name| self.find_other_names_any_case(name).contains(&ix))
+                && self.other_names.are_found(ix)
                 && self.id(ix).and_then(|id| self.find(id)) == Some(ix),
         );
         format!("{node} {rest}")

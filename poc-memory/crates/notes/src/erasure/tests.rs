@@ -271,6 +271,10 @@ fn quarantine_repair(memory: &TestMemory, number: u8, notes: &[(&str, &str)]) {
     for (key, body) in notes {
         replaced.note(key, body);
     }
+    quarantine_store(memory, number, &replaced);
+}
+
+fn quarantine_store(memory: &TestMemory, number: u8, replaced: &TestMemory) {
     let name = format!("repair-{number}");
     let folder = memory.paths.store().join("quarantine").join(&name);
     fs::create_dir_all(folder.join("log")).unwrap();
@@ -279,6 +283,32 @@ fn quarantine_repair(memory: &TestMemory, number: u8, notes: &[(&str, &str)]) {
     }
     let manifest = serde_json::json!({ "source": "log", "folder": name, "moves": [] });
     fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+}
+
+/// A replaced store may be the only copy of messages.
+#[test]
+fn messages_that_only_the_quarantine_has_stop_an_erasure() {
+    let memory = TestMemory::new();
+    let replaced = TestMemory::new();
+    replaced.note("copy", &format!("The word of the gate is {SECRET}."));
+    let message = Message {
+        id: poc_graph::MessageId::from_bytes([7; 16]),
+        text: "It opens at noon.".into(),
+        metadata: "{}".into(),
+        created: Timestamp(1),
+        provenance: "manual".into(),
+        chunks: Vec::new(),
+    };
+    let put = |memory: &TestMemory| {
+        memory.store.transact(memory.cause("manual", "write"), |tx| tx.put_message(&message)).unwrap();
+    };
+    put(&replaced);
+    quarantine_store(&memory, 1, &replaced);
+    let mut texts = ErasedTexts::default();
+    texts.add(SECRET);
+    assert_eq!(check_erasable(&memory, &texts).unwrap_err().code, Code::Conflict);
+    put(&memory);
+    check_erasable(&memory, &texts).unwrap();
 }
 
 /// A replaced store may be the only copy of other notes.

@@ -5,7 +5,7 @@ use super::sources::Sources;
 use crate::retrieve::key::notes_of_name;
 use poc_graph::error::{Error, Result};
 use poc_graph::{
-    Communities, Ix, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_key,
+    Communities, Ix, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_name,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl<'a> QueryContext<'a> {
         let view = self.sources.view;
         match notes_of_name(view, name).as_slice() {
             [only] => Ok(*only),
-            [] => Err(NoteNameError::Missing { stage, name, closest: closest_key(view, name) }.into()),
+            [] => Err(NoteNameError::Missing { stage, name, closest: closest_name(view, name) }.into()),
             several => {
                 let keys = several.iter().take(5).map(|&ix| view.key(ix)).collect();
                 Err(NoteNameError::Ambiguous { stage, name, keys }.into())

@@ -4,12 +4,14 @@
 //! loses nothing: the log has every change, and an open replays those that the engine lacks.
 
 use super::{Engine, Put, Visitor, Watermark};
+use crate::table::{TENANT_PREFIX, split_tenant};
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
+use poc_graph::Tenant;
 use poc_graph::error::Result;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -174,6 +176,19 @@ impl Engine for BufferedEngine {
             }
         })?;
         changes.try_for_each(|(key, new)| pass(&key, new.as_deref()))
+    }
+
+    fn tenants(&self) -> Result<BTreeSet<Tenant>> {
+        let mut tenants = BTreeSet::new();
+        {
+            let both = self.buffers.both.read();
+            let frozen = both.frozen.iter().flat_map(|frozen| frozen.range(&[TENANT_PREFIX]));
+            let keys = frozen.map(|(key, _)| key);
+            let keys = keys.chain(both.active.range(&[TENANT_PREFIX]).map(|(key, _)| key));
+            tenants.extend(keys.filter_map(|key| split_tenant(key)).map(|(tenant, _)| tenant));
+        }
+        tenants.append(&mut self.buffers.engine.tenants()?);
+        Ok(tenants)
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {

@@ -27,12 +27,15 @@ use super::sled::boot_marker;
 use super::sorted_table::{SortedTable, StoredRecord, TableWriter};
 use super::{Engine, EngineError, Put, Visitor, Watermark, damage_marker, highest_seq, put_length, sorted};
 use crate::disk;
+use crate::table::{TENANT_PREFIX, split_tenant, tenant_prefix};
 use crate::watchdog;
 use merge_iterator::MergeIterator;
 use parking_lot::{Mutex, RwLock};
+use poc_graph::Tenant;
 use poc_graph::error::Result;
 use recent_records::{RecentRecords, open_recent, recent_folder};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -375,6 +378,25 @@ impl Engine for LsmEngine {
             }
         }
         Ok(())
+    }
+
+    fn tenants(&self) -> Result<BTreeSet<Tenant>> {
+        let current = self.state.current();
+        let recent = current.recent_records(&[TENANT_PREFIX])?;
+        let recent = recent.iter().filter_map(|(key, _)| split_tenant(key));
+        let mut tenants: BTreeSet<Tenant> = recent.map(|(tenant, _)| tenant).collect();
+        for run in &current.tables {
+            let mut from = vec![TENANT_PREFIX];
+            while let Some(record) = run.table.cursor_from(&from).next() {
+                let (key, _) = self.state.check_damage(record)?;
+                let Some((tenant, _)) = split_tenant(&key) else { break };
+                tenants.insert(tenant);
+                // After all keys of the tenant: no table has this number.
+                from = tenant_prefix(tenant);
+                from.push(u8::MAX);
+            }
+        }
+        Ok(tenants)
     }
 
     fn apply(&self, changes: Cow<'_, [Put]>, watermark: Watermark) -> Result<()> {

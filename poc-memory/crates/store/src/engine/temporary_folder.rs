@@ -162,6 +162,9 @@ pub(super) fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::lsm::{self, FlushLimits, LsmEngine};
+    use crate::engine::{Engine as _, Watermark};
+    use crate::tests::bytes_of_files;
 
     #[test]
     fn a_folder_is_deleted_with_its_value() {
@@ -190,6 +193,31 @@ mod tests {
         }
         drop(copy);
         assert_eq!(fs::read_to_string(records.path().join("1.table")).unwrap(), "1.table");
+    }
+
+    #[test]
+    fn an_engine_that_merges_linked_tables_changes_only_its_copy() {
+        let records = tempfile::tempdir().unwrap();
+        let put = |engine: &LsmEngine, seq: u64| {
+            let put = |number: u8| (vec![number], Some(vec![seq as u8; 100]));
+            let changes: Vec<_> = (0..20).map(put).collect();
+            engine.apply(changes.into(), Watermark { seq, checksum: 1 }).unwrap();
+        };
+        let limits = FlushLimits { table: 1000, recent: 1000 };
+        let engine = LsmEngine::open_with(records.path(), limits).unwrap();
+        put(&engine, 1);
+        drop(engine);
+        let before = bytes_of_files(records.path());
+        assert!(before.keys().any(|path| lsm::is_table(path)), "{:?}", before.keys());
+        let copy = TemporaryFolder::copy_with_links(records.path(), lsm::is_table).unwrap();
+        let engine = LsmEngine::open_with(copy.path(), limits).unwrap();
+        (2..9).for_each(|seq| put(&engine, seq));
+        engine.rewrite().unwrap();
+        assert_eq!(engine.get(&[7]).unwrap(), Some(vec![8; 100]));
+        drop(engine);
+        let is_link = |path: &PathBuf| fs::symlink_metadata(path).unwrap().is_symlink();
+        assert!(!bytes_of_files(copy.path()).keys().any(is_link), "the links were replaced");
+        assert!(bytes_of_files(records.path()) == before);
     }
 
     #[test]

@@ -165,10 +165,11 @@ impl std::fmt::Display for SalvagedState {
             let is_lost = self.has_readable_end && self.prefix == 0;
             write!(f, "{} {}", if is_lost { ", including" } else { " and lacks" }, ranges(&self.missing))?;
         }
+        let blocks = if self.has_blocks { ", except in intact blocks of the records" } else { "" };
         if lost == self.missing && !lost.is_empty() && !has_lost_end {
-            f.write_str(", which no other intact part of the store has")?;
+            write!(f, ", which no other intact part of the store has{blocks}")?;
         } else if !lost.is_empty() {
-            write!(f, "; no other intact part of the store has {}", ranges(&lost))?;
+            write!(f, "; no other intact part of the store has {}{blocks}", ranges(&lost))?;
         }
         if shown.max(self.last_record) == 0 && self.problem.is_none() {
             let nothing = if self.is_only_quarantine { "" } else { "nothing is left of its notes: " };
@@ -179,11 +180,14 @@ impl std::fmt::Display for SalvagedState {
         }
         f.write_str("; answers show ")?;
         match (self.view, self.base > self.prefix) {
+            (None, false) if shown == 0 && self.has_blocks => {
+                f.write_str("the intact blocks of the records")?;
+                if self.last_record > 0 {
+                    write!(f, " and the intact changes of the log, up to {}", self.last_record)?;
+                }
+            }
             (None, false) if shown == 0 && self.last_record > 0 => {
                 write!(f, "only the intact changes of the log, up to {}", self.last_record)?;
-            }
-            (None, false) if shown == 0 && self.has_blocks => {
-                f.write_str("the intact blocks of the records")?
             }
             (None, false) if shown == 0 => f.write_str("no notes")?,
             (Some(view), _) => write!(f, "the names and links of the saved view up to change {view}")?,
@@ -194,9 +198,9 @@ impl std::fmt::Display for SalvagedState {
             write!(f, " and later intact changes of the log, up to {}", self.last_record)?;
         }
         if let Some(problem) = &self.problem {
-            write!(f, "; the records cannot be used: {problem}")?;
-            if self.has_blocks {
-                f.write_str(", except for their intact blocks")?;
+            match self.has_blocks {
+                true => write!(f, "; only the intact blocks of the records can be used: {problem}")?,
+                false => write!(f, "; the records cannot be used: {problem}")?,
             }
         }
         Ok(())

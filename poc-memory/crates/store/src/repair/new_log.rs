@@ -9,7 +9,7 @@ use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
-use crate::engine::{Engine, Watermark, changes, not_kept};
+use crate::engine::{Engine, Watermark, changes, temporary_write_error};
 use crate::log::{Appender, Log, LogLimits, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
@@ -238,7 +238,7 @@ impl NewLogWriter {
             return Err(failed("a record changed while it was copied", &txn.seq));
         }
         let applied = self.state.apply(changes(txn)?.into(), Watermark { seq: txn.seq, checksum });
-        applied.map_err(|error| not_kept(&error))?;
+        applied.map_err(|error| temporary_write_error(&error))?;
         self.next += 1;
         self.bytes += record.len();
         self.waiting.push((txn.seq, record));

@@ -5,7 +5,7 @@
 //! and later transactions replace the record. What a damaged block had keeps the state of an older table or of the log.
 
 use crate::engine::buffered::BufferedEngine;
-use crate::engine::{Engine, Put, Watermark, changes, lsm, not_kept};
+use crate::engine::{Engine, Put, Watermark, changes, lsm, temporary_write_error};
 use crate::log::Log;
 use poc_graph::error::{Error, Result};
 use std::path::Path;
@@ -106,6 +106,6 @@ impl<'a> IntactBlocks<'a> {
     }
 
     fn apply(&self, changes: Vec<Put>, watermark: Watermark) -> Result<()> {
-        self.engine.apply(changes.into(), watermark).map_err(|error| not_kept(&error))
+        self.engine.apply(changes.into(), watermark).map_err(|error| temporary_write_error(&error))
     }
 }

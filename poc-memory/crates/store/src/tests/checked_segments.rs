@@ -1,7 +1,9 @@
 //! Segments that an earlier open has checked are read again only when their files have changed.
 
+use super::shared_log::Daemon;
 use super::*;
 use crate::log;
+use crate::testing::MemoryLog;
 use std::time::{Duration, SystemTime};
 
 /// A closed store of nine nodes in three segments, whose first two count as checked.
@@ -159,4 +161,37 @@ fn damage_found_by_a_verification_makes_the_store_read_only() {
         let last = if is_restored { 11 } else { 10 };
         assert_eq!(numbers(&store), (1..=last).collect::<Vec<u64>>());
     }
+}
+
+/// The disk works again, but the log is still damaged.
+#[test]
+fn damage_found_while_the_disk_fails_outlasts_the_failure() {
+    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
+    let folder = made();
+    change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
+    let faults = Arc::new(Faults::default());
+    let disk = Arc::new(FaultyDisk(faults.clone()));
+    let store = open_in(&folder, StoreOptions { disk, ..StoreOptions::default() }).unwrap();
+    let refused = || store.transact(cause(), |tx| tx.put_node(&node(10))).unwrap_err();
+    faults.fail_syncs.store(true, Ordering::SeqCst);
+    assert_eq!(refused().code, Code::ReadOnly);
+    assert!(!store.verify(&callbacks).unwrap().is_empty());
+    faults.fail_syncs.store(false, Ordering::SeqCst);
+    assert_eq!(refused().code, Code::ReadOnly);
+    let reason = store.read_only();
+    assert!(matches!(reason, Some(ReadOnlyReason::Damage(_))), "{reason:?}");
+}
+
+#[test]
+fn a_damaged_copy_of_a_shared_log_accepts_writes() {
+    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
+    let daemon = Daemon::new(&Arc::new(MemoryLog::default()));
+    for number in 1..=5 {
+        put(daemon.store(), number);
+    }
+    change(&segment_files(&daemon.folder)[0], 0, |bytes| bytes[60] ^= 1);
+    assert!(!daemon.store().verify(&callbacks).unwrap().is_empty());
+    assert_eq!(daemon.store().read_only(), None);
+    put(daemon.store(), 6);
+    assert_eq!(numbers(daemon.store()), [1, 2, 3, 4, 5, 6]);
 }

@@ -185,6 +185,20 @@ fn the_first_change_of_a_tenant_records_its_name() {
     assert_eq!(names(&open_in(&folder, in_memory()).unwrap()), ["default: 0", "user=u2: 0"]);
 }
 
+#[test]
+fn a_name_that_is_deleted_while_the_store_is_open_is_recorded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let theirs = store.for_tenant(&tuple(1));
+    let tenant = theirs.tenant();
+    for number in 1..=3 {
+        theirs.transact(cause(), |tx| tx.put_node(&Node { tenant, ..node(number) })).unwrap();
+        assert_eq!(store.tenants().unwrap().len(), 2);
+        store.transact(cause(), |tx| tx.put_raw(Table::Tenants, &tenant.0, None)).unwrap();
+        assert_eq!(store.tenants().unwrap().len(), 1);
+    }
+}
+
 /// A damaged part of the store may have had the record of the name.
 #[test]
 fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {

@@ -121,6 +121,24 @@ fn a_key_of_another_node_is_a_conflict() {
 }
 
 #[test]
+fn the_entries_of_a_node_that_is_lost_are_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    store.transact(cause(), |tx| tx.put_raw(Table::Nodes, node(1).id.as_bytes(), None)).unwrap();
+    let again = Node { key: "n1".into(), content_hash: node(1).content_hash, ..node(2) };
+    let found =
+        |store: &Store| (store.find_key("n1").unwrap(), store.find_hash(&again.content_hash).unwrap());
+    assert_eq!(found(&store), (None, None));
+    store.transact(cause(), |tx| tx.put_node(&again)).unwrap();
+    assert_eq!(found(&store), (Some(again.id), Some(again.id)));
+    // The entry of a text that the node had at another time.
+    let other = keys::hash(&[9; 32], again.id);
+    store.transact(cause(), |tx| tx.put_raw(Table::Hashes, &other, Some(Vec::new()))).unwrap();
+    assert_eq!(store.find_hash(&[9; 32]).unwrap(), None);
+}
+
+#[test]
 fn index_entries_follow_the_state_of_a_node() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();

@@ -2,6 +2,7 @@ use super::*;
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::sled::SledEngine;
 use crate::engine::temporary_folder::copy_files;
+use crate::table::Table;
 use crate::tests::bytes_of_files;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::rng::{Rng, SeededRng};
@@ -153,6 +154,24 @@ fn filled(engine: &LsmEngine, seq: u64) -> Contents {
     let changes: Vec<Put> = (0..200).map(put).collect();
     engine.apply(Cow::Borrowed(&changes), Watermark { seq, checksum: 1 }).unwrap();
     changes.into_iter().map(|(key, value)| (key, value.unwrap())).collect()
+}
+
+#[test]
+fn the_tenants_of_recent_records_and_of_every_table_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = open(&folder);
+    for seq in 1..=20 {
+        let tenant = |number: u64| Tenant([(seq * number % 7 + 1) as u8; 16]);
+        let key = |number| (Table::Nodes.engine_key(tenant(number), &[seq as u8]), Some(vec![1; 8]));
+        let changes: Vec<Put> =
+            (1..=seq).map(key).chain([(Table::Nodes.engine_key(Tenant::default(), b"key"), None)]).collect();
+        engine.apply(changes.into(), Watermark { seq, checksum: 0 }).unwrap();
+        let expected: BTreeSet<Tenant> =
+            contents(&engine).keys().filter_map(|key| split_tenant(key)).map(|(tenant, _)| tenant).collect();
+        assert_eq!(engine.tenants().unwrap(), expected);
+    }
+    engine.finish_merging();
+    assert_eq!(engine.tenants().unwrap().len(), 7);
 }
 
 #[test]
