@@ -565,7 +565,8 @@ fn visits_weights_and_runs_are_restored_from_the_quarantine() {
     for reason in ["data of notes that the memory does not have (1 record)", "states of agents: "] {
         assert!(left_out.contains(reason), "{left_out}");
     }
-    assert_eq!((runs(), note("alpha"), note("delta")), (1, (2, 2.0), (2, 3.0)));
+    // The memory has a weight of `alpha`, from before the damage.
+    assert_eq!((runs(), note("alpha"), note("delta")), (1, (2, 1.0), (2, 3.0)));
     let change = world.json(&["stats"])["as_of"]["seq"].to_string();
     let again = world.json(&["doctor", "quarantine", "restore", "repair-1"]);
     assert_eq!((again.get("records"), &again["present"]), (None, &4.into()), "{again}");

@@ -73,7 +73,8 @@ fn every_acknowledgement_follows_a_sync_of_the_log() {
             let world = &world;
             scope.spawn(move || {
                 for number in 0..each {
-                    world.json(&["insert", "--key", &key(client, number), "--body", "A page split."]);
+                    let key = key(client, number);
+                    world.json(&["insert", "--key", &key, "--body", &format!("The text of {key}.")]);
                 }
             });
         }

@@ -259,13 +259,15 @@ impl World {
 
     /// Stops the daemon, and returns what was traced when all of it is there.
     pub(crate) fn stop_traced_daemon(&mut self, trace: &str) -> String {
-        let last = format!("{} +++ exited with 0 +++", self.daemon_pid());
+        let pid = self.daemon_pid().to_string();
         self.stop_daemon();
+        // Short process ids are padded.
+        let is_last = |line: &str| line.split_whitespace().eq([&pid, "+++", "exited", "with", "0", "+++"]);
         let deadline = Deadline::after(WAIT_LIMIT);
         loop {
             let traced = std::fs::read(self.home().join(trace)).unwrap_or_default();
             let traced = String::from_utf8_lossy(&traced);
-            if traced.contains(&last) {
+            if traced.lines().any(is_last) {
                 return traced.into_owned();
             }
             deadline.wait(|| "the trace has no end".to_owned());

@@ -24,6 +24,11 @@ use serde::{Deserialize, Serialize};
 #[schemars(transform = batch::describe)]
 #[schemars(rename = "Insert")]
 pub(crate) struct InsertRequest {
+    // The first field, because the others are taken out of the matches when they are read.
+    /// Text, in Markdown
+    #[command(flatten)]
+    #[serde(default, skip_serializing_if = "BodyArgument::is_absent")]
+    body: BodyArgument,
     /// Title, one line; if omitted, the first line of the body
     #[arg(
         long,
@@ -33,10 +38,6 @@ pub(crate) struct InsertRequest {
         help = "Title, one line; if omitted, the first line of the body. `-` reads standard input"
     )]
     title: Option<String>,
-    /// Text, in Markdown
-    #[command(flatten)]
-    #[serde(default, skip_serializing_if = "BodyArgument::is_absent")]
-    body: BodyArgument,
     /// Keywords
     #[arg(long = "keyword", short = 'k', value_name = "WORD", help = "A keyword; repeat it for more")]
     #[serde(default)]

@@ -1,6 +1,7 @@
 //! The text of a new note on the command line.
 
 use crate::ops::argument;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, FromArgMatches, Id};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,10 +39,12 @@ impl FromArgMatches for BodyArgument {
         if !words.is_empty() {
             return Ok(BodyArgument(Some(words.join(" "))));
         }
-        // Otherwise standard input is not read: in a loop of a script, it belongs to the loop. The arguments before this
-        // one were already taken out of the matches, but the group of all arguments still names them.
-        let groups = matches.ids().filter_map(|id| matches.try_get_many::<Id>(id.as_str()).ok().flatten());
-        let needs_text = !groups.flatten().any(|id| BodyArgument::INSTEAD.contains(&id.as_str()));
+        // Otherwise standard input is not read: in a loop of a script, it belongs to the loop.
+        let is_given = |id: &Id| {
+            BodyArgument::INSTEAD.contains(&id.as_str())
+                && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+        };
+        let needs_text = !matches.ids().any(is_given);
         if needs_text && !std::io::stdin().is_terminal() {
             let piped = argument::text(argument::STANDARD_STREAM)
                 .map_err(|problem| clap::Error::raw(clap::error::ErrorKind::Io, problem))?;
