@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Restore the notes, links and other records that a part of the quarantine has and this memory lacks. With `--tenant`,
+/// Restore the notes, links and other records that a part of the quarantine has and this memory lacks. With a tenant,
 /// only those of this tenant, whose name may be lost. Nothing that the memory has is changed, and the part stays in the
 /// quarantine. `undo` reverts it, except for records of runs and histograms.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]

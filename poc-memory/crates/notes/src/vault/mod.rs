@@ -10,6 +10,7 @@ mod digest;
 mod links;
 mod moves;
 mod names;
+mod other_names;
 mod plan;
 mod report;
 mod scan;

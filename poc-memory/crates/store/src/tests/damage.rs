@@ -59,7 +59,7 @@ fn zeros_after_the_last_record_are_not_records() {
     fs::write(&path, bytes).unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(numbers(&store), [1, 2]);
-    insta::assert_snapshot!(store.recovery().messages[0], @"log segment `00000000000000000001.log` ended at byte 806 with an incomplete record: its 4096 bytes were moved to `quarantine/00000000000000000001.log-806`");
+    insta::assert_snapshot!(store.recovery().messages[0], @"log segment `00000000000000000001.log` ended at byte 808 with an incomplete record: its 4096 bytes were moved to `quarantine/00000000000000000001.log-808`");
 }
 
 /// Damage in the last record looks like an interrupted write. Damage before other records changes nothing on disk.

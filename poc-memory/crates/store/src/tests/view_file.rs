@@ -118,7 +118,7 @@ fn a_view_ahead_of_the_log_is_shown_and_that_of_another_log_is_refused() {
     cut(&folder);
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!((contents(&store.view()), store.view().seq), (before.clone(), 6));
-    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000001.log` is damaged at byte 1979 and lacks change 6; answers show the names and links of the saved view up to change 6");
+    insta::assert_snapshot!(store.damage().unwrap(), @"log segment `00000000000000000001.log` is damaged at byte 1984 and lacks change 6; answers show the names and links of the saved view up to change 6");
     drop(store);
     assert_eq!(fs::read(path(&folder)).unwrap(), view);
     fs::remove_file(path(&folder)).unwrap();

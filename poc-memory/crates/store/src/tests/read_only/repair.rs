@@ -322,18 +322,18 @@ fn the_intact_blocks_of_damaged_records_are_used() {
         let edited = Node { body, ..node(number) };
         store.transact(cause(), |tx| tx.put_node(&edited)).unwrap();
     };
-    (1..=COUNT).for_each(|number| edit(number, body(number)));
     // The records have the edit of the first note, the log that of the second.
+    edit(1, body(1));
     edit(1, "Zanzibarquetzal".to_owned());
+    (2..=COUNT).for_each(|number| edit(number, body(number)));
     store.checkpoint().unwrap();
     edit(2, "In the log".to_owned());
     drop(store);
     let is_edit = |bytes: &[u8]| bytes.windows(15).any(|found| found == b"Zanzibarquetzal");
     let segments = segment_files(&folder);
-    // The log loses its first segment and the edit that the records have.
-    for path in segments.iter().filter(|path| **path == segments[0] || is_edit(&fs::read(path).unwrap())) {
-        fs::remove_file(path).unwrap();
-    }
+    // The log loses the edit that the records have.
+    assert!(segments.len() > 1);
+    fs::remove_file(&segments[0]).unwrap();
     let records = folder.path().join("records");
     let has_edit = || {
         let mut found = false;
