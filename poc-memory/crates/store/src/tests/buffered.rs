@@ -230,7 +230,8 @@ fn is_interrupted_after(writes: usize, cut: bool) -> bool {
     }
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     let found = contents(&store);
-    assert_eq!(numbers(&store).len() == COUNT as usize, has_all || !cut);
+    // If the log was cut, how much is there depends on what was written before the interruption.
+    assert!(numbers(&store).len() == COUNT as usize || (cut && !has_all));
     assert_eq!(store.damage().is_some(), cut, "read-only if the log lacks what was being written");
     assert!(!folder.path().join("quarantine").exists());
     drop(store);
