@@ -165,9 +165,7 @@ impl Metrics {
     pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<String> {
         let view = memory.store.view();
         let fresh = answer_status::of(memory, &view);
-        let named = memory.store.tenants()?.into_iter().map(|(_, view)| view);
-        let unnamed = memory.store.unnamed_tenants()?.into_iter().map(|own| own.view());
-        let views: Vec<_> = named.chain(unnamed).collect();
+        let views: Vec<_> = memory.store.all_tenants()?.iter().map(|own| own.view()).collect();
         let gauges = self.gauges.lock();
         gauges.nodes.set(views.iter().map(|view| view.live_count() as i64).sum());
         gauges.edges.set(views.iter().map(|view| view.edge_count() as i64).sum());

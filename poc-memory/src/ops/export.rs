@@ -4,7 +4,6 @@ use super::hit::is_zero;
 use super::text::plural;
 use super::{Access, Ctx, Op, Progress, argument};
 use poc_graph::error::{Error, Exit, Result};
-use poc_notes::answer_status;
 use poc_notes::export::{self, ExportReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,9 +84,8 @@ impl Op for Export {
         };
         let path = output.or(self.markdown).or(self.vault);
         let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
-        let mut degraded: Vec<String> = answer_status::read_only(ctx.memory).into_iter().collect();
         let (other_tenants, unnamed) = other_tenants.unzip();
-        degraded.extend(unnamed.flatten());
+        let mut degraded: Vec<String> = unnamed.flatten().into_iter().collect();
         if written.lost > 0 {
             degraded.push(format!("{} left out because of damage", plural(written.lost, "note")));
         }

@@ -3,7 +3,7 @@
 mod batch;
 mod body;
 
-use super::secret_check::SecretCheck;
+use super::secret_check::{self, SecretCheck};
 use super::text::plural;
 use super::{Access, Ctx, Op, Principal, Progress, Route, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
@@ -167,8 +167,7 @@ impl Op for InsertRequest {
             return batch::summary(notes);
         }
         let key = output.key.as_deref().unwrap_or_default();
-        let warning =
-            output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
+        let warning = secret_check::line(output.warning.as_ref());
         if output.duplicate == Some(true) {
             return format!("already stored as `{key}`\n{warning}");
         }

@@ -1,6 +1,6 @@
 //! `link`
 
-use super::secret_check::SecretCheck;
+use super::secret_check::{self, SecretCheck};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::EdgeKind;
 use poc_graph::error::{Error, Result};
@@ -137,12 +137,8 @@ impl Op for LinkRequest {
             LinkStatus::Removed => "removed",
             LinkStatus::NotPresent => "not present",
         };
-        let warning = warning.as_ref().map(|warning| format!("warning: {warning}\n"));
-        let notices: String = retired
-            .iter()
-            .map(|key| format!("`{key}` is retired: no search finds it\n"))
-            .chain(warning)
-            .collect();
+        let retired = retired.iter().map(|key| format!("`{key}` is retired: no search finds it\n"));
+        let notices = retired.collect::<String>() + &secret_check::line(warning.as_ref());
         format!("{status}: `{from}` → `{to}` ({kind}{strength})\n{notices}")
     }
 }

@@ -1,6 +1,6 @@
 //! `reinforce`
 
-use super::secret_check::SecretCheck;
+use super::secret_check::{self, SecretCheck};
 use super::{Access, Ctx, Op, Route, StyledText, Terminal, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, NodeType};
@@ -171,8 +171,5 @@ pub(super) fn show(output: &ReinforceOutput, terminal: &Terminal) -> String {
     if output.question.is_some() {
         text.push_str("; similar questions lead to it from now on");
     }
-    if let Some(warning) = &output.warning {
-        let _ = write!(text, "\nwarning: {warning}");
-    }
-    text + "\n"
+    text + "\n" + &secret_check::line(output.warning.as_ref())
 }

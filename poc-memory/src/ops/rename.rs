@@ -1,6 +1,6 @@
 //! `rename`
 
-use super::secret_check::SecretCheck;
+use super::secret_check::{self, SecretCheck};
 use super::{Access, Ctx, Op, Route, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -80,9 +80,6 @@ impl Op for Rename {
         if !aliases.is_empty() {
             text += &format!("; former keys: {}", aliases.join(", "));
         }
-        if let Some(warning) = &output.warning {
-            text += &format!("\nwarning: {warning}");
-        }
-        text + "\n"
+        text + "\n" + &secret_check::line(output.warning.as_ref())
     }
 }

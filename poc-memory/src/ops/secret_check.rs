@@ -55,3 +55,8 @@ impl SecretCheck {
         }
     }
 }
+
+/// The warning of an answer as a line; empty if there is none.
+pub(super) fn line(warning: Option<&String>) -> String {
+    warning.map_or_else(String::new, |warning| format!("warning: {warning}\n"))
+}

@@ -1,7 +1,7 @@
 //! `write`
 
 use super::request::FormerText;
-use super::secret_check::SecretCheck;
+use super::secret_check::{self, SecretCheck};
 use super::text::plural;
 use super::{Access, Ctx, Op, Route, ToolEffect, argument};
 use poc_graph::error::Result;
@@ -86,8 +86,7 @@ impl Op for WriteRequest {
     fn show(output: &WriteOutput) -> String {
         let chunks = plural(output.node_ids.len() as u64, "chunk");
         let edges = plural(output.edges as u64, "edge");
-        let warning =
-            output.warning.as_ref().map_or_else(String::new, |warning| format!("warning: {warning}\n"));
+        let warning = secret_check::line(output.warning.as_ref());
         format!("wrote message {} ({chunks}, {edges})\n{warning}", output.message_id)
     }
 }

@@ -19,7 +19,7 @@ use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Message, Node, cancellation};
 use poc_store::{
-    CompactionCallbacks, QuarantineNote, Record, Records, Store, Table, delete_quarantine_part,
+    CompactionCallbacks, QuarantineNote, Record, Records, Table, delete_quarantine_part,
     for_each_quarantine_record, quarantine_contents, quarantine_names, repair_folders,
 };
 use serde::{Deserialize, Serialize};
@@ -293,7 +293,7 @@ pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
 /// Refuses an erasure that would delete notes or messages which only these parts of the quarantine have. The parts
 /// contain the texts.
 fn require_no_only_copies(memory: &Memory, parts: &[String], texts: &ErasedTexts) -> Result<()> {
-    let tenants = of_all_tenants(memory)?;
+    let tenants = memory.store.all_tenants()?;
     for name in parts {
         let mut lacking = 0;
         for (tenant, own) in quarantine_contents(&memory.paths.store(), name)? {
@@ -377,16 +377,10 @@ fn clear_quarantine(store: &Path, parts: &[String]) -> Result<Vec<String>> {
     Ok(kept)
 }
 
-/// The store as seen by each tenant, also by those whose names are lost.
-fn of_all_tenants(memory: &Memory) -> Result<Vec<Store>> {
-    let named = memory.store.tenants()?.into_iter().map(|(tuple, _)| memory.store.for_tenant(&tuple));
-    Ok(named.chain(memory.store.unnamed_tenants()?).collect())
-}
-
 /// The notes and messages of all tenants that also contain the texts.
 fn elsewhere(memory: &Memory, texts: &ErasedTexts) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for own in of_all_tenants(memory)? {
+    for own in memory.store.all_tenants()? {
         for (_, node) in own.range::<Node>(&[])? {
             if texts.are_in_note(&node) {
                 found.push(node.key);

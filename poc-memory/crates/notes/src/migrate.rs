@@ -119,8 +119,7 @@ fn record(
 /// The nodes of each tenant that have no vectors of an embedder.
 fn without_vectors(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<NodeId>)>> {
     let mut found = Vec::new();
-    let named = memory.store.tenants()?.into_iter().map(|(tenant, _)| memory.store.for_tenant(&tenant));
-    for store in named.chain(memory.store.unnamed_tenants()?) {
+    for store in memory.store.all_tenants()? {
         let own = memory.with_store(store);
         let view = own.store.view();
         let embedded = own.store.nodes_with_vectors(embedder)?;

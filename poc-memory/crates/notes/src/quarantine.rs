@@ -115,20 +115,15 @@ fn restore_tenant(
     }
     let mut accepted = AcceptedRecords::default();
     let mut edge_groups = own.edges.chunks(MAX_EDGES);
-    let mut record_groups = groups(&own.records).into_iter().peekable();
-    let mut rest = embedded.as_slice();
+    let mut record_groups = groups(&own.records, length).into_iter().peekable();
+    let mut note_groups = groups(&embedded, note_length);
     // One transaction, so that one `undo` reverts it, unless there is too much for one.
-    loop {
-        let mut bytes = 0;
-        let fits = |(node, vectors): &&(&Node, Vec<Vec<f32>>)| {
-            bytes += note_length(node, vectors);
-            bytes <= MAX_BYTES
-        };
-        let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
-        let (group, later) = rest.split_at(count);
-        let is_last = later.is_empty();
+    let (last, earlier) = (note_groups.pop().unwrap_or_default(), note_groups);
+    let count = earlier.len();
+    for (index, group) in earlier.into_iter().chain([last]).enumerate() {
+        let is_last = index == count;
         // Records share the transaction of the last notes if they fit into it.
-        let used: usize = group.iter().map(|(node, vectors)| note_length(node, vectors)).sum();
+        let used: usize = group.iter().map(note_length).sum();
         let fit = |records: &&[QuarantineRecord]| {
             is_last && used + records.iter().map(length).sum::<usize>() <= MAX_BYTES
         };
@@ -164,10 +159,6 @@ fn restore_tenant(
         accepted = now_accepted;
         report.edges += edges;
         report.add(counts);
-        rest = later;
-        if is_last {
-            break;
-        }
     }
     for edges in edge_groups {
         let cause = memory.cause(actor, OP);
@@ -207,7 +198,7 @@ struct RecordCounts {
 }
 
 /// The approximate size of a note with its vectors, in bytes.
-fn note_length(node: &Node, vectors: &[Vec<f32>]) -> usize {
+fn note_length((node, vectors): &(&Node, Vec<Vec<f32>>)) -> usize {
     // Vectors are stored in half precision.
     NOTE_BYTES + node.body.len() + 2 * vectors.iter().map(Vec::len).sum::<usize>()
 }
@@ -217,14 +208,15 @@ fn length(record: &QuarantineRecord) -> usize {
     record.key.len() + record.value.len()
 }
 
-/// Divides records into groups of at most [`MAX_BYTES`]. A larger record is a group of its own.
-fn groups(records: &[QuarantineRecord]) -> Vec<&[QuarantineRecord]> {
+/// Divides notes or records, whose sizes `length` tells, into groups of at most [`MAX_BYTES`]. A larger one is a group
+/// of its own.
+fn groups<T>(all: &[T], length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut groups = Vec::new();
-    let mut rest = records;
+    let mut rest = all;
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |record: &&QuarantineRecord| {
-            bytes += length(record);
+        let fits = |one: &&T| {
+            bytes += length(one);
             bytes <= MAX_BYTES
         };
         let count = rest.iter().take_while(fits).count().max(1);
@@ -415,7 +407,7 @@ mod tests {
         let record =
             |size| QuarantineRecord { table: Table::Messages, key: vec![1; ID], value: vec![0; size] };
         let records = [100, MAX_BYTES, MAX_BYTES / 2, MAX_BYTES / 3, 100, MAX_BYTES / 2].map(record);
-        let groups = groups(&records);
+        let groups = groups(&records, length);
         assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [1, 1, 3, 1]);
     }
 }

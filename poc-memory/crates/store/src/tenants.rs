@@ -33,6 +33,12 @@ impl Store {
         Ok(named)
     }
 
+    /// Handles of all tenants: of the default one, and of every other that has data or a name.
+    pub fn all_tenants(&self) -> Result<Vec<Store>> {
+        let named = self.tenants()?.into_iter().map(|(tuple, _)| self.for_tenant(&tuple));
+        Ok(named.chain(self.unnamed_tenants()?).collect())
+    }
+
     /// Handles of the tenants that have data but no name, because a damaged part of the store had the record of the
     /// name. [`Store::tuple`] of such a handle is empty, and its writes record no name. The next write through
     /// [`Store::for_tenant`] records the name again.

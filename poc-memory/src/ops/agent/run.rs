@@ -52,9 +52,7 @@ pub(crate) struct AgentRun {
 /// Refuses a tenant without any transaction, because a run would create it.
 fn check_tenant(memory: &Memory) -> Result<()> {
     let tenant = memory.store.tuple();
-    let is_named = memory.store.tenants()?.iter().any(|(known, _)| known == tenant);
-    let is_known =
-        is_named || memory.store.unnamed_tenants()?.iter().any(|own| own.tenant() == memory.store.tenant());
+    let is_known = memory.store.all_tenants()?.iter().any(|own| own.tenant() == memory.store.tenant());
     let unknown = || {
         Error::not_found(format!("there are no notes of the tenant `{tenant}`"))
             .hint("`poc-memory stats` lists the tenants")

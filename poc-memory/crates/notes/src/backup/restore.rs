@@ -430,8 +430,7 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     let base = store.history_base().filter(|base| base.seq == report.seq).map(|base| base.at);
     let last = store.transaction_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
     report.at = last.or(base).ok_or_else(|| wrong("its last change is missing".into()))?;
-    let named = store.tenants()?.into_iter().map(|(tuple, _)| store.for_tenant(&tuple));
-    for own in named.chain(store.unnamed_tenants()?) {
+    for own in store.all_tenants()? {
         let (records, view) = (own.range::<Node>(&[])?.len(), own.view());
         if records != view.node_count() {
             let tenant = own.tenant();

@@ -109,9 +109,14 @@ fn path_link(url: &str) -> Option<NoteLink> {
 /// The path of a file as keys have it: without the extension of Markdown.
 pub(crate) fn without_extension(path: &str) -> &str {
     match path.rsplit_once('.') {
-        Some((stem, extension)) if ["md", "markdown"].contains(&extension.to_lowercase().as_str()) => stem,
+        Some((stem, extension)) if is_markdown(extension) => stem,
         _ => path,
     }
+}
+
+/// Whether an extension, in any case, is that of Markdown.
+pub(super) fn is_markdown(extension: &str) -> bool {
+    ["md", "markdown"].iter().any(|markdown| extension.eq_ignore_ascii_case(markdown))
 }
 
 /// The path in the vault of a link that is relative to the folder of a file. `None` if it leads out of the vault.

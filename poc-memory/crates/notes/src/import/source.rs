@@ -2,11 +2,13 @@
 
 use super::format::{self, FolderRole, Format, json_lines};
 use super::location::SourceLocation;
+use super::references;
 use super::run::{Import, PROVENANCE};
 use super::source_file::{Sample, SourceFile, unreadable};
 use crate::markdown_frame::MarkdownFrame;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{cancellation, normal_key};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,8 +83,7 @@ pub(super) fn is_below(frame: &MarkdownFrame, other: &MarkdownFrame) -> bool {
 
 /// Whether a file is Markdown, according to its name. An import records only the paths of such files.
 fn is_markdown(file: &Path) -> bool {
-    let extension = file.extension().unwrap_or_default();
-    extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown")
+    file.extension().and_then(OsStr::to_str).is_some_and(references::is_markdown)
 }
 
 impl Import<'_> {

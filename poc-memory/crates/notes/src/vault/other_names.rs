@@ -6,7 +6,7 @@ use super::sync::VaultSync;
 use crate::import::references::without_extension;
 use crate::key;
 use poc_graph::error::Result;
-use poc_graph::{Ix, MAX_ALIASES, NodeId, View, cancellation};
+use poc_graph::{Ix, MAX_ALIASES, NodeId, View};
 use std::collections::HashMap;
 
 impl VaultSync<'_> {
@@ -50,8 +50,7 @@ impl VaultSync<'_> {
         wrong.sort_unstable();
         wrong.dedup();
         for chunk in wrong.chunks(self.memory.config.import.chunk.max(1)) {
-            cancellation::check()?;
-            self.memory.store.transact(self.cause("vault names"), |tx| {
+            self.transact("vault names", |tx, _| {
                 for id in chunk {
                     let Some(mut node) = tx.node(*id)? else { continue };
                     let keys: Vec<&str> = node.names().collect();

@@ -75,16 +75,7 @@ fn owners_of_any_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -
 /// The notes with this other name, in any of the spellings of a key. Retired notes are returned only if no live note
 /// has the name.
 fn owners_of_other_name(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
-    let owners_of_spelling = |name: &str| -> Vec<Ix> {
-        let name = normal_key(name);
-        let owners = view.find_other_names_any_case(&name);
-        owners.into_iter().filter(|owner| may(*owner, &name)).collect()
-    };
-    let found = spellings(name)
-        .into_iter()
-        .map(owners_of_spelling)
-        .find(|owners| !owners.is_empty())
-        .unwrap_or_default();
+    let found = owners_of_spelling(name, may, &|key| view.find_other_names_any_case(key));
     let live: Vec<Ix> = found.iter().copied().filter(|&ix| view.is_live(ix)).collect();
     if live.is_empty() { found } else { live }
 }
@@ -96,12 +87,16 @@ fn owners(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
     if let Some(owner) = view.find_key(&exact).filter(|owner| may(*owner, &exact)) {
         return vec![owner];
     }
-    let owners_of_spelling = |name: &str| -> Vec<Ix> {
-        let key = normal_key(name);
-        let owners = view.find_keys_any_case(&key);
-        owners.into_iter().filter(|owner| may(*owner, &key)).collect()
+    owners_of_spelling(name, may, &|key| view.find_keys_any_case(key))
+}
+
+/// The notes that `find` has for the first spelling of a name for which it has any that are accepted.
+fn owners_of_spelling(name: &str, may: &dyn Fn(Ix, &str) -> bool, find: &dyn Fn(&str) -> Vec<Ix>) -> Vec<Ix> {
+    let owners = |spelling: &str| -> Vec<Ix> {
+        let key = normal_key(spelling);
+        find(&key).into_iter().filter(|owner| may(*owner, &key)).collect()
     };
-    spellings(name).into_iter().map(owners_of_spelling).find(|owners| !owners.is_empty()).unwrap_or_default()
+    spellings(name).into_iter().map(owners).find(|owners| !owners.is_empty()).unwrap_or_default()
 }
 
 /// The keys that a name may stand for, longest first: the name without surrounding punctuation, then the endings of its

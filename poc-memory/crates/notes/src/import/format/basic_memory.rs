@@ -6,6 +6,7 @@ use super::{FolderRole, Format, json};
 use crate::front_matter;
 use crate::import::ParsedNote;
 use crate::import::note_link::NoteLink;
+use crate::import::references;
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
 use poc_graph::error::Result;
@@ -28,8 +29,7 @@ impl Format for BasicMemory {
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
-        let is_markdown = matches!(sample.extension.as_str(), "md" | "markdown");
-        is_markdown && sample.text().is_some_and(is_permalinked)
+        references::is_markdown(&sample.extension) && sample.text().is_some_and(is_permalinked)
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {

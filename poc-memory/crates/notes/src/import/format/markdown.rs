@@ -31,7 +31,7 @@ impl Format for Markdown {
     }
 
     fn recognizes(&self, sample: &Sample) -> bool {
-        matches!(sample.extension.as_str(), "md" | "markdown")
+        references::is_markdown(&sample.extension)
     }
 
     fn read(&self, file: &SourceFile<'_>, import: &mut Import<'_>) -> Result<()> {
