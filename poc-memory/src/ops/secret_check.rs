@@ -42,17 +42,11 @@ impl SecretCheck {
 
     /// What was found, as a warning.
     pub(super) fn warning(&self) -> Option<String> {
-        let kinds: Vec<&str> = self.found.iter().map(|(kind, _)| kind).collect();
-        let kinds = kinds.join(", ");
-        match (self.found.is_empty(), self.replaces) {
-            (true, _) => None,
-            (false, true) => Some(format!(
-                "secrets were replaced by placeholders ({kinds}): the memory keeps none that a model writes"
-            )),
-            (false, false) => Some(format!(
-                "the text seems to contain secrets ({kinds}), which search and assistants will show"
-            )),
+        if self.replaces || self.found.is_empty() {
+            return self.found.replaced_in_texts_of_model();
         }
+        let kinds = self.found.kinds();
+        Some(format!("the text seems to contain secrets ({kinds}), which search and assistants will show"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `supersede`
 
+use super::secret_check::{self, SecretCheck};
 use super::undo_window::{undo_line, undo_window};
 use super::{Access, Ctx, Op, Route, StyledText, Terminal};
 use poc_config::HistoryRetention;
@@ -40,6 +41,9 @@ pub(crate) struct SupersedeOutput {
     seq: u64,
     /// The minimum time for which it can be undone: `all` if there is no limit, otherwise a duration.
     undo_within: HistoryRetention,
+    /// Secrets that were found in the reason, by kind. What a model writes has placeholders in their place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 impl Op for SupersedeRequest {
@@ -48,7 +52,9 @@ impl Op for SupersedeRequest {
     const ROUTE: Option<Route> = Route::post("/v1/supersede");
     type Output = SupersedeOutput;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<SupersedeOutput> {
+    fn run(mut self, ctx: &Ctx<'_>) -> Result<SupersedeOutput> {
+        let mut check = SecretCheck::of(ctx);
+        self.reason.iter_mut().for_each(|reason| check.text(reason));
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let reason = self.reason.as_deref().unwrap_or_default();
@@ -61,7 +67,8 @@ impl Op for SupersedeRequest {
             Ok((old.key, new.key, done.links))
         })?;
         let (old, new, links) = done.value;
-        Ok(SupersedeOutput { old, new, links, seq: done.seq, undo_within: undo_window(ctx) })
+        let (undo_within, warning) = (undo_window(ctx), check.warning());
+        Ok(SupersedeOutput { old, new, links, seq: done.seq, undo_within, warning })
     }
 
     fn show(output: &SupersedeOutput) -> String {
@@ -73,6 +80,7 @@ impl Op for SupersedeRequest {
             "`{}` supersedes `{}` and took over {} of its links\n",
             output.new, output.old, output.links
         );
-        (done + &undo_line(&[output.seq], output.undo_within, terminal)).into()
+        let undo = undo_line(&[output.seq], output.undo_within, terminal);
+        (done + &undo + &secret_check::line(output.warning.as_ref())).into()
     }
 }

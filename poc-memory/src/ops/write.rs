@@ -64,6 +64,7 @@ impl Op for WriteRequest {
     fn run(mut self, ctx: &Ctx<'_>) -> Result<WriteOutput> {
         let mut check = SecretCheck::of(ctx);
         check.text(&mut self.text);
+        self.keywords.iter_mut().for_each(|keyword| check.text(keyword));
         if let Some(metadata) = &mut self.metadata {
             check.object(metadata, "metadata")?;
         }

@@ -132,6 +132,20 @@ impl Action {
         }
     }
 
+    /// The texts of the model that are stored if the action is applied, without handles.
+    pub(super) fn texts_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Action::LinkAdd(action) => vec![&mut action.reason],
+            Action::Weight(action) => vec![&mut action.reason],
+            Action::Insert(Insert { reason, key, title, body, keywords, sources: _ }) => {
+                [reason, key, title, body].into_iter().chain(keywords).collect()
+            }
+            Action::Supersede(Supersede { reason, node: _, by: _, key, title, body }) => {
+                vec![reason, key, title, body]
+            }
+        }
+    }
+
     pub(super) fn reason_mut(&mut self) -> &mut String {
         match self {
             Action::LinkAdd(action) => &mut action.reason,

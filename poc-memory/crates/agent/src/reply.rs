@@ -5,6 +5,7 @@ use super::action::Action;
 use super::definition::ActionKind;
 use super::model::Reply;
 use poc_graph::json::{DecodeError, UniqueFields};
+use poc_notes::secrets::{SecretCounts, scrub};
 use serde_json::Value;
 
 /// Maximum number of actions in a reply that are read; the rest are counted.
@@ -26,6 +27,21 @@ pub struct ParsedReply {
     pub actions: Vec<Action>,
     /// Number of further actions, which were not read.
     pub unread: usize,
+}
+
+impl ParsedReply {
+    /// Replaces the secrets in the texts that are stored by placeholders, and returns what was found.
+    pub(super) fn scrub(&mut self) -> SecretCounts {
+        let mut found = SecretCounts::default();
+        let texts = self.actions.iter_mut().flat_map(Action::texts_mut);
+        for text in std::iter::once(&mut self.notes).chain(texts) {
+            let scrubbed = scrub(text, &mut found);
+            if *scrubbed != **text {
+                *text = scrubbed.into_owned();
+            }
+        }
+        found
+    }
 }
 
 /// Parses a reply: the native structured field, else the whole text, else the content of its code fence. The error

@@ -40,6 +40,11 @@ fn secrets_that_a_model_writes_are_replaced_and_those_of_a_person_stay_with_a_wa
         let message =
             json!({"text": format!("So {secret}."), "metadata": {"env": [{"KEY": TOKEN}], "n": 1.5}});
         warned(&asked(&memory, actor, "write", message));
+        let message = json!({"text": "The lift is out of order.", "keywords": [TOKEN]});
+        warned(&asked(&memory, actor, "write", message));
+        asked(&memory, actor, "insert", json!({"key": "old", "title": "An earlier note"}));
+        let retired = json!({"old": "old", "new": "nothing-to-see", "reason": secret});
+        warned(&asked(&memory, actor, "supersede", retired));
         let link = json!({"from": "words", "to": "nothing-to-see", "reason": secret});
         warned(&asked(&memory, actor, "link", link));
         warned(&asked(

@@ -77,7 +77,11 @@ impl RunAttempt<'_> {
                 tracing::warn!(agent = definition.name, run = %row.id, "the transcript could not be stored: {error}");
             }
         }
-        let answer = answer?;
+        let mut answer = answer?;
+        if let Some(warning) = answer.scrub().replaced_in_texts_of_model() {
+            let earlier = row.message.take().map_or_else(String::new, |message| format!("{message}; "));
+            row.message = Some(reply::short(&(earlier + &warning)));
+        }
         let dry = self.options.dry_run;
         let judge = Judge::before(memory).map_err(RunEnd::Broken)?;
         let row = apply::apply(memory, definition, &selection, &answer, row.clone(), dry);

@@ -45,6 +45,22 @@ impl SecretCounts {
         }
     }
 
+    /// The kinds, separated by commas.
+    pub fn kinds(&self) -> String {
+        self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The report that secrets in the texts of a model were replaced; `None` if there were none.
+    pub fn replaced_in_texts_of_model(&self) -> Option<String> {
+        let report = || {
+            format!(
+                "secrets were replaced by placeholders ({}): the memory keeps none that a model writes",
+                self.kinds()
+            )
+        };
+        (!self.is_empty()).then(report)
+    }
+
     fn add(&mut self, kind: &str, count: u64) {
         *self.0.entry(kind.to_owned()).or_default() += count;
     }

@@ -43,6 +43,31 @@ fn a_reply_is_accepted_only_as_one_whole_json_object() {
 }
 
 #[test]
+fn secrets_in_a_reply_are_replaced_before_anything_is_stored() {
+    let world = World::new();
+    let (split, _) = (world.note("split", "A split of the b-tree."), world.note("merge", "A merge of it."));
+    let definition = agent("\"link-add\", \"insert\", \"supersede\"", "");
+    let token = "ghp_7fQ2kZ9aB4cX3dM6eW5vT8uS0rP1nLhGjYiE";
+    let text = format!("The token of the tests is {token}.");
+    let reply = json!({
+        "notes": format!("saw {token}"),
+        "link-add": [{"reason": text, "from": "N1", "to": "N2", "strength": 0.5}],
+        "insert": [{"reason": text, "key": "", "title": "Access", "body": text, "keywords": [token], "sources": ["N2"]}],
+        "supersede": [{"reason": text, "node": "N1", "by": "", "key": "", "title": "Tests", "body": text}],
+    });
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
+    let message = run.message.clone().unwrap_or_default();
+    assert!(message.starts_with("secrets were replaced by placeholders (github-token)"), "{message}");
+    let stored = format!("{run:?}") + &world.graph();
+    assert!(stored.contains("[secret: github-token]") && !stored.contains(token), "{stored}");
+    // The proposed replacement contains the placeholder, too.
+    let proposed = crate::proposal::proposals(&world.memory, None).unwrap();
+    assert_eq!(proposed.len(), 1, "{run:?}");
+    assert!(proposed.iter().all(|proposal| !format!("{proposal:?}").contains(token)), "{proposed:?}");
+    assert_eq!(world.memory.find("split").unwrap().id, split);
+}
+
+#[test]
 fn a_correction_turn_lists_the_problems() {
     let world = World::new();
     let definition = two(&world);
