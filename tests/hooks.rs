@@ -284,6 +284,9 @@ fn notes_stored_in_a_repository_are_shown_at_the_start_of_its_next_session() {
         // A model that replaces the keywords does not take the note out of the project.
         let more = json!({"key": "wal", "update": true, "keywords": ["decision", "storage"]});
         assistant.call("memory_remember", more);
+        // An update may create the note.
+        let created = json!({"key": "rows", "update": true, "title": "Rows have 16 columns"});
+        assistant.call("memory_remember", created);
         assistant.end();
         let by_hand = |folder: &Path, line: &[&str]| -> Value {
             let mut command = world.command("poc-memory");
@@ -293,14 +296,16 @@ fn notes_stored_in_a_repository_are_shown_at_the_start_of_its_next_session() {
         };
         by_hand(&session.folder, &["add", "--key", "split", "-k", "open", "-t", "Splits are slow"]);
         by_hand(&session.folder, &["add", "--key", "fish", "--category", "core", "-t", "I use fish"]);
+        by_hand(&session.folder, &["add", "--key", "merge", "--update", "-t", "Merges are fast"]);
         by_hand(world.home(), &["add", "--key", "lunch", "-k", "open", "-t", "Dumplings"]);
+        by_hand(&session.folder, &["add", "--key", "lunch", "--update", "-b", "On Fridays."]);
         let written = by_hand(&session.folder, &["write", "The gateway listens on port 7443."]);
         let chunk = written["node_ids"][0].as_str().unwrap().to_owned();
         let labelled = |note: &str| {
             let keywords = world.json(&["get", note])["keywords"].clone();
             keywords.as_array().unwrap().contains(&json!(JOURNAL))
         };
-        for note in ["wal", "split", &chunk] {
+        for note in ["wal", "rows", "split", "merge", &chunk] {
             assert_eq!(labelled(note), is_labelled, "{note} with `{scope}`");
         }
         for note in ["fish", "lunch"] {

@@ -109,10 +109,7 @@ impl OpExecutor for ConnectionOpExecutor {
         }
         // The tenant of the command line only applies to ops that take one.
         let request = if op.accepts_tenant { self.context.with_global_arguments(request)? } else { request };
-        let request = match &self.label {
-            Some(label) => label.add(op, request),
-            None => request,
-        };
+        let request = ProjectLabel::label_notes(self.label.as_ref(), op, request);
         connection.acting_for(Principal::Model).call(op, request, &|_| {})
     }
 

@@ -125,10 +125,8 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 return declined(output);
             }
             let config = if op.labels_notes { context.config().ok() } else { None };
-            let request = match config.and_then(|config| ProjectLabel::here(&config)) {
-                Some(label) => label.add(op, request),
-                None => request,
-            };
+            let label = config.and_then(|config| ProjectLabel::here(&config));
+            let request = ProjectLabel::label_notes(label.as_ref(), op, request);
             call(&context, op, context.with_global_arguments(request)?, &terminal)?
         }
     };

@@ -30,23 +30,28 @@ impl ProjectLabel {
         Some(ProjectLabel { keyword, max_keywords: config.insert.max_keywords })
     }
 
-    /// Adds the label to the new notes of a request, if the op stores notes.
-    pub(super) fn add(&self, op: &OpDef, mut request: Value) -> Value {
-        if op.labels_notes {
+    /// The request of an op with the label, if there is one, on the notes that it stores.
+    pub(super) fn label_notes(label: Option<&ProjectLabel>, op: &OpDef, mut request: Value) -> Value {
+        if let Some(label) = label.filter(|_| op.labels_notes) {
             match request.get_mut("notes").and_then(Value::as_array_mut) {
-                Some(notes) => notes.iter_mut().for_each(|note| self.add_to(note)),
-                None => self.add_to(&mut request),
+                Some(notes) => notes.iter_mut().for_each(|note| label.add_to(note)),
+                None => label.add_to(&mut request),
             }
         }
         request
     }
 
-    /// Adds the label to a new note, unless it names a project or applies to all of them.
+    /// Adds the label to a new note, unless it names a project or applies to all of them. For an update, the op
+    /// decides, which knows whether the note is new.
     fn add_to(&self, note: &mut Value) {
         let Value::Object(note) = note else { return };
         let is_update = note.get("update").and_then(Value::as_bool) == Some(true);
         let is_core = note.get("category").and_then(Value::as_str) == Some("core");
-        if is_update || is_core {
+        if is_core {
+            return;
+        }
+        if is_update {
+            note.insert("project_if_new".to_owned(), self.keyword.clone().into());
             return;
         }
         let keywords = note.entry("keywords").or_insert_with(|| Value::Array(Vec::new()));
@@ -70,7 +75,9 @@ mod tests {
     fn new_notes_get_the_label_unless_they_name_a_project_or_apply_to_all() {
         let label = ProjectLabel { keyword: "project:a".into(), max_keywords: 2 };
         let check = |op: &str, given: Value, expected: Value| {
-            assert_eq!(label.add(find(op).unwrap(), given.clone()), expected, "{given}");
+            let labelled = ProjectLabel::label_notes(Some(&label), find(op).unwrap(), given.clone());
+            assert_eq!(labelled, expected, "{given}");
+            assert_eq!(ProjectLabel::label_notes(None, find(op).unwrap(), given.clone()), given);
         };
         check("write", json!({"text": "x"}), json!({"text": "x", "keywords": ["project:a"]}));
         check("insert", json!({"keywords": ["open"]}), json!({"keywords": ["open", "project:a"]}));
@@ -79,8 +86,13 @@ mod tests {
             json!({"notes": [{"title": "x"}, {"keywords": ["Project:b"]}]}),
             json!({"notes": [{"title": "x", "keywords": ["project:a"]}, {"keywords": ["Project:b"]}]}),
         );
+        check(
+            "insert",
+            json!({"key": "x", "update": true, "keywords": ["open"]}),
+            json!({"key": "x", "update": true, "keywords": ["open"], "project_if_new": "project:a"}),
+        );
         for (op, same) in [
-            ("insert", json!({"update": true, "keywords": ["open"]})),
+            ("insert", json!({"update": true, "category": "core"})),
             ("insert", json!({"category": "core"})),
             ("insert", json!({"keywords": ["a", "b"]})),
             ("insert", json!({"keywords": "open"})),

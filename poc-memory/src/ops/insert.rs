@@ -81,6 +81,13 @@ pub(crate) struct InsertRequest {
     #[arg(long, value_name = "N", requires = "update")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     if_version: Option<u32>,
+    // The surface that adds it does not know whether an update creates the note, and the keywords of an update would
+    // replace those of the note.
+    /// The label of the project that the note gets if `update` creates it and its keywords name none
+    #[arg(skip)]
+    #[schemars(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project_if_new: Option<String>,
     /// Many notes instead of one, each with the fields of a single note. They are stored in order, a few
     /// hundred per transaction. An invalid note is reported with its position; the others are stored
     #[arg(long, value_name = "FILE", value_parser = batch::lines, long_help = batch::HELP)]
@@ -198,7 +205,8 @@ impl InsertRequest {
     /// Checks the texts of the note for secrets, and returns the warning about them.
     fn check_secrets(&mut self, ctx: &Ctx<'_>) -> Option<String> {
         let mut check = SecretCheck::of(ctx);
-        let texts = [&mut self.title, &mut self.body.0, &mut self.author, &mut self.source];
+        let texts =
+            [&mut self.title, &mut self.body.0, &mut self.author, &mut self.source, &mut self.project_if_new];
         texts.into_iter().flatten().chain(&mut self.keywords).for_each(|text| check.text(text));
         // The key of an update names a note.
         if !self.update {
@@ -226,6 +234,14 @@ impl InsertRequest {
         {
             let free = ctx.memory.config.insert.max_keywords.saturating_sub(words.len());
             words.extend(node.keywords.iter().filter(|word| is_project_label(word)).take(free).cloned());
+        }
+        if let (Some(label), true, None) = (self.project_if_new, self.update, &updated) {
+            let words = keywords.get_or_insert_default();
+            if words.len() < ctx.memory.config.insert.max_keywords
+                && !words.iter().any(|word| is_project_label(word))
+            {
+                words.push(label);
+            }
         }
         Ok(Draft {
             title: self.title,
