@@ -274,7 +274,11 @@ fn pasted_settings_lead_to_the_right_memory() {
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap()["mcpServers"]["poc-memory"].clone();
     let codex: toml::Table = toml::from_str(&tell("codex")).unwrap();
     let codex = serde_json::to_value(&codex["mcp_servers"]["poc-memory"]).unwrap();
-    for server in [json(&tell("cursor")), json(&tell("claude-desktop")), codex] {
+    let value = |client: &str| serde_json::from_str::<Value>(&tell(client)).unwrap();
+    let vscode = value("vscode")["servers"]["poc-memory"].clone();
+    assert_eq!(vscode["type"], "stdio");
+    let zed = value("zed")["context_servers"]["poc-memory"].clone();
+    for server in [json(&tell("cursor")), json(&tell("claude-desktop")), codex, vscode, zed] {
         assert_eq!(server["env"], json!({"POC_MEMORY_HOME": whole}), "{server}");
         let words: Vec<&str> = server["args"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
         let [before @ .., "mcp"] = &words[..] else { panic!("{server}") };
@@ -300,7 +304,7 @@ fn pasted_settings_lead_to_the_right_memory() {
 #[test]
 fn each_assistant_has_settings_to_paste() {
     let world = World::new();
-    for client in ["claude-code", "claude-desktop", "cursor", "codex"] {
+    for client in ["claude-code", "claude-desktop", "cursor", "codex", "vscode", "zed"] {
         let answer = world.json(&["mcp", "config", client]);
         assert!(answer["text"].as_str().unwrap().contains("mcp"), "{answer}");
     }
@@ -308,9 +312,11 @@ fn each_assistant_has_settings_to_paste() {
     let off = world.json_with_status(&["mcp", "config", "codex", "--http"], 5);
     assert!(off["error"]["hint"].as_str().unwrap().contains("[mcp]"), "{off}");
     world.write("config.toml", "[mcp]\nhttp = true\n");
-    for client in ["claude-code", "cursor", "codex"] {
+    for client in ["claude-code", "cursor", "codex", "vscode"] {
         let answer = world.json(&["mcp", "config", client, "--http"]);
         assert!(answer["text"].as_str().unwrap().contains("http://127.0.0.1:9977/mcp"), "{answer}");
     }
-    assert_eq!(world.run(&["mcp", "config", "claude-desktop", "--http"]).status, 2);
+    for client in ["claude-desktop", "zed"] {
+        assert_eq!(world.run(&["mcp", "config", client, "--http"]).status, 2, "{client}");
+    }
 }

@@ -5,10 +5,10 @@ use super::daemon_client;
 use super::invocation::Invocation;
 use super::local::LocalCommand;
 use super::project_label::ProjectLabel;
+use super::setup::Assistant;
 use crate::dispatch::{self, Connection};
 use crate::mcp::{OpExecutor, Server};
 use crate::ops::{Access, OpDef, Principal, tenancy};
-use clap::ValueEnum;
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
 use poc_config::{Config, TenantSchema, ToolSet};
@@ -20,7 +20,6 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Serve this memory to an assistant over MCP. The assistant starts this command and speaks the Model Context
@@ -130,25 +129,16 @@ impl OpExecutor for ConnectionOpExecutor {
 #[derive(Debug, clap::Args)]
 pub(super) struct McpConfig {
     /// The assistant
-    client: McpClient,
+    client: Assistant,
     /// Use a running daemon over HTTP, which several machines can share, instead of starting a process
     #[arg(long)]
     http: bool,
 }
 
-/// An assistant whose settings format is known.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum McpClient {
-    ClaudeCode,
-    ClaudeDesktop,
-    Cursor,
-    Codex,
-}
-
-impl McpClient {
+impl McpConfig {
     /// The settings for MCP over HTTP. They refer to the token's file or to an environment variable instead
     /// of the token itself, because settings are often shared.
-    fn over_http(self, context: &CommandContext) -> Result<McpConfigOutput> {
+    fn over_http(&self, context: &CommandContext) -> Result<McpConfigOutput> {
         let config = context.config()?;
         if !context.globals.tenant.is_empty() {
             return Err(Error::invalid("over HTTP every request names its own tenant")
@@ -172,36 +162,58 @@ impl McpClient {
             }
         };
         let file = context.paths.model_token().display().to_string();
-        let (place, text) = match self {
-            McpClient::ClaudeCode => (
-                "shell",
-                format!(
+        let mut inputs = None;
+        let server = match self.client {
+            Assistant::ClaudeCode => {
+                let text = format!(
                     "claude mcp add --transport http poc-memory {url} --header \"Authorization: Bearer $(cat '{file}')\""
-                ),
-            ),
-            McpClient::Cursor => {
-                let headers = json!({ "Authorization": format!("Bearer ${{env:{TOKEN}}}") });
-                let servers = json!({ "mcpServers": { "poc-memory": { "url": url, "headers": headers } } });
-                (".cursor/mcp.json", format!("{servers:#}"))
+                );
+                return Ok(McpConfigOutput { place: SHELL.into(), text });
             }
-            McpClient::Codex => (
-                "~/.codex/config.toml",
-                format!("[mcp_servers.poc-memory]\nurl = {url:?}\nbearer_token_env_var = \"{TOKEN}\""),
-            ),
-            McpClient::ClaudeDesktop => {
-                return Err(Error::invalid(
-                    "the settings of Claude Desktop do not support an HTTP server with a token",
-                )
+            Assistant::Cursor => {
+                json!({ "url": url, "headers": { "Authorization": format!("Bearer ${{env:{TOKEN}}}") } })
+            }
+            Assistant::Codex => json!({ "url": url, "bearer_token_env_var": TOKEN }),
+            Assistant::Vscode => {
+                let about = format!("The token in {file}");
+                // VS Code asks for it once and stores it encrypted.
+                inputs = Some(json!([
+                    { "type": "promptString", "id": INPUT, "description": about, "password": true }
+                ]));
+                let authorization = format!("Bearer ${{input:{INPUT}}}");
+                json!({ "type": "http", "url": url, "headers": { "Authorization": authorization } })
+            }
+            Assistant::ClaudeDesktop | Assistant::Zed => {
+                return Err(Error::invalid(format!(
+                    "the settings of `{}` cannot refer to the token of an HTTP server",
+                    self.client.name()
+                ))
                 .hint("leave `--http` out: it starts `poc-memory mcp`, which asks the daemon")
                 .field("client"));
             }
         };
-        Ok(McpConfigOutput { place: place.into(), text })
+        let mut settings = self.client.settings_with(&server);
+        if let (Value::Object(fields), Some(inputs)) = (&mut settings, inputs) {
+            fields.insert("inputs".to_owned(), inputs);
+        }
+        self.pasted(&settings)
+    }
+
+    /// Settings to paste into the file of the assistant.
+    fn pasted(&self, settings: &Value) -> Result<McpConfigOutput> {
+        let text = self.client.settings_text(settings)?;
+        Ok(McpConfigOutput { place: self.client.settings_place(), text })
     }
 }
 
 /// The environment variable from which clients read the token: `export POC_MEMORY_TOKEN=$(cat …/token)`.
 const TOKEN: &str = "POC_MEMORY_TOKEN";
+
+/// The name under which VS Code asks for the token.
+const INPUT: &str = "poc-memory-token";
+
+/// The place of a command.
+const SHELL: &str = "shell";
 
 /// The URL at which a running daemon serves MCP.
 fn running(paths: &Paths, config: &Config) -> Result<Option<String>> {
@@ -223,43 +235,33 @@ impl LocalCommand for McpConfig {
 
     fn run(self, context: &CommandContext) -> Result<McpConfigOutput> {
         if self.http {
-            return self.client.over_http(context);
+            return self.over_http(context);
         }
-        let Invocation { program, arguments, environment } = Invocation::of(context, &["mcp"])?;
-        let mut server = BTreeMap::from([("command", json!(program)), ("args", json!(arguments))]);
-        if !environment.is_empty() {
-            server.insert("env", json!(environment));
-        }
-        let servers = json!({ "mcpServers": { "poc-memory": &server } });
-        let (place, text) = match self.client {
-            McpClient::ClaudeCode => {
-                let words: Vec<String> =
-                    std::iter::once(&program).chain(&arguments).map(|word| quoted(word)).collect();
-                // The option comes after the name, because before it, it would take the name as another
-                // variable.
-                let environment: String = environment
-                    .iter()
-                    .map(|(name, value)| format!("--env {} ", quoted(&format!("{name}={value}"))))
-                    .collect();
-                ("shell", format!("claude mcp add poc-memory {environment}-- {}", words.join(" ")))
+        let invocation = Invocation::of(context, &["mcp"])?;
+        let settings = match self.client {
+            Assistant::ClaudeCode => {
+                McpConfigOutput { place: SHELL.into(), text: claude_command(&invocation) }
             }
-            McpClient::ClaudeDesktop => ("claude_desktop_config.json", format!("{servers:#}")),
-            McpClient::Cursor => (".cursor/mcp.json", format!("{servers:#}")),
-            McpClient::Codex => {
-                let servers = BTreeMap::from([("mcp_servers", BTreeMap::from([("poc-memory", &server)]))]);
-                let text = toml::to_string(&servers).map_err(|error| {
-                    Error::internal(format!("the settings cannot be written as TOML: {error}"))
-                })?;
-                ("~/.codex/config.toml", text.trim_end().to_owned())
-            }
+            client => self.pasted(&client.settings_with(&client.server_value(&invocation)))?,
         };
         if !context.paths.exists() {
             tracing::warn!("there is no profile `{}` yet", context.paths.profile());
         }
-        Ok(McpConfigOutput { place: place.into(), text })
+        Ok(settings)
     }
 
     fn show(snippet: &McpConfigOutput) -> String {
         format!("{}\n", snippet.text)
     }
+}
+
+/// The command with which Claude Code registers a server that it starts.
+fn claude_command(Invocation { program, arguments, environment }: &Invocation) -> String {
+    let words: Vec<String> = std::iter::once(program).chain(arguments).map(|word| quoted(word)).collect();
+    // The option comes after the name, because before it, it would take the name as another variable.
+    let environment: String = environment
+        .iter()
+        .map(|(name, value)| format!("--env {} ", quoted(&format!("{name}={value}"))))
+        .collect();
+    format!("claude mcp add poc-memory {environment}-- {}", words.join(" "))
 }

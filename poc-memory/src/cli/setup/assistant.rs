@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 /// The name of the memory among the servers of an assistant.
 pub(super) const SERVER: &str = "poc-memory";
 
-/// An assistant that `setup` knows.
+/// An assistant whose settings are known to `setup` and `mcp config`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Assistant {
+pub(in crate::cli) enum Assistant {
     ClaudeCode,
     Codex,
     Cursor,
@@ -28,7 +28,7 @@ pub(super) enum Assistant {
 
 impl Assistant {
     /// The name on the command line.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::cli) fn name(self) -> &'static str {
         match self {
             Assistant::ClaudeCode => "claude-code",
             Assistant::Codex => "codex",
@@ -72,17 +72,53 @@ impl Assistant {
 
     /// The setting that registers the memory as a server.
     pub(super) fn server(self, folders: &SettingsFolders) -> ServerSetting {
-        let (file, syntax, section) = match self {
-            Assistant::ClaudeCode => (folders.claude_state(), Syntax::Json, "mcpServers"),
-            Assistant::Codex => (folders.codex().join("config.toml"), Syntax::Toml, "mcp_servers"),
-            Assistant::Cursor => (folders.home.join(".cursor/mcp.json"), Syntax::Json, "mcpServers"),
-            Assistant::ClaudeDesktop => {
-                (folders.claude_desktop().join("claude_desktop_config.json"), Syntax::Json, "mcpServers")
-            }
-            Assistant::Vscode => (folders.vscode().join("mcp.json"), Syntax::Json, "servers"),
-            Assistant::Zed => (folders.zed().join("settings.json"), Syntax::Json, "context_servers"),
+        let file = match self {
+            Assistant::ClaudeCode => folders.claude_state(),
+            Assistant::Codex => folders.codex().join("config.toml"),
+            Assistant::Cursor => folders.home.join(".cursor/mcp.json"),
+            Assistant::ClaudeDesktop => folders.claude_desktop().join("claude_desktop_config.json"),
+            Assistant::Vscode => folders.vscode().join("mcp.json"),
+            Assistant::Zed => folders.zed().join("settings.json"),
         };
+        let (syntax, section) = self.section();
         ServerSetting { file, syntax, path: vec![section.to_owned(), SERVER.to_owned()] }
+    }
+
+    /// The syntax of its settings, and the name of the section with the servers.
+    fn section(self) -> (Syntax, &'static str) {
+        match self {
+            Assistant::Codex => (Syntax::Toml, "mcp_servers"),
+            Assistant::ClaudeCode | Assistant::Cursor | Assistant::ClaudeDesktop => {
+                (Syntax::Json, "mcpServers")
+            }
+            Assistant::Vscode => (Syntax::Json, "servers"),
+            Assistant::Zed => (Syntax::Json, "context_servers"),
+        }
+    }
+
+    /// The file of the user's settings in which the servers are registered, as a text for people.
+    pub(in crate::cli) fn settings_place(self) -> String {
+        let folders = SettingsFolders::of_user().unwrap_or_else(|_| SettingsFolders::below("~".into()));
+        folders.short(&self.server(&folders).file)
+    }
+
+    /// Settings that only register a server with this value.
+    pub(in crate::cli) fn settings_with(self, server: &Value) -> Value {
+        let (_, section) = self.section();
+        json!({ section: { SERVER: server } })
+    }
+
+    /// Settings in the syntax of the assistant.
+    ///
+    /// # Errors
+    /// `internal` when they cannot be written as TOML.
+    pub(in crate::cli) fn settings_text(self, settings: &Value) -> Result<String> {
+        match self.section() {
+            (Syntax::Json, _) => Ok(format!("{settings:#}")),
+            (Syntax::Toml, _) => toml::to_string(settings)
+                .map(|text| text.trim_end().to_owned())
+                .map_err(|error| Error::internal(format!("the settings cannot be written as TOML: {error}"))),
+        }
     }
 
     /// The file with its hooks, if it has hooks.
@@ -112,7 +148,8 @@ impl Assistant {
         Ok(files)
     }
 
-    fn server_value(self, invocation: &Invocation) -> Value {
+    /// The value of the setting for a server that the assistant starts.
+    pub(in crate::cli) fn server_value(self, invocation: &Invocation) -> Value {
         let Invocation { program, arguments, environment } = invocation;
         let mut server = json!({ "command": program, "args": arguments });
         if let Value::Object(fields) = &mut server {
@@ -166,19 +203,22 @@ impl SettingsFolders {
     /// # Errors
     /// `invalid_config` when `HOME` is not set.
     pub(super) fn of_user() -> Result<SettingsFolders> {
-        let variable =
-            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = variable("HOME").ok_or_else(|| {
+        let home = folder_in("HOME").ok_or_else(|| {
             Error::config("`HOME` is not set")
                 .hint("set `HOME` to your home folder, which contains the settings of assistants")
         })?;
-        Ok(SettingsFolders {
-            config: variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
-            claude: variable("CLAUDE_CONFIG_DIR"),
-            codex: variable("CODEX_HOME"),
+        Ok(SettingsFolders::below(home))
+    }
+
+    /// The folders of a user with this home folder.
+    fn below(home: PathBuf) -> SettingsFolders {
+        SettingsFolders {
+            config: folder_in("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+            claude: folder_in("CLAUDE_CONFIG_DIR"),
+            codex: folder_in("CODEX_HOME"),
             is_mac: cfg!(target_os = "macos"),
             home,
-        })
+        }
     }
 
     fn claude(&self) -> PathBuf {
@@ -228,4 +268,9 @@ impl SettingsFolders {
             Err(_) => path.display().to_string(),
         }
     }
+}
+
+/// The folder that an environment variable names.
+fn folder_in(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

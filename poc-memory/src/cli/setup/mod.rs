@@ -12,6 +12,7 @@ mod remove;
 mod settings_file;
 mod toml_file;
 
+pub(super) use assistant::Assistant;
 pub(super) use hook_entries::hooks;
 pub(super) use model::SetupModel;
 pub(super) use remove::SetupRemove;
@@ -20,7 +21,6 @@ use super::command_context::CommandContext;
 use super::confirmation::ask;
 use super::daemon;
 use super::local::LocalCommand;
-use assistant::Assistant;
 use check::SelfCheck;
 use plan::{FileChange, SetupPlan};
 use poc_graph::error::{Code, Error, Exit, Result};
