@@ -34,7 +34,8 @@ pub(super) const STAGE: StageDef = StageDef {
            to 0.2)",
     more: "Terms are separated by spaces; a repeated term counts once. Each term is first looked up in the \
            keys, ignoring case: a note whose key is the term gets 1, and a note whose key has the term as a \
-           component (keys are split at `-`, `_`, `/`, `.` and `#`) gets 0.5. Only terms found in no key are \
+           component (keys are split at `-`, `_`, `/`, `.` and `#`) gets 0.5. Former keys and other names of a \
+           note count like its key; the best of them decides. Only terms found in no key are \
            searched for in titles and texts: these notes get 0.2 · BM25 / best BM25 (Robertson and Zaragoza \
            2009; a term of the title counts three times). The scores for several terms are added up. Best \
            first, ties by id.",
@@ -50,8 +51,9 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
     let mut terms = Terms::of(terms);
     for ix in 0..view.slots() {
-        // A former key counts like the current one.
-        let score = view.names(ix).map(|name| terms.score(name, || is_live(ix))).fold(0.0, f64::max);
+        // Other names and former keys count like the current key.
+        let names = view.names(ix).chain(view.other_names(ix));
+        let score = names.map(|name| terms.score(name, || is_live(ix))).fold(0.0, f64::max);
         if score > 0.0 {
             scores.insert(ix, score);
         }

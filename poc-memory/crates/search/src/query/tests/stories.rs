@@ -61,6 +61,29 @@ fn a_state_filter_widens_all() {
 }
 
 #[test]
+fn notes_are_found_by_all_of_their_names() {
+    let mut world = notes();
+    put(&mut world, 0, |node| {
+        node.aliases = vec!["balanced-tree".into()];
+        node.other_names = vec!["Page Index".into(), "btree".into()];
+    });
+    put(&mut world, 1, |node| node.other_names = vec!["journal/redo".into(), "page index".into()]);
+    // A name finds the same notes as in commands, and a glob compares keys.
+    for name in ["b-tree", "B-Tree", "balanced-tree", "btree"] {
+        assert_eq!(world.keys(&format!("key:{name}")), ["b-tree"], "{name}");
+    }
+    assert_eq!(world.keys("key:benchmarks"), ["todo/benchmarks"]);
+    assert_eq!(world.keys("key:\"page index\" | sort:created"), ["wal", "b-tree"]);
+    assert_eq!(world.keys("key:btre?"), [""; 0]);
+    assert_eq!(world.keys("type:semantic | !key:btree | key:b*"), [""; 0]);
+    // Terms are looked up in all names.
+    assert_eq!(world.keys("match:btree"), ["b-tree"]);
+    assert_eq!(world.keys("match:balanced"), ["b-tree"]);
+    let found = world.run("match:redo").0;
+    assert_eq!((found.items.len(), found.items[0].score), (1, 0.5));
+}
+
+#[test]
 fn a_visit_counts_for_the_visited_version() {
     let mut world = notes();
     let query = "type:episodic | not-visited:linker,7d";
