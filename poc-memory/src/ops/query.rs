@@ -23,8 +23,8 @@ use std::fmt::Write as _;
 /// Check whether a note about something exists. Returns the note if the match is certain (STRONG), a candidate to
 /// verify if it is likely (WEAK), and otherwise the nearest notes (MISS). STRONG means that there is a note on this
 /// subject, not that it contains the answer: read it. Words that no note contains count against a match, and a name or
-/// number in the question that the note lacks makes it WEAK at most. The setting
-/// `[query] gate` chooses the rule. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
+/// number in the question that the note lacks makes it WEAK at most, as does another subject of the same kind (`the
+/// mail worker` and `the invoice worker`). The setting `[query] gate` chooses the rule. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
@@ -72,9 +72,10 @@ pub(crate) struct QueryOutput {
     /// Names in the question (`INC-90037`) that no note contains; they prevent a certain match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unheld: Vec<String>,
-    /// The names in the question if the matching note contains none of them, and the numbers if it contains
-    /// none of those, case-folded. They prevent a certain match, because the note may be about another
-    /// person, place or number.
+    /// The names in the question if the matching note contains none of them, the numbers if it contains none of
+    /// those, and pairs of words (`mail worker`) of which the note joins one with another word (`invoice worker`),
+    /// case-folded. They prevent a certain match, because the note may be about another person, place, number or
+    /// thing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// For a miss: the nearest notes, unverified.

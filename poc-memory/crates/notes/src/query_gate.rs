@@ -56,9 +56,9 @@ pub struct GateResult {
     /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
     /// something unknown. Always empty with a gate over titles.
     pub unknown_names: Vec<String>,
-    /// The names in the query if the best note contains none of them, and the numbers if it contains none of
-    /// those, case-folded. They suggest that the note is about another person, place or number. Always empty
-    /// with a gate over titles.
+    /// The names in the query if the best note contains none of them, the numbers if it contains none of those, and
+    /// the compounds (`mail worker`) for which it has another one (`invoice worker`), case-folded. They suggest that
+    /// the note is about another person, place, number or thing. Always empty with a gate over titles.
     pub missing_subjects: Vec<String>,
     /// The cosines of the hits in the pool.
     pub cosines: Histogram,
@@ -76,7 +76,7 @@ pub enum GateReason {
     Likelihood,
     /// A name of the query is in no note: STRONG became WEAK.
     UnknownName,
-    /// The note has none of the names of the query, or none of its numbers: STRONG became WEAK.
+    /// The note has none of the names of the query, none of its numbers, or another compound: STRONG became WEAK.
     OtherSubject,
     /// The spelling path of the gate `two-path`.
     Spelling,

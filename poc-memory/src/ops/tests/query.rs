@@ -48,6 +48,40 @@ fn query_does_not_match_another_ticket_number() {
 }
 
 #[test]
+fn query_is_not_certain_about_another_subject_of_the_same_kind() {
+    let memory = TestMemory::new();
+    json(&memory, "insert --key invoices -b 'The invoice worker listens on port 7443.'");
+    json(&memory, "insert --key owner -b 'Ann owns the search index and reviews changes to it.'");
+    json(&memory, "insert --key mail -b 'Mail is sent at night.'");
+    let asked = |question: &str| json(&memory, &format!("query '{question}'"));
+    for (question, key) in [
+        ("which port does the invoice worker listen on?", "invoices"),
+        ("what is the port of the worker for invoices?", "invoices"),
+        ("who owns the search index?", "owner"),
+    ] {
+        let known = asked(question);
+        assert_eq!(
+            (&known["hit"], &known["key"], &known["missing"]),
+            (&"STRONG".into(), &key.into(), &Value::Null),
+            "{question}: {known}"
+        );
+    }
+    // The store knows the word `mail`, or not.
+    for (question, missing) in [
+        ("which port does the mail worker listen on?", "mail worker"),
+        ("which port does the upload worker listen on?", "upload worker"),
+        ("which port does the invoice queue listen on?", "invoice queue"),
+        ("who owns the mail index and reviews changes to it?", "mail index"),
+    ] {
+        let other = asked(question);
+        assert_ne!(other["hit"], "STRONG", "{question}: {other}");
+        assert_eq!(other["missing"], serde_json::json!([missing]), "{question}: {other}");
+    }
+    let shown = say(&memory, "query 'who owns the mail index and reviews changes to it?'");
+    assert!(shown.contains("`owner` does not contain `mail index`"), "{shown}");
+}
+
+#[test]
 fn query_matches_an_exact_key() {
     let memory = filled();
     json(&memory, "insert --key people/lin -b 'Leads the storage team.'");

@@ -1,5 +1,6 @@
 //! The text index: BM25 over titles and bodies, in memory.
 
+mod compounds;
 mod digest;
 pub(super) mod fold;
 mod hit;

@@ -1,5 +1,6 @@
 //! The terms of a query and their scores for all notes.
 
+use super::compounds;
 use super::hit::TextHit;
 use super::joined::JoinedScores;
 use super::postings::{Parameters, Postings, Scores, TextScope};
@@ -81,6 +82,12 @@ impl<'a> QueryTerms<'a> {
     pub fn all_terms_in(&self, text: &str) -> bool {
         let other = self.tokenizer.terms(text);
         !self.terms.is_empty() && self.terms.iter().all(|term| other.contains(term))
+    }
+
+    /// The compounds of a question (`mail worker`) of which a text has one word, joined with another one (`invoice
+    /// worker`), and not the other word. They suggest that the text is about something else. Folded; only in English.
+    pub fn differing_compounds(&self, question: &str, text: &str) -> Vec<String> {
+        compounds::differing(self.tokenizer, question, text)
     }
 
     /// The share, 0–1, of the query's terms, weighted by IDF, that a note contains ([`poc_rank::coverage`]) in its

@@ -101,6 +101,18 @@ impl Tokenizer {
         found
     }
 
+    /// Whether the language is English, the only one with stop words.
+    pub(super) fn is_english(&self) -> bool {
+        self.english
+    }
+
+    /// The term of a plain word; empty if it is not indexed.
+    pub(super) fn term(&self, word: &str) -> String {
+        let mut term = String::new();
+        self.word(word, true, &mut |stemmed, _| term = stemmed);
+        term
+    }
+
     /// Calls `emit` with every term and whether it is a stop word.
     fn each(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
         for run in runs(text) {

@@ -57,7 +57,8 @@ pub struct Certainty {
     /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
     pub unknown_names: Vec<String>,
     /// The names in the query if `best` has none of them in its text, key, keywords, author, source and
-    /// dates; likewise the numbers.
+    /// dates; likewise the numbers. Then the compounds in the query (`mail worker`) for which `best` has another one
+    /// (`invoice worker`).
     pub missing_subjects: Vec<String>,
     /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
@@ -134,14 +135,15 @@ pub fn certainty(memory: &Memory, query: &GateQuery<'_>) -> Result<Certainty> {
         unknown_names(memory, view, text, &words, &spelling, &found.hits, &is_visible)?
     };
     let best_note = best.filter(|_| !by_key).map(|id| memory.store.node(id)).transpose()?.flatten();
-    let missing_subjects = best_note.map(|note| missing_subjects(text, &note)).unwrap_or_default();
+    let missing_subjects = best_note.map(|note| missing_subjects(text, &words, &note)).unwrap_or_default();
     Ok(Certainty { signals, best, found: found.hits, unknown_names, missing_subjects, by_key })
 }
 
-/// The names of a query if a note contains none of them, and likewise the numbers. A note often answers a
-/// part of a question, so one name is enough. A note rarely contains its own author and date, so these count
-/// as contained: the author, the source, and year, month and day of the creation and the last change.
-fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
+/// The names of a query if a note contains none of them, likewise the numbers, and the compounds for which the note has
+/// another one. A note often answers a part of a question, so one name is enough. A note rarely contains its own author
+/// and date, so these count as contained: the author, the source, and year, month and day of the creation and the last
+/// change.
+fn missing_subjects(text: &str, words: &QueryTerms<'_>, note: &Node) -> Vec<String> {
     let mut known = note.text();
     let names = [&note.key].into_iter().chain(&note.aliases).chain(&note.other_names).chain(&note.keywords);
     for name in names.chain(note.author.as_ref()).chain(note.source.as_ref()) {
@@ -151,6 +153,7 @@ fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
     for at in [note.created, note.modified].into_iter().filter_map(Timestamp::utc) {
         known.push_str(&at.format("\n%Y %m %d %-m %-d %B").to_string());
     }
+    let compounds = words.differing_compounds(text, &known);
     let known = MentionIndex::folded_words(&known);
     let has_digit = |word: &String| word.chars().any(|c| c.is_ascii_digit());
     let (mut numbers, mut names): (Vec<String>, Vec<String>) =
@@ -161,6 +164,7 @@ fn missing_subjects(text: &str, note: &Node) -> Vec<String> {
         }
     }
     names.append(&mut numbers);
+    names.extend(compounds);
     names
 }
 
