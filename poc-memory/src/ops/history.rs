@@ -143,7 +143,7 @@ impl Op for HistoryRequest {
 
 /// One line about a change.
 pub(super) fn line(entry: &HistoryEntry) -> String {
-    let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
+    let run = entry.run.map(|run| format!(" in run {}", run.short())).unwrap_or_default();
     let HistoryEntry { seq, at, version, did, actor, op, undone, .. } = entry;
     let (at, undone) = (second(*at), if *undone { ", undone" } else { "" });
     format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run}{undone})\n")

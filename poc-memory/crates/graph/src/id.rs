@@ -104,6 +104,16 @@ id!(
     RunId
 );
 
+impl RunId {
+    /// The first twelve hexadecimal digits, which commands accept instead of the id: the time in milliseconds. Two runs
+    /// that were claimed within one millisecond have the same.
+    pub fn short(&self) -> String {
+        let mut id = self.to_string();
+        id.truncate(12);
+        id
+    }
+}
+
 /// Generates identifiers that sort by creation order, even within one millisecond.
 ///
 /// The layout is UUIDv7 of RFC 9562 §5.7: the 26 bits after the time are a counter (method 1 of
@@ -175,5 +185,7 @@ mod tests {
         assert_eq!(text.len(), 32);
         assert_eq!(text.as_bytes()[12], b'7');
         assert_eq!(text.parse::<NodeId>().unwrap(), id);
+        let run = RunId::from_bytes(*id.as_bytes());
+        assert_eq!((run.short().len(), text.starts_with(&run.short())), (12, true));
     }
 }

@@ -137,6 +137,10 @@ impl Op for AgentHistory {
         if let Some(head) = rows.first_mut().filter(|_| costs) {
             head.push("COST".to_owned());
         }
+        let mut short: Vec<String> = output.runs.iter().map(|run| run.run.short()).collect();
+        short.sort_unstable();
+        short.dedup();
+        let are_unique = short.len() == output.runs.len();
         for run in &output.runs {
             let reason = run.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
             let again = if run.rerun_of.is_some() { ", again" } else { "" };
@@ -149,7 +153,7 @@ impl Op for AgentHistory {
             };
             let cost = run.cost.map_or_else(|| "-".to_owned(), |cost| dollars(cost, run.cost_at_most));
             let mut row = vec![
-                run.run.to_string(),
+                if are_unique { run.run.short() } else { run.run.to_string() },
                 run.agent.clone(),
                 minute(Some(run.started)),
                 format!("{}{reason}{again}", run.status.name()),

@@ -129,7 +129,7 @@ impl Op for AgentReview {
             let Some(first) = group.first() else { continue };
             // Writing to a string cannot fail.
             let tenant = first.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
-            let _ = writeln!(text, "{}{tenant} in run {}, {}", first.agent, first.run, first.made);
+            let _ = writeln!(text, "{}{tenant} in run {}, {}", first.agent, first.run.short(), first.made);
             for one in group {
                 let with = one.with.map_or_else(String::new, |with| format!(" (with {with})"));
                 let _ = writeln!(text, "  {}. {}{with}: {}", one.number, one.action, one.why);
