@@ -6,7 +6,7 @@
 
 use super::fold::fold;
 use super::stop_words;
-use super::tokens::{Tokenizer, without_possessive};
+use super::tokens::Tokenizer;
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 use unicode_segmentation::UnicodeSegmentation;
@@ -15,40 +15,71 @@ use unicode_segmentation::UnicodeSegmentation;
 const DETERMINERS: [&str; 14] =
     ["the", "a", "an", "this", "these", "those", "my", "our", "your", "his", "her", "its", "their", "whose"];
 
-/// Words that are no part of a compound: prepositions, adverbs and auxiliaries that are no stop words, and adjectives
-/// and numbers that say nothing lasting about a thing.
+/// Words that are no part of a compound: prepositions, adverbs and auxiliaries that are no stop words, and adjectives,
+/// numbers and nouns that do not say which thing is meant.
 const NO_PART: &str = "\
 after before during through under over between against because since until within without across around near \
-not just still also even only ever never already again then than need needs make makes use uses using get gets go \
-goes take takes new old same other another next last latest recent previous current upcoming first second third \
-final main whole own good great best better big large small little many much more most few several full real right \
-wrong such certain different one two three four five six seven eight nine ten both each every all";
+not just still also even only ever never already again then than must may might need needs make makes use uses using \
+get gets go goes take takes due out off up down back away today yesterday tomorrow tonight soon later early late fast \
+new old same other another next last latest recent previous current upcoming existing first second third final main \
+whole own extra spare good great best better big large small little many much more most few several full real right \
+wrong such certain different odd usual common popular general personal positive negative lowest highest minimum \
+maximum average one two three four five six seven eight nine ten both each every all couple half part kind sort type \
+lot way";
 
 static NO_PARTS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| NO_PART.split_ascii_whitespace().collect());
 
-/// The minimum length in bytes of a term that counts as contained in another one, such as `mail` in `email`.
+/// The endings of adverbs, adjectives and participles.
+const ATTRIBUTE_ENDINGS: [&str; 5] = ["ly", "able", "ible", "ful", "ed"];
+
+/// The minimum length in bytes of a term that counts as the beginning of another one, such as `mail` of `mailer`.
 const MIN_VARIANT: usize = 4;
 
 /// A word of a text.
-struct Word<'a> {
-    spelling: &'a str,
+struct Word {
+    folded: String,
     /// The indexed term.
     term: String,
-    begins_noun_phrase: bool,
+    /// Whether it has a capital or a digit. Names and numbers are compared on their own.
+    is_name: bool,
+    is_determiner: bool,
     is_stop_word: bool,
-    /// Whether it may be a part of a compound.
-    is_part: bool,
     /// Whether only a space, a hyphen or an underscore is between it and the word before.
     adjoins: bool,
 }
 
-impl Word<'_> {
-    /// Whether it may be a part of a compound that no other rule covers: names and numbers are compared on their own.
-    fn is_common(&self) -> bool {
-        self.is_part
-            && !self.spelling.starts_with(char::is_uppercase)
-            && !self.spelling.contains(|c: char| c.is_numeric())
+impl Word {
+    /// Whether it may be a part of a compound.
+    fn is_part(&self) -> bool {
+        !self.is_stop_word && !NO_PARTS.contains(self.folded.as_str())
     }
+
+    /// Whether it may be the first word of a compound in a question.
+    fn is_modifier(&self) -> bool {
+        self.is_part() && !self.is_name && !self.is_attribute() && !self.folded.contains('\'')
+    }
+
+    /// Whether it may be the second word.
+    fn is_head(&self) -> bool {
+        self.is_modifier() && !self.is_after_noun()
+    }
+
+    fn is_attribute(&self) -> bool {
+        ATTRIBUTE_ENDINGS.iter().any(|end| self.folded.ends_with(end))
+    }
+
+    /// Whether its ending is that of a word that mostly says something about a noun before it, as in `the worker using`.
+    fn is_after_noun(&self) -> bool {
+        self.is_attribute() || self.folded.ends_with("ing")
+    }
+}
+
+/// Two adjacent words, the second of which adjoins the first.
+struct Compound<'a> {
+    modifier: &'a Word,
+    head: &'a Word,
+    /// Whether the word before is a determiner.
+    begins_phrase: bool,
 }
 
 /// The compounds of a question of which a text has exactly one word, and joins this word with another one in the same
@@ -58,67 +89,72 @@ pub(super) fn differing(tokenizer: &Tokenizer, question: &str, text: &str) -> Ve
         return Vec::new();
     }
     let question = words(tokenizer, question);
-    let asked = compounds(&question);
+    let asked = in_noun_phrases(&question);
     if asked.is_empty() {
         return Vec::new();
     }
     let text = words(tokenizer, text);
+    let joined = adjacent(&text);
     let terms: FxHashSet<&str> = text.iter().map(|word| word.term.as_str()).collect();
     let asked_terms: FxHashSet<&str> = question.iter().map(|word| word.term.as_str()).collect();
-    let has = |word: &Word<'_>| terms.contains(word.term.as_str());
-    let lacks = |word: &Word<'_>| !terms.iter().any(|term| is_variant(term, &word.term));
-    let is_other = |word: &Word<'_>| word.is_part && !asked_terms.contains(word.term.as_str());
-    let joined = || text.windows(2).filter_map(|pair| if let [a, b] = pair { Some((a, b)) } else { None });
-    let adjoining = || joined().filter(|(_, head)| head.adjoins);
-    let differs = |modifier: &Word<'_>, head: &Word<'_>| {
-        (has(head)
-            && lacks(modifier)
-            && adjoining().any(|(other, same)| same.term == head.term && is_other(other)))
-            || (has(modifier)
-                && lacks(head)
-                && adjoining().any(|(same, other)| same.term == modifier.term && is_other(other)))
+    let has = |word: &Word| terms.contains(word.term.as_str());
+    let lacks = |word: &Word| !terms.iter().any(|term| is_variant(term, &word.term));
+    let is_other = |word: &Word| word.is_part() && !asked_terms.contains(word.term.as_str());
+    let has_other_modifier =
+        |head: &Word| joined.iter().any(|found| found.head.term == head.term && is_other(found.modifier));
+    // The word after a noun is often a verb, so that both noun phrases must begin with the modifier.
+    let has_other_head = |modifier: &Word| {
+        let is_same = |found: &&Compound<'_>| found.begins_phrase && found.modifier.term == modifier.term;
+        joined.iter().filter(is_same).any(|found| is_other(found.head) && !found.head.is_after_noun())
     };
-    let mut differing: Vec<(&Word<'_>, &Word<'_>)> = Vec::new();
-    for (modifier, head) in asked {
-        // In `the mail queue listens`, the first two words already say it.
-        let continues = differing.last().is_some_and(|(_, head)| std::ptr::eq(*head, modifier));
-        if !continues && differs(modifier, head) {
-            differing.push((modifier, head));
+    let mut differing: Vec<&Compound<'_>> = Vec::new();
+    for compound in &asked {
+        let Compound { modifier, head, begins_phrase } = *compound;
+        // In `the mail queue server`, the first two words already say it.
+        let continues = differing.last().is_some_and(|last| std::ptr::eq(last.head, modifier));
+        let differs = has(head) && lacks(modifier) && has_other_modifier(head)
+            || begins_phrase && has(modifier) && lacks(head) && has_other_head(modifier);
+        if differs && !continues {
+            differing.push(compound);
         }
     }
-    let spelled = |word: &Word<'_>| fold(word.spelling);
-    differing.into_iter().map(|(modifier, head)| format!("{} {}", spelled(modifier), spelled(head))).collect()
+    let spelled = |found: &Compound<'_>| format!("{} {}", found.modifier.folded, found.head.folded);
+    differing.into_iter().map(spelled).collect()
 }
 
-/// The pairs of adjacent common words in the noun phrases of a text that begin with a determiner.
-fn compounds<'w, 'a>(words: &'w [Word<'a>]) -> Vec<(&'w Word<'a>, &'w Word<'a>)> {
-    let (mut found, mut in_phrase, mut before): (_, _, Option<&Word<'a>>) = (Vec::new(), false, None);
-    for word in words {
-        // A phrase ends at a stop word or at punctuation.
-        in_phrase = match before {
-            _ if word.is_stop_word => word.begins_noun_phrase,
-            Some(before) => in_phrase && (word.adjoins || before.is_stop_word),
-            None => false,
-        };
-        if let Some(before) = before.filter(|before| !before.is_stop_word && word.adjoins && in_phrase)
-            && before.is_common()
-            && word.is_common()
-            && without_possessive(before.spelling).len() == before.spelling.len()
-        {
-            found.push((before, word));
+/// All pairs of adjacent words of a text.
+fn adjacent(words: &[Word]) -> Vec<Compound<'_>> {
+    let mut found = Vec::new();
+    let mut begins_phrase = false;
+    for pair in words.windows(2) {
+        let [modifier, head] = pair else { continue };
+        if head.adjoins {
+            found.push(Compound { modifier, head, begins_phrase });
         }
-        before = Some(word);
+        begins_phrase = modifier.is_determiner;
     }
     found
 }
 
-/// Whether two terms are equal or one contains the other.
-fn is_variant(a: &str, b: &str) -> bool {
-    a == b || (a.len() >= MIN_VARIANT && b.contains(a)) || (b.len() >= MIN_VARIANT && a.contains(b))
+/// The compounds in the noun phrases of a question that begin with a determiner. A phrase ends at a stop word or at
+/// punctuation.
+fn in_noun_phrases(words: &[Word]) -> Vec<Compound<'_>> {
+    let mut in_phrase = false;
+    let mut found = adjacent(words);
+    found.retain(|Compound { modifier, head, begins_phrase }| {
+        in_phrase = (*begins_phrase || in_phrase && modifier.adjoins) && !modifier.is_stop_word;
+        in_phrase && modifier.is_modifier() && head.is_head()
+    });
+    found
 }
 
-fn words<'a>(tokenizer: &Tokenizer, text: &'a str) -> Vec<Word<'a>> {
-    let mut words: Vec<Word<'a>> = Vec::new();
+/// Whether two terms are equal or one begins with the other.
+fn is_variant(a: &str, b: &str) -> bool {
+    a == b || (a.len() >= MIN_VARIANT && b.starts_with(a)) || (b.len() >= MIN_VARIANT && a.starts_with(b))
+}
+
+fn words(tokenizer: &Tokenizer, text: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
     let mut end = 0;
     for (at, run) in text.unicode_word_indices() {
         let mut start = at;
@@ -126,14 +162,13 @@ fn words<'a>(tokenizer: &Tokenizer, text: &'a str) -> Vec<Word<'a>> {
             if !spelling.is_empty() {
                 let gap = text.get(end..start).unwrap_or_default();
                 let folded = fold(spelling);
-                let is_stop_word = stop_words::is_stop_word(&folded);
                 words.push(Word {
-                    spelling,
                     term: tokenizer.term(spelling),
-                    begins_noun_phrase: DETERMINERS.contains(&folded.as_str()),
-                    is_stop_word,
-                    is_part: !is_stop_word && !NO_PARTS.contains(folded.as_str()),
+                    is_name: spelling.starts_with(char::is_uppercase) || spelling.contains(char::is_numeric),
+                    is_determiner: DETERMINERS.contains(&folded.as_str()),
+                    is_stop_word: stop_words::is_stop_word(&folded),
                     adjoins: !words.is_empty() && matches!(gap, " " | "-" | "_"),
+                    folded,
                 });
                 end = start + spelling.len();
             }
@@ -181,12 +216,17 @@ mod tests {
             // Without a determiner, two adjacent words may belong to two phrases.
             "when workers listen, mail worker or not?",
             "which port does Ann's mail, worker and all, use?",
+            "which port does the big, mail worker listen on?",
+            // Adjectives, adverbs and verbs after a noun.
+            "which port is the worker usable on?",
         ] {
             check(question, note, &[]);
         }
         // The note has the word without another one in front, or in another form.
         check("what does the mail worker do?", "The worker sends what is in the queue.", &[]);
-        check("what does the mail worker do?", "The email worker sends letters.", &[]);
+        check("what does the mail worker do?", "The mailer worker sends letters.", &[]);
+        // Without a determiner, the second word may be a verb.
+        check("what does the pottery workshop cost?", "I made it in pottery class.", &[]);
         check("what does the mail worker do?", "The new worker sends letters.", &[]);
         check("", note, &[]);
         check("what does the mail worker do?", "", &[]);
