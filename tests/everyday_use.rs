@@ -52,6 +52,18 @@ fn hits_below_the_average_are_left_out_unless_a_number_is_given() {
     let hits = few["results"].as_array().unwrap();
     assert!(hits.len() < 4 && hits.iter().all(|hit| hit["score"].as_f64().unwrap() >= 0.0), "{few:#}");
     assert_eq!(keys(&world.json(&["search", "ferry", "-n", "4"])).len(), 4);
+    // Stages that filter and order the hits go on from the same hits.
+    let mut plain = keys(&few);
+    plain.sort_unstable();
+    for stage in ["keyword:port", "sort:created"] {
+        let found = world.json(&["search", "ferry", "-p", stage]);
+        let mut found = keys(&found);
+        found.sort_unstable();
+        assert_eq!(found, plain, "{stage}");
+    }
+    let latest = world.json(&["search", "ferry", "-p", "sort:created asc | limit:1"]);
+    assert_eq!(keys(&latest), ["people/lin"], "{latest:#}");
+    assert_eq!(keys(&world.json(&["search", "ferry", "-p", "sort:created", "-n", "4"])).len(), 4);
 }
 
 #[test]

@@ -224,8 +224,12 @@ impl Op for Search {
         let snapshot = ReadSnapshot::of(ctx.memory, self.at)?
             .with_quarantined(ctx.visibility(self.quarantined).quarantined);
         let bound = if pipeline.has_limit() { usize::MAX } else { wanted };
-        let (mut set, explanation) = pipeline.run_to(&snapshot.sources(), bound)?;
-        if is_plain && self.top_k.is_none() {
+        let has_number = self.top_k.is_some();
+        let narrows = has_words && !is_plain && !has_number && pipeline.narrows_plain_search();
+        // In another order, notes below the average would come before those that the words find.
+        let min_score = (narrows && pipeline.sorted_by().is_some()).then_some(config.min_score);
+        let (mut set, explanation) = pipeline.run_above(&snapshot.sources(), bound, min_score)?;
+        if is_plain && !has_number || narrows && !pipeline.has_limit() {
             let keeps = |(place, item): &(usize, ScoredNode)| *place == 0 || item.score >= config.min_score;
             set.items = set.items.into_iter().enumerate().filter(keeps).map(|(_, item)| item).collect();
         }

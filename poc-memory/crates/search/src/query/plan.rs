@@ -33,11 +33,34 @@ impl Pipeline {
     /// # Errors
     /// Those of [`Pipeline::run`].
     pub fn run_to(&self, sources: &Sources<'_>, wanted: usize) -> Result<(ResultSet, Explanation)> {
+        self.run_above(sources, wanted, None)
+    }
+
+    /// Like [`Pipeline::run_to`]. Notes to which a first stage that searches gives a score below `min_score` are left
+    /// out, except its best one.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::run`].
+    pub fn run_above(
+        &self,
+        sources: &Sources<'_>,
+        wanted: usize,
+        min_score: Option<f64>,
+    ) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
         let ctx = QueryContext::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         cancellation::check()?;
         let PrefixResult { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
+        if let (Some(min), 1, Some(meter)) = (min_score, at, meters.first_mut()) {
+            let mut place = 0;
+            set.items.retain(|item| {
+                place += 1;
+                place == 1 || item.score >= min
+            });
+            len = set.items.len();
+            meter.output = len;
+        }
         cancellation::check()?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let stages = self.calls.get(at + 1..).unwrap_or(&[]);

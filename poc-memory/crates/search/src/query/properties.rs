@@ -1,6 +1,7 @@
 //! Properties of a pipeline that are known without running it.
 
 use super::ast::{Pipeline, StageCall};
+use super::stage;
 use super::stage::definition::{Cost, Kind, NewNode};
 use poc_graph::time::Span;
 use std::fmt::Write;
@@ -73,6 +74,13 @@ impl Pipeline {
     /// Whether the pipeline consists only of filters over all nodes.
     pub fn only_filters(&self) -> bool {
         self.starts_with_scan() && self.calls.iter().skip(1).all(|call| call.def.kind() == Kind::Filter)
+    }
+
+    /// Whether the pipeline only chooses among the notes of the plain search (`hybrid:`), orders them and cuts them.
+    pub fn narrows_plain_search(&self) -> bool {
+        let plain = stage::for_free_terms().map(|stage| stage.word);
+        self.calls.first().is_some_and(|first| Some(first.def.word) == plain)
+            && self.calls.iter().all(|call| call.def.kind() != Kind::Algorithm)
     }
 
     fn starts_with_scan(&self) -> bool {
