@@ -1,6 +1,6 @@
 //! Text output of common parts of answers.
 
-use poc_agent::schedule::local_zone;
+use poc_agent::schedule::{local_text, local_zone};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
 
@@ -21,24 +21,18 @@ pub(in crate::ops) fn diagnostic_text(diagnostic: &FileDiagnostic) -> String {
 
 /// A time to the minute in the time zone of this machine, with its offset from UTC; `-` for none.
 pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "-".to_owned(), |at| local(at, "%Y-%m-%d %H:%M"))
+    at.map_or_else(|| "-".to_owned(), |at| local_text(at, "%Y-%m-%d %H:%M"))
 }
 
 /// A time to the second in the time zone of this machine, with its offset from UTC.
 pub(crate) fn second(at: Timestamp) -> String {
-    local(at, "%Y-%m-%d %H:%M:%S")
+    local_text(at, "%Y-%m-%d %H:%M:%S")
 }
 
 /// The day of a time in the time zone of this machine.
 pub(in crate::ops) fn day(at: Timestamp) -> String {
     let day = at.utc().map(|at| at.with_timezone(&local_zone()).format("%Y-%m-%d").to_string());
     day.unwrap_or_default()
-}
-
-fn local(at: Timestamp, format: &str) -> String {
-    let Some(at) = at.utc().map(|at| at.with_timezone(&local_zone())) else { return "-".to_owned() };
-    let offset = at.format("%:z").to_string();
-    format!("{}{}", at.format(format), if offset == "+00:00" { "Z" } else { &offset })
 }
 
 /// Text of a model or a note on one line, so that it cannot imitate lines of the output.

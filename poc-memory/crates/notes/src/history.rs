@@ -2,6 +2,7 @@
 
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
+use poc_config::schedule::local_text;
 use poc_graph::cancellation;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Edge, Node, NodeId, Tenant, Visibility};
@@ -352,7 +353,8 @@ impl ChangeSummary {
         };
         // The last parts of an import create only links.
         let only = if cause.op != "link" && self.has_edges && !self.has_notes { " (links only)" } else { "" };
-        format!("{}{only}{of} by {}, {}", cause.op, cause.actor, cause.at)
+        let at = local_text(cause.at, "%Y-%m-%d %H:%M:%S");
+        format!("{}{only}{of} by {}, {at}", cause.op, cause.actor)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `agent review`
 
-use crate::ops::{Access, Ctx, Op, Route, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, second, tenancy};
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::{self, outdated_reason};
 use poc_agent::{ledger, preview};
@@ -129,7 +129,8 @@ impl Op for AgentReview {
             let Some(first) = group.first() else { continue };
             // Writing to a string cannot fail.
             let tenant = first.tenant.as_ref().map_or_else(String::new, |tenant| format!(" for {tenant}"));
-            let _ = writeln!(text, "{}{tenant} in run {}, {}", first.agent, first.run.short(), first.made);
+            let (run, made) = (first.run.short(), second(first.made));
+            let _ = writeln!(text, "{}{tenant} in run {run}, {made}", first.agent);
             for one in group {
                 let with = one.with.map_or_else(String::new, |with| format!(" (with {with})"));
                 let _ = writeln!(text, "  {}. {}{with}: {}", one.number, one.action, one.why);

@@ -1,7 +1,8 @@
 //! `daemon status`
 
+use crate::ops::text::minute;
 use crate::ops::vault::lag;
-use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, plural};
+use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, plural, second};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,8 @@ impl Op for DaemonStatusRequest {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name:<9}{value}");
         };
-        line("running", format!("since {}, pid {}, version {}", status.started, status.pid, status.version));
+        let started = second(status.started);
+        line("running", format!("since {started}, pid {}, version {}", status.pid, status.version));
         line("store", status.store.clone());
         if let Some(log) = &status.shared_log {
             line("log", log.line());
@@ -47,11 +49,11 @@ impl Op for DaemonStatusRequest {
         }
         let agents: Vec<String> =
             status.agents.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        let reloaded = status.reloaded.map_or(String::new(), |at| format!(" (read {at})"));
+        let reloaded = status.reloaded.map_or(String::new(), |at| format!(" (read {})", second(at)));
         line("agents", format!("{}{reloaded}", none_if_empty(&agents)));
         line("now", none_if_empty(&status.running));
         if let Some((agent, at)) = &status.next {
-            line("next", format!("{agent} at {at}"));
+            line("next", format!("{agent} at {}", minute(Some(*at))));
         }
         for vault in &status.vaults {
             line("vault", format!("{}: {}, {}", vault.name, plural(vault.files, "file"), lag(vault)));
@@ -105,15 +107,15 @@ mod tests {
             settings: String::new(),
         };
         insta::assert_snapshot!(DaemonStatusRequest::show(&status), @"
-        running  since 2026-11-21T08:00:00.000Z, pid 7, version 0.1.0
+        running  since 2026-11-21 08:00:00Z, pid 7, version 0.1.0
         store    /m/store
         socket   /m/daemon.sock
         rest     http://127.0.0.1:9977
         mcp      http://127.0.0.1:9977/mcp
         page     http://127.0.0.1:9977
-        agents   1 last-good, 3 ok (read 2026-11-21T09:00:00.000Z)
+        agents   1 last-good, 3 ok (read 2026-11-21 09:00:00Z)
         now      linker
-        next     replay at 2026-11-22T03:10:00.000Z
+        next     replay at 2026-11-22 03:10Z
         backlog  facts 12, linker 3
         waiting  2 proposals for a decision: `poc-memory agent review`
         problem  agent `x`: x.toml:3: unknown key `modle`

@@ -14,6 +14,14 @@ pub fn local_zone() -> Tz {
         .unwrap_or(Tz::UTC)
 }
 
+/// A time in the time zone of this machine and in a format of `strftime`, with its offset from UTC, which is `Z` for UTC;
+/// `-` if the time is out of range.
+pub fn local_text(at: Timestamp, format: &str) -> String {
+    let Some(at) = at.utc().map(|at| at.with_timezone(&local_zone())) else { return "-".to_owned() };
+    let offset = at.format("%:z").to_string();
+    format!("{}{}", at.format(format), if offset == "+00:00" { "Z" } else { &offset })
+}
+
 /// Start and end of the local day that contains an instant.
 pub fn day(at: Timestamp, zone: Tz) -> Option<(Timestamp, Timestamp)> {
     let date = local_time(at, zone)?.date();
