@@ -3,8 +3,8 @@
 use crate::cli::command_context::CommandContext;
 use crate::cli::daemon_client::{self, RESTART};
 use crate::client::Client;
-use crate::ops::DaemonStatus;
 use crate::ops::checks::{CheckResult, CheckState};
+use crate::ops::{DaemonStatus, second};
 use poc_config::Config;
 
 const CHECK: &str = "daemon";
@@ -24,7 +24,8 @@ pub(super) fn check(context: &CommandContext, config: Option<&Config>) -> (Vec<C
 
 fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     let version = env!("CARGO_PKG_VERSION");
-    let running = format!("runs since {}, pid {}, version {}", status.started, status.pid, status.version);
+    let started = second(status.started);
+    let running = format!("runs since {started}, pid {}, version {}", status.pid, status.version);
     let mut results = vec![CheckResult::new(CHECK, CheckState::Ok, running)];
     let warning = |message: String| CheckResult::new(CHECK, CheckState::Warning, message);
     if status.version != version {
