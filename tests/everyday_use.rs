@@ -67,6 +67,21 @@ fn hits_below_the_average_are_left_out_unless_a_number_is_given() {
 }
 
 #[test]
+fn commands_in_answers_name_the_memory_of_the_call() {
+    let world = World::new();
+    world.json(&["profile", "create", "work"]);
+    let shown = |command: &[&str]| world.run(&[&["--profile", "work"], command].concat()).stdout;
+    for (command, named) in [
+        (["agent", "run", "linker"].as_slice(), "`poc-memory --profile work insert`"),
+        (&["vault", "list"], "`poc-memory --profile work vault add FOLDER`"),
+        (&["pipeline", "list"], "`poc-memory --profile work search -p @recent`"),
+    ] {
+        let shown = shown(command);
+        assert!(shown.contains(named), "{command:?}: {shown}");
+    }
+}
+
+#[test]
 fn a_misspelt_agent_in_a_pipeline_is_named() {
     let world = world();
     let degraded = |command: &[&str]| world.json(command)["degraded"].clone();

@@ -160,6 +160,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const FORMER_TEXT: Option<FormerText> = None;
     /// Whether it answers with the version of one note.
     const VERSIONED: bool = false;
+    /// Whether its text names commands to type, which then get the options of the call. False for texts that contain
+    /// whole notes, which are shown as they are.
+    const NAMES_COMMANDS: bool = false;
     /// Whether its text contains the reasons in the field `degraded` of its answer. They otherwise follow the text.
     const SHOWS_DEGRADED: bool = false;
     /// The type of the answer.
@@ -172,8 +175,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     fn show(output: &Self::Output) -> String;
 
     /// The same text, laid out for a terminal and with emphasis.
-    fn styled(output: &Self::Output, _screen: &Terminal) -> StyledText {
-        Self::show(output).into()
+    fn styled(output: &Self::Output, terminal: &Terminal) -> StyledText {
+        let text = Self::show(output);
+        if Self::NAMES_COMMANDS { terminal.with_options(&text, takes_tenant).into() } else { text.into() }
     }
 
     /// Whether the text of this answer is the content of a file and must be printed unchanged.
@@ -219,6 +223,14 @@ impl<O: Op> OpRequest for O {
     fn run(self: Box<Self>, ctx: &Ctx<'_>) -> Result<Value> {
         json::encode(&O::run(*self, ctx)?)
     }
+}
+
+/// Whether a command that a text names, with what follows it there, works on the notes of one tenant.
+fn takes_tenant(line: &str) -> bool {
+    let is_named = |op: &&OpDef| {
+        line.strip_prefix(op.command).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '`']))
+    };
+    super::OPS.iter().filter(is_named).max_by_key(|op| op.command.len()).is_some_and(|op| op.per_tenant)
 }
 
 /// An op's decoded answer with its type erased.

@@ -157,6 +157,7 @@ impl Op for Night {
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/night");
+    const NAMES_COMMANDS: bool = true;
     type Output = NightOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<NightOutput> {

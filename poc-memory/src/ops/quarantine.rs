@@ -55,6 +55,7 @@ impl Op for QuarantineRestore {
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
     const ACCEPTS_TENANT: bool = true;
+    const NAMES_COMMANDS: bool = true;
     type Output = QuarantineRestoreOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<QuarantineRestoreOutput> {

@@ -117,6 +117,7 @@ impl Op for AgentList {
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents");
+    const NAMES_COMMANDS: bool = true;
     type Output = AgentListOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentListOutput> {

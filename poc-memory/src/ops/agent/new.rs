@@ -35,6 +35,7 @@ impl Op for AgentNew {
     const PER_TENANT: bool = false;
     const CREATES_PROFILE: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/agents");
+    const NAMES_COMMANDS: bool = true;
     type Output = AgentNewOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentNewOutput> {

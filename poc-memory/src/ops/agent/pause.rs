@@ -38,6 +38,7 @@ impl Op for AgentPause {
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/pause");
+    const NAMES_COMMANDS: bool = true;
     type Output = AgentPauseOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentPauseOutput> {

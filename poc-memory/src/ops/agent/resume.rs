@@ -32,6 +32,7 @@ impl Op for AgentResume {
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/resume");
+    const NAMES_COMMANDS: bool = true;
     type Output = AgentResumeOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentResumeOutput> {

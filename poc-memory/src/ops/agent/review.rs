@@ -90,6 +90,7 @@ impl Op for AgentReview {
     const ACCESS: Access = Access::Person;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agent/review");
+    const NAMES_COMMANDS: bool = true;
     type Output = AgentReviewOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentReviewOutput> {

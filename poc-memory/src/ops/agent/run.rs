@@ -81,6 +81,7 @@ impl Op for AgentRun {
     const LONG_RUNNING: bool = true;
     const USES_SHUTDOWN_GRACE: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
+    const NAMES_COMMANDS: bool = true;
     type Output = AgentRunOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<AgentRunOutput> {

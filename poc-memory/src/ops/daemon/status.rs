@@ -19,6 +19,7 @@ impl Op for DaemonStatusRequest {
     const NEEDS_DAEMON: bool = true;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/daemon/status");
+    const NAMES_COMMANDS: bool = true;
     type Output = DaemonStatus;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStatus> {

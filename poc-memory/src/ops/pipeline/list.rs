@@ -41,6 +41,7 @@ impl Op for PipelineList {
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline/list");
+    const NAMES_COMMANDS: bool = true;
     type Output = PipelineListOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<PipelineListOutput> {

@@ -46,6 +46,7 @@ impl Op for RemoteBind {
     const ACCESS: Access = Access::Person;
     const CREATES_PROFILE: bool = true;
     const PER_TENANT: bool = false;
+    const NAMES_COMMANDS: bool = true;
     type Output = RemoteBindOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteBindOutput> {

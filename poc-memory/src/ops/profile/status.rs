@@ -45,6 +45,7 @@ impl Op for RemoteStatus {
     const NAME: &'static str = "profile remote status";
     const ACCESS: Access = Access::Read;
     const PER_TENANT: bool = false;
+    const NAMES_COMMANDS: bool = true;
     type Output = RemoteStatusOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteStatusOutput> {

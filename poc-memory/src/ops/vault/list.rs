@@ -23,6 +23,7 @@ impl Op for VaultList {
     const NAME: &'static str = "vault list";
     const ACCESS: Access = Access::Read;
     const ROUTE: Option<Route> = Route::get("/v1/vault/list");
+    const NAMES_COMMANDS: bool = true;
     type Output = VaultListOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultListOutput> {

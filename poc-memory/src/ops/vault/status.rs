@@ -31,6 +31,7 @@ pub(crate) struct VaultStatusOutput {
 impl Op for VaultStatusRequest {
     const NAME: &'static str = "vault status";
     const ACCESS: Access = Access::Read;
+    const NAMES_COMMANDS: bool = true;
     type Output = VaultStatusOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultStatusOutput> {

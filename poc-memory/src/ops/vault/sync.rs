@@ -31,6 +31,7 @@ impl Op for VaultSyncRequest {
     const NAME: &'static str = "vault sync";
     const ACCESS: Access = Access::Person;
     const LONG_RUNNING: bool = true;
+    const NAMES_COMMANDS: bool = true;
     type Output = VaultSyncOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<VaultSyncOutput> {
