@@ -75,6 +75,7 @@ fn commands_in_answers_name_the_memory_of_the_call() {
         (["agent", "run", "linker"].as_slice(), "`poc-memory --profile work insert`"),
         (&["vault", "list"], "`poc-memory --profile work vault add FOLDER`"),
         (&["pipeline", "list"], "`poc-memory --profile work search -p @recent`"),
+        (&["doctor"], "`poc-memory --profile work daemon start`"),
     ] {
         let shown = shown(command);
         assert!(shown.contains(named), "{command:?}: {shown}");

@@ -52,6 +52,7 @@ pub(super) struct ConfigSetOutput {
 
 impl LocalCommand for ConfigSet {
     const NAME: &'static str = "config set";
+    const NAMES_COMMANDS: bool = true;
     type Output = ConfigSetOutput;
 
     fn run(self, context: &CommandContext) -> Result<ConfigSetOutput> {
@@ -124,6 +125,7 @@ pub(super) struct ConfigUnset {
 
 impl LocalCommand for ConfigUnset {
     const NAME: &'static str = "config unset";
+    const NAMES_COMMANDS: bool = true;
     type Output = ConfigSetOutput;
 
     fn run(self, context: &CommandContext) -> Result<ConfigSetOutput> {

@@ -36,6 +36,7 @@ pub(super) struct InitOutput {
 
 impl LocalCommand for Init {
     const NAME: &'static str = "init";
+    const NAMES_COMMANDS: bool = true;
     type Output = InitOutput;
 
     fn run(self, context: &CommandContext) -> Result<InitOutput> {

@@ -18,6 +18,8 @@ pub(super) trait LocalCommand: clap::Args {
     const FOR_AGENTS: bool = false;
     /// Whether its text is the content of a file and is printed unchanged.
     const VERBATIM: bool = false;
+    /// Whether its text names commands to type, which then get the options of the call.
+    const NAMES_COMMANDS: bool = false;
     /// The type of the answer.
     type Output: Serialize;
 
@@ -38,6 +40,7 @@ pub(super) struct LocalCommandDef {
     pub(super) name: &'static str,
     pub(super) tenants: bool,
     pub(super) for_agents: bool,
+    pub(super) names_commands: bool,
     pub(super) augment: fn(clap::Command) -> clap::Command,
     pub(super) run: fn(&CommandContext, &ArgMatches) -> Result<RenderedAnswer>,
 }
@@ -48,6 +51,7 @@ impl LocalCommandDef {
             name: L::NAME,
             tenants: L::TENANTS,
             for_agents: L::FOR_AGENTS,
+            names_commands: L::NAMES_COMMANDS,
             augment: |command| L::augment_args(command),
             run: |context, matches| {
                 let command =

@@ -117,7 +117,11 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 .hint("leave `--tenant` out")
                 .field(tenancy::FIELD));
             }
-            (command.run)(&context, matches)?
+            let mut answer = (command.run)(&context, matches)?;
+            if command.names_commands {
+                answer.text = terminal.with_options(&answer.text.to_string(), command::takes_tenant).into();
+            }
+            answer
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;

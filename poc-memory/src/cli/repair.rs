@@ -178,6 +178,7 @@ pub(super) enum RepairOutput {
 
 impl LocalCommand for RepairStore {
     const NAME: &'static str = "repair";
+    const NAMES_COMMANDS: bool = true;
     type Output = RepairOutput;
 
     fn run(self, context: &CommandContext) -> Result<RepairOutput> {

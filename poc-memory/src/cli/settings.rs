@@ -34,6 +34,7 @@ pub(super) struct ConfigShowOutput {
 
 impl LocalCommand for ConfigShow {
     const NAME: &'static str = "config show";
+    const NAMES_COMMANDS: bool = true;
     type Output = ConfigShowOutput;
 
     fn run(self, context: &CommandContext) -> Result<ConfigShowOutput> {

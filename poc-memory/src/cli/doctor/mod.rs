@@ -42,6 +42,7 @@ pub(super) struct DoctorOutput {
 impl LocalCommand for Doctor {
     const NAME: &'static str = "doctor";
     const FOR_AGENTS: bool = true;
+    const NAMES_COMMANDS: bool = true;
     type Output = DoctorOutput;
 
     fn run(self, context: &CommandContext) -> Result<DoctorOutput> {

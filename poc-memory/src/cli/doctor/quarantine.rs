@@ -94,6 +94,7 @@ pub(in crate::cli) struct QuarantineShowOutput {
 
 impl LocalCommand for QuarantineList {
     const NAME: &'static str = "doctor quarantine list";
+    const NAMES_COMMANDS: bool = true;
     type Output = QuarantineListOutput;
 
     fn run(self, context: &CommandContext) -> Result<QuarantineListOutput> {
@@ -116,6 +117,7 @@ impl LocalCommand for QuarantineList {
 
 impl LocalCommand for QuarantineShow {
     const NAME: &'static str = "doctor quarantine show";
+    const NAMES_COMMANDS: bool = true;
     type Output = QuarantineShowOutput;
 
     fn run(self, context: &CommandContext) -> Result<QuarantineShowOutput> {
@@ -172,6 +174,7 @@ impl LocalCommand for QuarantineShow {
 
 impl LocalCommand for QuarantineDelete {
     const NAME: &'static str = "doctor quarantine delete";
+    const NAMES_COMMANDS: bool = true;
     type Output = QuarantineDeleteOutput;
 
     fn run(self, context: &CommandContext) -> Result<QuarantineDeleteOutput> {
