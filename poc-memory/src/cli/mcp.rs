@@ -107,8 +107,12 @@ impl OpExecutor for ConnectionOpExecutor {
             .hint("leave the tenant out")
             .field(tenancy::FIELD));
         }
-        // The tenant of the command line only applies to ops that take one.
-        let request = if op.accepts_tenant { self.context.with_global_arguments(request)? } else { request };
+        // The tenant of the command line only applies to ops that accept one.
+        let request = if op.tenant_scope.accepts_tenant() {
+            self.context.with_global_arguments(request)?
+        } else {
+            request
+        };
         let request = match &self.label {
             Some(label) => label.add(op, request),
             None => request,

@@ -44,6 +44,24 @@ impl Access {
     }
 }
 
+/// Whose notes an op works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TenantScope {
+    /// Those of one tenant: of the one that the request names, or of the default tenant.
+    One,
+    /// Those of all tenants, or of the one that the request names.
+    AllOrOne,
+    /// Those of all tenants, or none. The op accepts no tenant.
+    All,
+}
+
+impl TenantScope {
+    /// Whether requests may name a tenant.
+    pub fn accepts_tenant(self) -> bool {
+        self != TenantScope::All
+    }
+}
+
 /// The REST endpoint of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -131,10 +149,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// shutdown grace. All other ops, including those that outlive their caller, are interrupted at their
     /// next [`check`](poc_graph::cancellation::check) after the daemon is asked to stop.
     const USES_SHUTDOWN_GRACE: bool = false;
-    /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
-    const PER_TENANT: bool = true;
-    /// Whether it accepts a tenant. An op that concerns the whole process may accept one to work only on its data.
-    const ACCEPTS_TENANT: bool = Self::PER_TENANT;
+    /// Whose notes it works on.
+    const TENANT_SCOPE: TenantScope = TenantScope::One;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
     const CREATES_PROFILE: bool = false;
     /// Whether it stores notes with the field `keywords`, to which the command line adds the label of the project.
@@ -296,10 +312,8 @@ pub struct OpDef {
     pub outlives_caller: bool,
     /// See [`Op::USES_SHUTDOWN_GRACE`].
     pub uses_shutdown_grace: bool,
-    /// See [`Op::PER_TENANT`].
-    pub per_tenant: bool,
-    /// Whether it takes the argument `tenant`: see [`Op::ACCEPTS_TENANT`].
-    pub accepts_tenant: bool,
+    /// See [`Op::TENANT_SCOPE`].
+    pub tenant_scope: TenantScope,
     /// See [`Op::CREATES_PROFILE`].
     pub creates_profile: bool,
     /// See [`Op::LABELS_NOTES`].
@@ -347,8 +361,7 @@ impl OpDef {
             long_running: O::LONG_RUNNING,
             outlives_caller: O::OUTLIVES_CALLER,
             uses_shutdown_grace: O::USES_SHUTDOWN_GRACE,
-            per_tenant: O::PER_TENANT,
-            accepts_tenant: O::ACCEPTS_TENANT,
+            tenant_scope: O::TENANT_SCOPE,
             creates_profile: O::CREATES_PROFILE,
             labels_notes: O::LABELS_NOTES,
             for_models: O::FOR_MODELS,
@@ -375,10 +388,10 @@ impl OpDef {
 }
 
 impl OpDef {
-    /// Adds the argument `tenant` to the JSON Schema of the request, if the op takes one.
+    /// Adds the argument `tenant` to the JSON Schema of the request, if the op accepts one.
     pub fn add_tenant(&self, request: &mut Map<String, Value>, tenants: &TenantSchema) {
-        if self.accepts_tenant {
-            tenancy::describe(request, tenants, self.per_tenant);
+        if self.tenant_scope.accepts_tenant() {
+            tenancy::describe(request, tenants, self.tenant_scope);
         }
     }
 
@@ -433,8 +446,7 @@ impl OpDef {
     /// Decodes the arguments of a request.
     pub(super) fn read_arguments(&self, request: Value, tenants: &TenantSchema) -> Result<OpArguments> {
         let mut request = request::require_object(request)?;
-        let OpDef { name, per_tenant, accepts_tenant, .. } = *self;
-        let tenant = tenancy::take(name, per_tenant, accepts_tenant, &mut request, tenants)?;
+        let tenant = tenancy::take(self.name, self.tenant_scope, &mut request, tenants)?;
         let min_seq = min_seq::take(&mut request)?;
         Ok(OpArguments { tenant, min_seq, request: self.read_request(request)? })
     }

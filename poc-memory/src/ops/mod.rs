@@ -79,7 +79,7 @@ pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub(crate) use argument::path;
 pub(crate) use backup::{Backup, BackupOutput};
 pub(crate) use daemon::tail;
-pub use def::{Access, IrreversibleFlag, Method, Op, OpDef, OpOutput, Route, ToolEffect};
+pub use def::{Access, IrreversibleFlag, Method, Op, OpDef, OpOutput, Route, TenantScope, ToolEffect};
 pub(crate) use hit::is_zero;
 pub use hook::followed_transcripts;
 pub(crate) use hook::{Hook, HookEvent, HookOutput};

@@ -4,7 +4,7 @@ use super::agent::DayBudget;
 use super::growth;
 use super::hit::is_zero;
 use super::text::{dollars, minute, plural};
-use super::{Access, Ctx, Op, Route, argument, tenancy};
+use super::{Access, Ctx, Op, Route, TenantScope, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::created_notes::created_notes;
 use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
@@ -155,7 +155,7 @@ struct WaitingProposals {
 impl Op for Night {
     const NAME: &'static str = "night";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/night");
     type Output = NightOutput;
 

@@ -1,7 +1,7 @@
 //! `doctor quarantine restore`
 
 use super::text::plural;
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, TenantScope};
 use poc_graph::error::{Code, Result};
 use poc_notes::quarantine;
 use schemars::JsonSchema;
@@ -53,8 +53,7 @@ pub(crate) struct QuarantineRestoreOutput {
 impl Op for QuarantineRestore {
     const NAME: &'static str = "doctor quarantine restore";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
-    const ACCEPTS_TENANT: bool = true;
+    const TENANT_SCOPE: TenantScope = TenantScope::AllOrOne;
     type Output = QuarantineRestoreOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<QuarantineRestoreOutput> {

@@ -1,7 +1,7 @@
 //! `verify`
 
 use super::text::second;
-use super::{Access, Ctx, Op, Progress};
+use super::{Access, Ctx, Op, Progress, TenantScope};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::verification::{self, DamagedFile, Verification};
@@ -30,7 +30,7 @@ pub(crate) struct VerifyOutput {
 impl Op for Verify {
     const NAME: &'static str = "verify";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const LONG_RUNNING: bool = true;
     const OUTLIVES_CALLER: bool = false;
     type Output = VerifyOutput;

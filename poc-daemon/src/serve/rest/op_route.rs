@@ -78,7 +78,8 @@ impl OpRoute {
             }
             _ => false,
         };
-        if let (Some(tenant), Value::Object(args), true) = (&caller.tenant, &mut args, self.op.accepts_tenant)
+        if let (Some(tenant), Value::Object(args), true) =
+            (&caller.tenant, &mut args, self.op.tenant_scope.accepts_tenant())
         {
             tenancy::bind(args, tenant)?;
         }

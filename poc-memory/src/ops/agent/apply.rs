@@ -2,7 +2,7 @@
 
 use super::action_numbers::group_line;
 use super::undo::{SkippedAction, split_by_outcome};
-use crate::ops::{Access, Ctx, Op, Route, StyledText, Terminal};
+use crate::ops::{Access, Ctx, Op, Route, StyledText, TenantScope, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
@@ -42,7 +42,7 @@ pub(crate) struct AgentApplyOutput {
 impl Op for AgentApply {
     const NAME: &'static str = "agent apply";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/apply");
     type Output = AgentApplyOutput;
 

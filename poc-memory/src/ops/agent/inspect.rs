@@ -1,7 +1,7 @@
 //! `agent inspect`
 
 use super::outcome::AgentRunOutput;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope};
 use poc_agent::ledger;
 use poc_agent::run::transcript;
 use poc_graph::error::Result;
@@ -63,7 +63,7 @@ struct ReplyRow {
 impl Op for AgentInspect {
     const NAME: &'static str = "agent inspect";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/runs/{run}");
     type Output = AgentInspectOutput;
 

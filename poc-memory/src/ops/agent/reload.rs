@@ -1,7 +1,7 @@
 //! `agent reload`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope};
 use poc_agent::CatalogChange;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
@@ -47,7 +47,7 @@ struct BrokenAgent {
 impl Op for AgentReload {
     const NAME: &'static str = "agent reload";
     const ACCESS: Access = Access::Write;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agent/reload");
     const FORMER_PATH: Option<&'static str> = Some("/v1/reload");
     type Output = AgentReloadOutput;

@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use crate::ops::text::minute;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope};
 use poc_agent::{AgentStatus, pause};
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub(crate) struct AgentResumeOutput {
 impl Op for AgentResume {
     const NAME: &'static str = "agent resume";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/resume");
     type Output = AgentResumeOutput;
 

@@ -1,6 +1,6 @@
 //! `agent review`
 
-use crate::ops::{Access, Ctx, Op, Route, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, tenancy};
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::{self, outdated_reason};
 use poc_agent::{ledger, preview};
@@ -88,7 +88,7 @@ struct ProposalNote {
 impl Op for AgentReview {
     const NAME: &'static str = "agent review";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agent/review");
     type Output = AgentReviewOutput;
 

@@ -3,7 +3,7 @@
 use super::list::{self, AgentRow};
 use super::outcome::assigned;
 use crate::ops::text::{diagnostic_text, minute};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope};
 use poc_agent::agent_files::{self, AgentFile, AgentFiles};
 use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
 use poc_graph::error::Result;
@@ -191,7 +191,7 @@ impl RetrySection {
 impl Op for AgentShow {
     const NAME: &'static str = "agent show";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}");
     type Output = AgentShowOutput;
 

@@ -1,7 +1,7 @@
 //! `agent test`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope};
 use poc_agent::test_runner::{self, TestDifference};
 use poc_agent::{Catalog, Definition};
 use poc_graph::diagnostic::FileDiagnostic;
@@ -54,7 +54,7 @@ struct TestResult {
 impl Op for AgentTestRequest {
     const NAME: &'static str = "agent test";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agent/test");
     type Output = AgentTestOutput;
 

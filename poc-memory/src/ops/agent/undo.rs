@@ -2,7 +2,7 @@
 
 use crate::ops::text::plural;
 use crate::ops::undo_window::{undo_line, undo_window};
-use crate::ops::{Access, Ctx, Op, Route, StyledText, Terminal};
+use crate::ops::{Access, Ctx, Op, Route, StyledText, TenantScope, Terminal};
 use poc_agent::ledger::{self, Run};
 use poc_agent::undo;
 use poc_config::HistoryRetention;
@@ -74,7 +74,7 @@ pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Ve
 impl Op for AgentUndo {
     const NAME: &'static str = "agent undo";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/undo");
     type Output = AgentUndoOutput;
 

@@ -1,7 +1,7 @@
 //! `daemon status`
 
 use crate::ops::vault::lag;
-use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, plural};
+use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, TenantScope, plural};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ impl Op for DaemonStatusRequest {
     const NAME: &'static str = "daemon status";
     const ACCESS: Access = Access::Read;
     const NEEDS_DAEMON: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/daemon/status");
     type Output = DaemonStatus;
 

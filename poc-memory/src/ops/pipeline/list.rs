@@ -1,7 +1,7 @@
 //! `pipeline list`
 
 use crate::ops::text::{diagnostic_text, table};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ struct SavedPipelineRow {
 impl Op for PipelineList {
     const NAME: &'static str = "pipeline list";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline/list");
     type Output = PipelineListOutput;
 

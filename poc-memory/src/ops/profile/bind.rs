@@ -1,6 +1,6 @@
 //! `profile remote bind`
 
-use crate::ops::{Access, Ctx, Op, argument};
+use crate::ops::{Access, Ctx, Op, TenantScope, argument};
 use poc_graph::Trust;
 use poc_graph::error::Result;
 use poc_notes::sync::{self, Binding, RemoteLocation};
@@ -45,7 +45,7 @@ impl Op for RemoteBind {
     const NAME: &'static str = "profile remote bind";
     const ACCESS: Access = Access::Person;
     const CREATES_PROFILE: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     type Output = RemoteBindOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteBindOutput> {

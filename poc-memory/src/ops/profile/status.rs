@@ -1,6 +1,6 @@
 //! `profile remote status`
 
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, TenantScope};
 use poc_graph::Trust;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -44,7 +44,7 @@ struct Remote {
 impl Op for RemoteStatus {
     const NAME: &'static str = "profile remote status";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     type Output = RemoteStatusOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteStatusOutput> {
