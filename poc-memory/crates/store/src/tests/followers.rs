@@ -3,7 +3,7 @@
 use super::*;
 
 #[derive(Debug, Default, PartialEq)]
-struct Fed {
+struct FollowerContents {
     seq: u64,
     bodies: BTreeMap<NodeId, String>,
     vectors: BTreeMap<(NodeId, u16), Arc<[f32]>>,
@@ -12,7 +12,7 @@ struct Fed {
 /// Keeps the bodies and vectors of live nodes.
 #[derive(Default)]
 struct Probe {
-    state: Mutex<Fed>,
+    state: Mutex<FollowerContents>,
     resets: AtomicU64,
     checkpoints: AtomicU64,
     fails: AtomicBool,
