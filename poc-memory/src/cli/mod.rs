@@ -164,7 +164,7 @@ fn call(
         tracing::warn!("{notice}");
     }
     Ok(RenderedAnswer {
-        text: output.styled(terminal),
+        text: output.show(terminal),
         degradations: output.degradations().to_owned(),
         verbatim: output.verbatim(),
         exit: output.exit(),

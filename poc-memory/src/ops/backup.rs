@@ -1,7 +1,7 @@
 //! `backup`
 
 use super::text::{plural, second, size};
-use super::{Access, Ctx, Op, Progress, TenantScope, argument};
+use super::{Access, Ctx, Op, Progress, TenantScope, Terminal, argument};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::backup::{self, BackupCallbacks};
@@ -134,7 +134,7 @@ impl Op for Backup {
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
-    fn show(output: &BackupOutput) -> String {
+    fn show(output: &BackupOutput, _: &Terminal) -> String {
         let state = format!(
             "change {}, {} in use, backed up {}",
             output.seq,

@@ -184,13 +184,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Runs it.
     fn run(self, ctx: &Ctx<'_>) -> Result<Self::Output>;
 
-    /// The answer as text for a person: empty, or ending with a newline.
-    fn show(output: &Self::Output) -> String;
-
-    /// The same text, laid out for a terminal and with emphasis.
-    fn styled(output: &Self::Output, _screen: &Terminal) -> StyledText {
-        Self::show(output).into()
-    }
+    /// The answer as text for a person, laid out for a terminal: empty, or ending with a newline. A text without
+    /// emphasis is a [`String`].
+    fn show(output: &Self::Output, terminal: &Terminal) -> impl Into<StyledText>;
 
     /// Whether the text of this answer is the content of a file and must be printed unchanged.
     fn verbatim(_output: &Self::Output) -> bool {
@@ -240,9 +236,7 @@ impl<O: Op> OpRequest for O {
 /// An op's decoded answer with its type erased.
 pub trait OpOutput {
     /// See [`Op::show`].
-    fn show(&self) -> String;
-    /// See [`Op::styled`].
-    fn styled(&self, terminal: &Terminal) -> StyledText;
+    fn show(&self, terminal: &Terminal) -> StyledText;
     /// Lines with the reasons in the field `degraded` of the answer; empty if [`Op::SHOWS_DEGRADED`].
     fn degradations(&self) -> &str;
     /// See [`Op::verbatim`].
@@ -263,12 +257,8 @@ struct TypedOutput<O: Op> {
 }
 
 impl<O: Op> OpOutput for TypedOutput<O> {
-    fn show(&self) -> String {
-        O::show(&self.output)
-    }
-
-    fn styled(&self, terminal: &Terminal) -> StyledText {
-        O::styled(&self.output, terminal)
+    fn show(&self, terminal: &Terminal) -> StyledText {
+        O::show(&self.output, terminal).into()
     }
 
     fn degradations(&self) -> &str {

@@ -1,7 +1,7 @@
 //! `doctor quarantine restore`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, TenantScope};
+use super::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::error::{Code, Result};
 use poc_notes::quarantine;
 use schemars::JsonSchema;
@@ -84,7 +84,7 @@ impl Op for QuarantineRestore {
         })
     }
 
-    fn show(output: &QuarantineRestoreOutput) -> String {
+    fn show(output: &QuarantineRestoreOutput, _: &Terminal) -> String {
         let verb = if output.dry_run { "would restore" } else { "restored" };
         let mut text = format!(
             "{verb} {} and {}; {} already present, {} deleted earlier\n",

@@ -1,7 +1,7 @@
 //! `supersede`
 
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Route, StyledText, Terminal};
+use super::{Access, Ctx, Op, Route, Terminal};
 use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_notes::{resolve, supersede};
@@ -64,15 +64,11 @@ impl Op for SupersedeRequest {
         Ok(SupersedeOutput { old, new, links, seq: done.seq, undo_within: undo_window(ctx) })
     }
 
-    fn show(output: &SupersedeOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &SupersedeOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &SupersedeOutput, terminal: &Terminal) -> String {
         let done = format!(
             "`{}` supersedes `{}` and took over {} of its links\n",
             output.new, output.old, output.links
         );
-        (done + &undo_line(&[output.seq], output.undo_within, terminal)).into()
+        done + &undo_line(&[output.seq], output.undo_within, terminal)
     }
 }

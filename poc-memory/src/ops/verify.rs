@@ -1,7 +1,7 @@
 //! `verify`
 
 use super::text::second;
-use super::{Access, Ctx, Op, Progress, TenantScope};
+use super::{Access, Ctx, Op, Progress, TenantScope, Terminal};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::verification::{self, DamagedFile, Verification};
@@ -54,7 +54,7 @@ impl Op for Verify {
         Ok(VerifyOutput { at, damaged })
     }
 
-    fn show(output: &VerifyOutput) -> String {
+    fn show(output: &VerifyOutput, _: &Terminal) -> String {
         if output.damaged.is_empty() {
             return format!("log, records, views and indexes agree ({})\n", second(output.at));
         }

@@ -24,7 +24,7 @@ impl LocalCommand for DaemonStop {
 
     fn show(stopping: &Value) -> String {
         let output = ops::find(Self::NAME).and_then(|op| (op.decode)(stopping).ok());
-        output.map(|output| output.show()).unwrap_or_default()
+        output.map(|output| output.show(&ops::Terminal::default()).to_string()).unwrap_or_default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::action_numbers::group_line;
 use super::undo::{SkippedAction, split_by_outcome};
-use crate::ops::{Access, Ctx, Op, Route, StyledText, TenantScope, Terminal};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
@@ -53,11 +53,7 @@ impl Op for AgentApply {
         Ok(AgentApplyOutput { run, applied, refused, only, with })
     }
 
-    fn show(output: &AgentApplyOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &AgentApplyOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &AgentApplyOutput, terminal: &Terminal) -> String {
         let mut text = String::new();
         for action in &output.applied {
             // Writing to a string cannot fail.
@@ -72,7 +68,7 @@ impl Op for AgentApply {
                 terminal.with_options(&format!("`poc-memory undo {}` reverts it", output.run), |_| true);
             let _ = writeln!(text, "{undo}");
         }
-        text.into()
+        text
     }
 
     fn exit(output: &AgentApplyOutput) -> Exit {

@@ -1,7 +1,7 @@
 //! `agent check`
 
 use crate::ops::text::diagnostic_text;
-use crate::ops::{Access, Ctx, Op, Route, TenantScope, argument};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::agent_files::{self, AgentEdits};
 use poc_agent::feedback_loop::feedback_loops;
 use poc_agent::{Catalog, Definition, test_runner};
@@ -92,7 +92,7 @@ impl Op for AgentCheck {
         Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
     }
 
-    fn show(output: &AgentCheckOutput) -> String {
+    fn show(output: &AgentCheckOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for agent in &output.agents {
             if agent.errors.is_empty() {

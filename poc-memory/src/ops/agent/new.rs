@@ -1,6 +1,6 @@
 //! `agent new`
 
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{AgentDraft, agent_files};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -48,7 +48,7 @@ impl Op for AgentNew {
         Ok(AgentNewOutput { agent: self.agent, created })
     }
 
-    fn show(made: &AgentNewOutput) -> String {
+    fn show(made: &AgentNewOutput, _: &Terminal) -> String {
         let wrote: String = made.created.iter().map(|file| format!("wrote {}\n", file.display())).collect();
         let name = &made.agent;
         format!(

@@ -1,7 +1,7 @@
 //! `agent pause`
 
 use super::list::{self, AgentRow};
-use crate::ops::{Access, Ctx, Op, Route, TenantScope, argument};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::ledger::Pause;
 use poc_agent::pause;
 use poc_graph::error::Result;
@@ -50,7 +50,7 @@ impl Op for AgentPause {
         Ok(AgentPauseOutput { agent: list::row(ctx, &self.agent, entry)? })
     }
 
-    fn show(output: &AgentPauseOutput) -> String {
+    fn show(output: &AgentPauseOutput, _: &Terminal) -> String {
         let row = &output.agent;
         format!("{}: {}\n", row.name, row.paused.as_deref().unwrap_or("not paused any more"))
     }

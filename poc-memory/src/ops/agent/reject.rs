@@ -1,7 +1,7 @@
 //! `agent reject`
 
 use super::action_numbers::group_line;
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::Result;
@@ -53,7 +53,7 @@ impl Op for AgentReject {
         Ok(AgentRejectOutput { run, rejected, only, with })
     }
 
-    fn show(output: &AgentRejectOutput) -> String {
+    fn show(output: &AgentRejectOutput, _: &Terminal) -> String {
         let rejected: String = output.rejected.iter().map(|action| format!("rejected: {action}\n")).collect();
         rejected + &group_line(&output.only, &output.with, "all were rejected")
     }

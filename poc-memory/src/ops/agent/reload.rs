@@ -1,7 +1,7 @@
 //! `agent reload`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::CatalogChange;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
@@ -77,7 +77,7 @@ impl Op for AgentReload {
         })
     }
 
-    fn show(output: &AgentReloadOutput) -> String {
+    fn show(output: &AgentReloadOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for ChangedAgent { agent, change } in &output.changes {
             text.push_str(&format!("{change}: {agent}\n"));

@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use crate::ops::text::minute;
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{AgentStatus, pause};
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ impl Op for AgentResume {
         Ok(AgentResumeOutput { agent: list::row(ctx, &self.agent, entry)?, was })
     }
 
-    fn show(output: &AgentResumeOutput) -> String {
+    fn show(output: &AgentResumeOutput, _: &Terminal) -> String {
         let AgentResumeOutput { agent, was } = output;
         let next = match (agent.next, agent.schedule.as_deref()) {
             _ if agent.state == AgentStatus::Blocked => {

@@ -1,6 +1,6 @@
 //! `agent review`
 
-use crate::ops::{Access, Ctx, Op, Route, TenantScope, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, tenancy};
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::{self, outdated_reason};
 use poc_agent::{ledger, preview};
@@ -115,7 +115,7 @@ impl Op for AgentReview {
         Ok(AgentReviewOutput { proposals: rows, rejected: self.rejected })
     }
 
-    fn show(output: &AgentReviewOutput) -> String {
+    fn show(output: &AgentReviewOutput, _: &Terminal) -> String {
         if output.proposals.is_empty() {
             let none = if output.rejected {
                 "there are no rejected proposals"

@@ -2,7 +2,7 @@
 
 use super::outcome::AgentRunOutput;
 use crate::ops::argument::ParameterValues;
-use crate::ops::{Access, Ctx, Op, Route, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, Terminal, tenancy};
 use poc_agent::definition::Mode;
 use poc_agent::ledger::{self, Run, Status, StatusReason};
 use poc_agent::pause_reason::PauseReason;
@@ -145,7 +145,7 @@ impl Op for AgentRun {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn show(output: &AgentRunOutput) -> String {
+    fn show(output: &AgentRunOutput, _: &Terminal) -> String {
         output.show()
     }
 

@@ -1,6 +1,6 @@
 //! `agent schema`
 
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::definition;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -31,7 +31,7 @@ impl Op for AgentSchema {
         Ok(AgentSchemaOutput { schema: definition::schema() })
     }
 
-    fn show(output: &AgentSchemaOutput) -> String {
+    fn show(output: &AgentSchemaOutput, _: &Terminal) -> String {
         // A map of JSON is JSON.
         serde_json::to_string_pretty(&output.schema).unwrap_or_default() + "\n"
     }

@@ -3,7 +3,7 @@
 use super::list::{self, AgentRow};
 use super::outcome::assigned;
 use crate::ops::text::{diagnostic_text, minute};
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::agent_files::{self, AgentFile, AgentFiles};
 use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
 use poc_graph::error::Result;
@@ -235,7 +235,7 @@ impl Op for AgentShow {
         Ok(AgentShowOutput { agent: list::row(ctx, &self.agent, entry)?, definition, files })
     }
 
-    fn show(output: &AgentShowOutput) -> String {
+    fn show(output: &AgentShowOutput, _: &Terminal) -> String {
         let agent = &output.agent;
         let mut text = format!("{}: {}\n", agent.name, agent.description);
         let mut line = |name: &str, value: &str| {

@@ -1,7 +1,7 @@
 //! `agent test`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::test_runner::{self, TestDifference};
 use poc_agent::{Catalog, Definition};
 use poc_graph::diagnostic::FileDiagnostic;
@@ -74,7 +74,7 @@ impl Op for AgentTestRequest {
         Ok(report)
     }
 
-    fn show(output: &AgentTestOutput) -> String {
+    fn show(output: &AgentTestOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for agent in &output.agents {
             if agent.tests.is_empty() && agent.errors.is_empty() {

@@ -1,7 +1,7 @@
 //! `daemon status`
 
 use crate::ops::vault::lag;
-use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, TenantScope, plural};
+use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, TenantScope, Terminal, plural};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ impl Op for DaemonStatusRequest {
         Ok(ctx.host.daemon()?.status())
     }
 
-    fn show(status: &DaemonStatus) -> String {
+    fn show(status: &DaemonStatus, _: &Terminal) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
             // Writing to a string cannot fail.
@@ -104,7 +104,7 @@ mod tests {
             recovered: Vec::new(),
             settings: String::new(),
         };
-        insta::assert_snapshot!(DaemonStatusRequest::show(&status), @"
+        insta::assert_snapshot!(DaemonStatusRequest::show(&status, &Terminal::default()), @"
         running  since 2026-11-21T08:00:00.000Z, pid 7, version 0.1.0
         store    /m/store
         socket   /m/daemon.sock

@@ -1,6 +1,6 @@
 //! `daemon stop`
 
-use crate::ops::{Access, Ctx, Op, TenantScope};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ impl Op for DaemonStop {
     }
 
     // Shown by the command line, once the daemon has exited.
-    fn show(stopping: &DaemonStopOutput) -> String {
+    fn show(stopping: &DaemonStopOutput, _: &Terminal) -> String {
         match stopping.running.as_slice() {
             [] => format!("the daemon (pid {}) has stopped\n", stopping.pid),
             running => format!(

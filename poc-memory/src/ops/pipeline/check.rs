@@ -1,7 +1,7 @@
 //! `pipeline check`
 
 use crate::ops::text::diagnostic_text;
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
 use poc_search::query::Pipeline;
@@ -78,7 +78,7 @@ impl Op for PipelineCheck {
         Ok(PipelineCheckOutput { pipelines })
     }
 
-    fn show(output: &PipelineCheckOutput) -> String {
+    fn show(output: &PipelineCheckOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for checked in &output.pipelines {
             match &checked.problem {

@@ -1,7 +1,7 @@
 //! `pipeline complete`
 
 use crate::ops::text::table;
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_graph::error::Result;
 use poc_search::query::{self, Completion, Completions};
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ impl Op for PipelineComplete {
         Ok(query::complete(&self.pipeline, at, &ctx.memory.names.load(), &agents))
     }
 
-    fn show(output: &Completions) -> String {
+    fn show(output: &Completions, _: &Terminal) -> String {
         let rows: Vec<Vec<String>> = output
             .items
             .iter()

@@ -1,7 +1,7 @@
 //! `pipeline list`
 
 use crate::ops::text::{diagnostic_text, table};
-use crate::ops::{Access, Ctx, Op, Route, TenantScope};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ impl Op for PipelineList {
         Ok(PipelineListOutput { pipelines: saved.map(row).collect() })
     }
 
-    fn show(output: &PipelineListOutput) -> String {
+    fn show(output: &PipelineListOutput, _: &Terminal) -> String {
         if output.pipelines.is_empty() {
             return "no pipelines are saved; save one in config.toml:\n\n  [pipelines]\n  recent = \"age:<7d | limit:20\"\n\n\
                     and use it as `poc-memory search -p @recent`\n"

@@ -1,6 +1,6 @@
 //! `profile remote bind`
 
-use crate::ops::{Access, Ctx, Op, TenantScope, argument};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal, argument};
 use poc_graph::Trust;
 use poc_graph::error::Result;
 use poc_notes::sync::{self, Binding, RemoteLocation};
@@ -62,7 +62,7 @@ impl Op for RemoteBind {
         })
     }
 
-    fn show(bound: &RemoteBindOutput) -> String {
+    fn show(bound: &RemoteBindOutput, _: &Terminal) -> String {
         let replaced =
             bound.replaced.as_ref().map_or_else(String::new, |before| format!(" instead of `{before}`"));
         format!(

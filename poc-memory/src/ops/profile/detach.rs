@@ -1,6 +1,6 @@
 //! `profile remote detach`
 
-use crate::ops::{Access, Ctx, Op, TenantScope};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::error::Result;
 use poc_notes::sync;
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ impl Op for RemoteDetach {
         Ok(RemoteDetachOutput { remote: binding.location.to_string() })
     }
 
-    fn show(detached: &RemoteDetachOutput) -> String {
+    fn show(detached: &RemoteDetachOutput, _: &Terminal) -> String {
         format!("detached from `{}`; all notes stay\n", detached.remote)
     }
 }

@@ -1,6 +1,6 @@
 //! `profile remote status`
 
-use crate::ops::{Access, Ctx, Op, TenantScope};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::Trust;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -66,7 +66,7 @@ impl Op for RemoteStatus {
         })
     }
 
-    fn show(answer: &RemoteStatusOutput) -> String {
+    fn show(answer: &RemoteStatusOutput, _: &Terminal) -> String {
         let Some(remote) = &answer.remote else {
             return "no remote; `poc-memory profile remote bind NAME` names a profile or a folder\n".into();
         };

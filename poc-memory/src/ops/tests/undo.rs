@@ -80,7 +80,7 @@ fn a_change_that_later_changes_build_on_is_not_undone() {
     let reason = answer["refused"][0]["reason"].as_str().unwrap();
     assert_eq!(reason, "the weight of the note `btree` changed since");
     assert_eq!(json(&memory, "get btree")["weight"], 3.0);
-    let told = (op.decode)(&answer).unwrap().show();
+    let told = (op.decode)(&answer).unwrap().show(&Terminal::default()).to_string();
     assert!(told.starts_with("left:   weight of `btree` by manual, "), "{told}");
 }
 
