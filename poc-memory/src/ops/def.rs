@@ -124,7 +124,7 @@ pub enum ToolEffect {
 pub struct IrreversibleFlag {
     /// The name of the argument.
     pub name: &'static str,
-    /// What it does, in sentences.
+    /// A text of one or more sentences for the person who is asked: what the flag does.
     pub warning: &'static str,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct QuarantineRestoreOutput {
     deleted: u64,
     /// Notes that cannot be restored, with the reason.
     conflicts: Vec<String>,
-    /// Numbers of other restored records, such as visits and messages, by what they are.
+    /// Numbers of other restored records, such as visits and messages, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     records: BTreeMap<String, u64>,
     /// Other records that the memory lacks and that are not restored, with the reason and their number.

@@ -249,7 +249,7 @@ fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
     let undone = || json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
     let weight = undone();
     assert!(weight.starts_with("weight of `second` by manual"), "{weight}");
-    // The undo, and what it has undone, are passed over.
+    // The undo and the change that it undid are skipped.
     for key in ["second", "first"] {
         let insert = undone();
         assert!(insert.starts_with(&format!("insert of `{key}` by manual")), "{insert}");

@@ -45,7 +45,7 @@ pub(super) struct VaultSyncPlan {
 /// The digests of the files that exist, by path.
 pub(super) type Digests = BTreeMap<String, FileDigest>;
 
-/// Plans a sync. `current` maps a recorded note to the note that now stands for it: itself or its successor
+/// Plans a sync. `current` maps a recorded note to the note that now represents it: itself or its successor
 /// if that is live, itself if it was retired and can be revived, `None` if it was deleted.
 pub(super) fn plan(
     files: &Digests,

@@ -388,7 +388,7 @@ fn secrets_are_replaced_unless_allowed() {
     let report = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
     let note = memory.find(&key).unwrap();
     assert_eq!(note.title, "use [secret: aws-access-key]");
-    // An import by hand has another op, so an undo without a number passes over a capture.
+    // An import by hand has another op, so an undo without a number skips a capture.
     assert_eq!(memory.store.history(note.id).unwrap()[0].cause.op, "capture");
     assert!(note.body.ends_with("password=[secret: password] is set"), "{}", note.body);
     assert_eq!(report.secrets.iter().collect::<Vec<_>>(), [("aws-access-key", 1), ("password", 1)]);
