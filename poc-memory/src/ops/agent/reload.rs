@@ -83,7 +83,7 @@ impl Op for AgentReload {
             text.push_str(&format!("{change}: {agent}\n"));
         }
         for BrokenAgent { agent, last_good, errors } in &output.broken {
-            let instead = if *last_good { "its last valid version keeps running" } else { "it does not run" };
+            let instead = if *last_good { "its last valid version stays in use" } else { "it does not run" };
             text.push_str(&format!("broken: {agent}, {instead}\n"));
             text.extend(errors.iter().map(diagnostic_text));
         }

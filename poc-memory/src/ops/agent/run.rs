@@ -139,7 +139,7 @@ impl Op for AgentRun {
     fn notice(output: &AgentRunOutput) -> Option<String> {
         let summary = output.is_record().then(|| output.summary());
         let outdated = output.outdated.as_ref().map(|error| {
-            format!("the file of `{}` is broken, its last good version was run: {error}", output.agent)
+            format!("the file of `{}` is broken, its last valid version was run: {error}", output.agent)
         });
         let lines: Vec<String> = outdated.into_iter().chain(summary).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
