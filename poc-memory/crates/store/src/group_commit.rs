@@ -300,7 +300,7 @@ impl Committer {
                         Some(copy) => self.commit_shared(&copy, batch)?,
                         None => drop(self.commit(batch)?),
                     },
-                    CommitterTask::Follow => self.follow_news()?,
+                    CommitterTask::Follow => self.follow_new_records()?,
                     CommitterTask::Resume(attempt) => self.resume(attempt)?,
                     CommitterTask::Check(check) => self.check_files(check)?,
                     CommitterTask::End => return Ok(()),

@@ -89,14 +89,14 @@ fn tools(assistant: Assistant, folders: &SettingsFolders) -> Result<String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| Error::unavailable(format!("do not start: {error}")))?;
-    let answered = converse(&mut child);
+    let answered = list_tools_and_search(&mut child);
     let _ = child.kill();
     let _ = child.wait();
     answered
 }
 
 /// Opens a session, lists the tools and searches.
-fn converse(child: &mut Child) -> Result<String> {
+fn list_tools_and_search(child: &mut Child) -> Result<String> {
     let broken = || Error::unavailable("do not answer");
     let (mut to, from) = (child.stdin.take().ok_or_else(broken)?, child.stdout.take().ok_or_else(broken)?);
     let (send, lines) = mpsc::channel();

@@ -63,7 +63,7 @@ impl Op for AgentTestRequest {
         let mut report = AgentTestOutput { agents: Vec::new(), passed: 0, failed: 0 };
         for (name, entry) in catalog.named(self.agent.as_deref())? {
             let (tests, errors) = match entry.valid_definition() {
-                Some(definition) => played(ctx.memory, definition),
+                Some(definition) => test_results(ctx.memory, definition),
                 None => (Vec::new(), entry.errors.clone()),
             };
             let passed = tests.iter().filter(|test| test.ok).count() as u64;
@@ -114,7 +114,8 @@ impl Op for AgentTestRequest {
     }
 }
 
-fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<FileDiagnostic>) {
+/// The results of the tests of an agent, or the errors of a test that cannot be run.
+fn test_results(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<FileDiagnostic>) {
     match test_runner::run_tests(memory, definition) {
         Ok(played) => {
             let one = |played: test_runner::TestResult| TestResult {
