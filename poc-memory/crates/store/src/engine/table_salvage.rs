@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_behind_the_blocks_costs_few_of_them() {
+    fn damage_after_the_blocks_costs_few_of_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("00000001-00000001.table");
         let records = table(&path);
