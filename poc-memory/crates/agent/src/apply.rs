@@ -386,8 +386,9 @@ impl ReplyApplication<'_> {
     /// Moves a node to the next spaced-repetition interval.
     fn replay(&self, tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
         let Some(activity) = tx.activity(id)? else { return Ok(()) };
-        let next = Activity::LADDER.into_iter().find(|&days| days > activity.replay_interval);
-        let replay_interval = next.or(Activity::LADDER.last().copied()).unwrap_or(activity.replay_interval);
+        let next = Activity::REPLAY_DAYS.into_iter().find(|&days| days > activity.replay_interval);
+        let replay_interval =
+            next.or(Activity::REPLAY_DAYS.last().copied()).unwrap_or(activity.replay_interval);
         tx.put_activity(id, &Activity { replay_interval, replayed: Some(self.now), ..activity })
     }
 }

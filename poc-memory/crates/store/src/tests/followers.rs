@@ -184,7 +184,7 @@ fn a_long_text_counts_as_many_changes() {
     assert!(store.unsaved() < 10);
     let body = "x".repeat(1 << 20);
     store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(2) })).unwrap();
-    assert!(store.unsaved() >= WORTH_A_CHECKPOINT);
+    assert!(store.unsaved() >= CHECKPOINT_MIN_CHANGES);
     store.checkpoint().unwrap();
     assert_eq!(store.unsaved(), 0);
 }
