@@ -136,7 +136,8 @@ impl HubClient {
             EndpointError::Credentials => FetchError::Credentials { field },
         })?;
         // The client follows no redirects; [`HubClient::get`] does, and only to configured hosts.
-        let client = endpoint::client(&address).connect_timeout(CONNECT_TIMEOUT).timeout(READ_TIMEOUT).build();
+        let client =
+            endpoint::client(&address).connect_timeout(CONNECT_TIMEOUT).timeout(READ_TIMEOUT).build();
         let client = client.map_err(FetchError::Client)?;
         Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
     }
