@@ -2,8 +2,9 @@
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
+use super::tenancy::{self, TenantScope};
 use super::terminal::{StyledText, Terminal};
-use super::{Ctx, Principal, min_seq, schema_defaults, tenancy};
+use super::{Ctx, Principal, min_seq, schema_defaults};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::{Tuple, json};
@@ -41,24 +42,6 @@ impl Access {
             Access::Destroy => config.delete,
             Access::Person => false,
         }
-    }
-}
-
-/// Whose notes an op works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TenantScope {
-    /// Those of one tenant: of the one that the request names, or of the default tenant.
-    One,
-    /// Those of all tenants, or of the one that the request names.
-    AllOrOne,
-    /// Those of all tenants, or none. The op accepts no tenant.
-    All,
-}
-
-impl TenantScope {
-    /// Whether requests may name a tenant.
-    pub fn accepts_tenant(self) -> bool {
-        self != TenantScope::All
     }
 }
 

@@ -1,7 +1,6 @@
 //! The argument `tenant`, which selects a tenant's memory. All ops accept it on every surface, except those that work on
 //! all tenants.
 
-use super::TenantScope;
 use poc_config::TenantSchema;
 use poc_graph::Tuple;
 use poc_graph::error::{Error, Result};
@@ -9,6 +8,24 @@ use serde_json::{Map, Value};
 
 /// The name of the argument.
 pub const FIELD: &str = "tenant";
+
+/// Whose notes an op works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TenantScope {
+    /// Those of one tenant: of the one that the request names, or of the default tenant.
+    One,
+    /// Those of all tenants, or of the one that the request names.
+    AllOrOne,
+    /// Those of all tenants, or none. The op accepts no tenant.
+    All,
+}
+
+impl TenantScope {
+    /// Whether requests may name a tenant.
+    pub fn accepts_tenant(self) -> bool {
+        self != TenantScope::All
+    }
+}
 
 /// Removes the tenant from the arguments of an op. It is the default tenant if they have none.
 ///
