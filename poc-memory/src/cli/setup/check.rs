@@ -40,13 +40,8 @@ impl SelfCheck {
     }
 }
 
-/// Calls the memory through the settings of each assistant.
-pub(super) fn check(
-    context: &CommandContext,
-    assistants: &[Assistant],
-    hooks: bool,
-    daemon: bool,
-) -> Vec<SelfCheck> {
+/// Calls the memory through the settings of each assistant; with `hooks`, also its hooks.
+pub(super) fn check(context: &CommandContext, assistants: &[Assistant], hooks: bool) -> Vec<SelfCheck> {
     let Ok(folders) = SettingsFolders::of_user() else { return Vec::new() };
     let mut checks = Vec::new();
     for &assistant in assistants {
@@ -58,8 +53,7 @@ pub(super) fn check(
             checks.push(SelfCheck { assistant, what, ok, message });
         };
         add("tools", tools(assistant, &folders));
-        // Without a daemon, a hook starts one.
-        if let Some(file) = assistant.hooks_file(&folders).filter(|_| hooks && daemon) {
+        if let Some(file) = assistant.hooks_file(&folders).filter(|_| hooks) {
             add("hooks", hook(context, &file));
         }
     }
