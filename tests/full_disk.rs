@@ -90,7 +90,7 @@ fn a_full_disk_stops_writes_but_not_reads_and_free_space_lets_them_resume() {
     let refused = world.run(&["insert", "--title", "New", "--body", &incompressible::text(1, 20_000)]);
     assert!(refused.stderr.contains("the store accepts no writes: "), "{}", refused.stderr);
     world.shell("rm ballast spare");
-    // What the writes that failed had begun was cut off, and nothing is taken for damage.
+    // The remains of failed writes were cut off, and nothing is reported as damage.
     assert_eq!(world.shell("ls store/quarantine 2>/dev/null"), "");
     let report = world.json(&["doctor"]);
     let findings = report["findings"].as_array().unwrap();

@@ -81,9 +81,9 @@ const NEEDS_NOTHING: [&str; 30] = [
 ];
 
 /// Random numbers (SplitMix64).
-struct Chance(u64);
+struct SplitMix64(u64);
 
-impl Chance {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
@@ -110,7 +110,7 @@ struct Fact {
 }
 
 /// A fact that no other fact contradicts: its kind and its subject occur once.
-fn fact(chance: &mut Chance, known: &mut BTreeSet<(String, usize)>, project: &'static str) -> Fact {
+fn fact(chance: &mut SplitMix64, known: &mut BTreeSet<(String, usize)>, project: &'static str) -> Fact {
     let (subject, kind) = loop {
         let subject = format!("{} {}", chance.word(NOUNS), chance.word(KINDS));
         let kind = chance.below(7);
@@ -200,7 +200,7 @@ fn added(world: &World, number: usize, project: &str, prompt: &str) -> Option<St
 #[test]
 fn earlier_statements_are_added_where_they_are_needed_and_nowhere_else() {
     let mut world = World::new();
-    let mut chance = Chance(SEED);
+    let mut chance = SplitMix64(SEED);
     let (mut facts, mut known) = (Vec::new(), BTreeSet::new());
     let folder = world.home().join("claude/projects");
     world.write(

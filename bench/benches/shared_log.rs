@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Notes of the log that a new store reads, and clients that write them.
 const FOLLOWED: u64 = 20_000;
 const CLIENTS: u64 = 32;
@@ -71,8 +71,8 @@ fn location(server: &TestServer, name: &str) -> LogLocation {
         store: name.into(),
         password: None,
         ca_file: None,
-        connect_timeout: PATIENCE,
-        timeout: PATIENCE,
+        connect_timeout: TIMEOUT,
+        timeout: TIMEOUT,
         poll: Duration::from_secs(1),
     };
     LogLocation::new(settings).unwrap()
@@ -160,7 +160,7 @@ fn visibility(report: &mut Report, server: &TestServer) {
     for number in 1..=ROUNDS {
         let seq = put(writer, number);
         // From the acknowledgement on.
-        seen.push(timed(|| assert!(reader.wait_published(seq, PATIENCE))).0);
+        seen.push(timed(|| assert!(reader.wait_published(seq, TIMEOUT))).0);
     }
     let mut pair: Vec<postgres::Client> = (0..2)
         .map(|_| server.address().parse::<postgres::Config>().unwrap().connect(postgres::NoTls).unwrap())
@@ -170,7 +170,7 @@ fn visibility(report: &mut Report, server: &TestServer) {
     for _ in 0..ROUNDS {
         let started = Instant::now();
         pair[1].batch_execute("NOTIFY bench").unwrap();
-        pair[0].notifications().timeout_iter(PATIENCE).next().unwrap().unwrap();
+        pair[0].notifications().timeout_iter(TIMEOUT).next().unwrap().unwrap();
         notified.push(started.elapsed().as_secs_f64());
     }
     let p99 = percentile(seen.clone(), 0.99) * 1e3;

@@ -4,11 +4,11 @@
 use crate::state::DaemonState;
 use crate::throttle::{Poll, Throttle};
 use poc_notes::{Memory, samples};
-use poc_store::{Store, WORTH_A_CHECKPOINT};
+use poc_store::{CHECKPOINT_MIN_CHANGES, Store};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// After this many times [`WORTH_A_CHECKPOINT`] changes, a checkpoint no longer waits until the store is quiet.
+/// After this many times [`CHECKPOINT_MIN_CHANGES`] changes, a checkpoint no longer waits until the store is quiet.
 const URGENT: usize = 50;
 
 /// Writes due checkpoints until the daemon stops.
@@ -51,8 +51,8 @@ fn poll(memory: &Memory) -> Poll {
     Poll {
         generation: store.view().seq as i64,
         // An index that is still being built cannot be saved yet.
-        done: unsaved < WORTH_A_CHECKPOINT && !is_unfinished || !store.is_settled(),
-        urgent: unsaved >= URGENT * WORTH_A_CHECKPOINT,
+        done: unsaved < CHECKPOINT_MIN_CHANGES && !is_unfinished || !store.is_settled(),
+        urgent: unsaved >= URGENT * CHECKPOINT_MIN_CHANGES,
     }
 }
 

@@ -97,7 +97,7 @@ impl Metrics {
         registry.register("nodes", "Live notes", gauges.nodes.clone());
         registry.register("edges", "Edges between live notes", gauges.edges.clone());
         registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
-        registry.register("degraded", "Conditions that make answers worse", gauges.degraded.clone());
+        registry.register("degraded", "Reasons why answers may be incomplete", gauges.degraded.clone());
         registry.register(
             "read_only",
             "1 while the store does not accept writes, else 0",

@@ -70,7 +70,7 @@ pub(crate) struct DaemonState {
 const REQUEST_GRACE: Duration = Duration::from_secs(1);
 
 /// How long the daemon then waits for interrupted requests to end.
-const INTERRUPT_PATIENCE: Duration = Duration::from_secs(2);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl DaemonState {
     /// The state of a daemon that has just started on an open memory.
@@ -160,7 +160,7 @@ impl DaemonState {
         self.stopped().await;
         tokio::time::sleep(REQUEST_GRACE).await;
         self.cancellation.cancel();
-        tokio::time::sleep(INTERRUPT_PATIENCE).await;
+        tokio::time::sleep(INTERRUPT_TIMEOUT).await;
         self.abandoning.send_replace(true);
     }
 

@@ -190,7 +190,7 @@ PROMISES = [
             "callers::frames_of_a_model_are_refused_what_only_a_person_may_do",
             "callers::tokens_have_roles",
             "ops::tests::callers::",
-            "only_persons_call_what_is_for_persons",
+            "only_people_call_what_is_for_people",
             "tests::reader::",
             "tests::callers::",
             "origin_guard::delete_exists_when_it_is_enabled",

@@ -243,7 +243,7 @@ fn every_route_gives_the_answer_of_the_command_line() {
 #[test]
 fn the_session_calls_every_route() {
     let words: Vec<Vec<&str>> = session().into_iter().map(|(_, _, words)| words).collect();
-    // Ops that only persons may call are refused with a token, and ops that only a daemon can answer have no answer
+    // Ops that only people may call are refused with a token, and ops that only a daemon can answer have no answer
     // without one.
     let for_tokens = |op: &&OpDef| op.route.is_some() && op.access != Access::Person && !op.needs_daemon;
     for op in OPS.iter().filter(for_tokens) {

@@ -2,7 +2,7 @@
 //!
 //! If few nodes pass, SQLite answers from an index. The query language scans all nodes.
 
-use super::{Bench, Contenders};
+use super::{Bench, Implementations};
 use poc_bench::graph::NOW;
 use poc_bench::measure::{Measurement, Report};
 use poc_bench::sqlite::LIVE;
@@ -50,7 +50,7 @@ pub(super) fn each_alone(bench: &Bench<'_>, report: &mut Report) {
     for mut case in all {
         let pipeline = format!("all | {}", case.filter);
         let sql = format!("SELECT ix FROM nodes WHERE {LIVE} AND {} ORDER BY ix", case.condition);
-        let contenders = Contenders { pipeline, sql, by_hand: &mut case.by_hand };
+        let contenders = Implementations { pipeline, sql, by_hand: &mut case.by_hand };
         let ([ours, hand, sqlite], kept) = bench.race(contenders, SECONDS);
         assert!(kept > 0, "`{}` keeps something", case.filter);
         let line = Measurement::time(case.filter, bench.view.live_count(), ours);

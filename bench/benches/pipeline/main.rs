@@ -46,7 +46,7 @@ struct Bench<'a> {
 }
 
 /// The same work in three forms.
-struct Contenders<'a> {
+struct Implementations<'a> {
     pipeline: String,
     sql: String,
     by_hand: &'a mut dyn FnMut() -> Vec<Ix>,
@@ -83,7 +83,7 @@ impl<'a> Bench<'a> {
                     .is_some_and(|visit| visit.at > week_ago && visit.version >= versions.of(ix, 0))
         };
         let mut by_hand = || best_by_hand(self.view, &self.outliers, &mut wanted);
-        let contenders = Contenders { pipeline: LINKER.into(), sql, by_hand: &mut by_hand };
+        let contenders = Implementations { pipeline: LINKER.into(), sql, by_hand: &mut by_hand };
         self.compare_with_bars("linker", contenders, report);
     }
 
@@ -91,11 +91,11 @@ impl<'a> Bench<'a> {
         let sql = format!("SELECT ix FROM nodes WHERE {LIVE} ORDER BY {PRIORITY} DESC, ix LIMIT 20");
         let mut by_hand = || best_by_hand(self.view, &self.outliers, &mut |_| true);
         let pipeline = "all | sort:priority | limit:20";
-        let contenders = Contenders { pipeline: pipeline.into(), sql, by_hand: &mut by_hand };
+        let contenders = Implementations { pipeline: pipeline.into(), sql, by_hand: &mut by_hand };
         self.compare_with_bars(pipeline, contenders, report);
     }
 
-    fn compare_with_bars(&self, work: &str, contenders: Contenders<'_>, report: &mut Report) {
+    fn compare_with_bars(&self, work: &str, contenders: Implementations<'_>, report: &mut Report) {
         let ([ours, hand, sqlite], found) = self.race(contenders, SECONDS);
         assert_eq!(found, 20.min(self.view.live_count()));
         let line = Measurement::time(work, self.view.live_count(), ours);
@@ -104,8 +104,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Checks that the three give the same nodes in the same order; returns their seconds and the number of nodes.
-    fn race(&self, contenders: Contenders<'_>, seconds: f64) -> ([f64; 3], usize) {
-        let Contenders { pipeline: text, sql, by_hand } = contenders;
+    fn race(&self, contenders: Implementations<'_>, seconds: f64) -> ([f64; 3], usize) {
+        let Implementations { pipeline: text, sql, by_hand } = contenders;
         let pipeline = Pipeline::parse(&text, &self.memory.names.load()).unwrap();
         // As in the query of an agent: a visit counts for the version that was visited.
         let sources = Sources { revisit_on_change: true, ..self.memory.sources(self.view) };

@@ -7,7 +7,7 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::rng::SystemRng;
 use poc_graph::time::{Clock, ManualClock, Span, Timestamp};
-use poc_memory::ops::{self, Ctx, Principal};
+use poc_memory::ops::{self, Ctx, Principal, Terminal};
 use poc_notes::Memory;
 use serde_json::{Value, json};
 use slow_agent::{agent, count, runs};
@@ -206,7 +206,8 @@ fn a_requested_run_goes_before_scheduled_runs() {
         let asked = scope.spawn(|| world.call("agent run", json!({"agent": "asked"})).unwrap());
         world.write("answer", "");
         let answer = asked.join().unwrap();
-        let text = (ops::find("agent run").unwrap().decode)(&answer).unwrap().show();
+        let text =
+            (ops::find("agent run").unwrap().decode)(&answer).unwrap().show(&Terminal::default()).to_string();
         assert!(text.contains("asked: noop"), "{text}");
     });
     world.stop(|_| {});
@@ -282,7 +283,9 @@ fn consolidation_runs_by_schedule() {
     let task = &list["consolidation"];
     assert_eq!((&task["name"], &task["last_status"]), (&json!("consolidate"), &json!("ok")), "{list:#}");
     assert!(task["next"].is_string(), "{list:#}");
-    let text = |op: &str, answer: &Value| (ops::find(op).unwrap().decode)(answer).unwrap().show();
+    let text = |op: &str, answer: &Value| {
+        (ops::find(op).unwrap().decode)(answer).unwrap().show(&Terminal::default()).to_string()
+    };
     let listed = text("agent list", &list);
     let line = listed.lines().find(|line| line.starts_with("consolidate")).unwrap();
     assert!(line.contains("scheduled  every 10s"), "{listed}");

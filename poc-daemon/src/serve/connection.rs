@@ -36,7 +36,7 @@ pub(super) async fn serve(
     let writer = tokio::spawn(write_all(to, outgoing, limit));
     let waiting = idle.add();
     let greeted = tokio::select! {
-        greeted = greet(&mut from, &answers, limit) => greeted,
+        greeted = exchange_hello(&mut from, &answers, limit) => greeted,
         () = tokio::time::sleep(handshake_timeout.std()) => {
             Err(Error::unavailable(format!("the client sent no `hello` within {handshake_timeout}")))
         }
@@ -78,7 +78,8 @@ enum DisconnectReason {
     Stopping,
 }
 
-async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: usize) -> Result<()> {
+/// Sends the version of the daemon after the client has sent its own, and checks that they match.
+async fn exchange_hello(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: usize) -> Result<()> {
     let Some(frame) = read(from, limit).await? else { return Ok(()) };
     // The client must learn our version even if the versions do not match.
     let _ = answers.send(Frame::Hello { hello: Hello::current() }).await;
@@ -102,8 +103,8 @@ impl Requests {
         Requests { state, answers, running: JoinSet::new(), cancellation: CancellationToken::default() }
     }
 
-    /// Waits until one request ends.
-    async fn one_ended(&mut self) {
+    /// Waits until any request ends.
+    async fn next_end(&mut self) {
         self.running.join_next().await;
     }
 
@@ -131,7 +132,7 @@ async fn listen(
     loop {
         if requests.running.len() >= in_flight {
             tokio::select! {
-                () = requests.one_ended() => continue,
+                () = requests.next_end() => continue,
                 () = until_disconnected(from) => return Ok(DisconnectReason::Closed),
             }
         }
@@ -143,7 +144,7 @@ async fn listen(
             tokio::select! {
                 () = state.stopped() => return Ok(DisconnectReason::Stopping),
                 frame = reading.as_mut() => break frame,
-                () = requests.one_ended(), if waiting.is_none() => {}
+                () = requests.next_end(), if waiting.is_none() => {}
                 () = timeout, if waiting.is_some() => {
                     return Err(Error::unavailable(format!("the connection was idle for {idle_timeout}"))
                         .hint("connect again"));

@@ -3,7 +3,7 @@
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
 use super::{call_value, progress};
-use crate::ops::{self, BackupOutput, Op as _, Progress, second, size, table};
+use crate::ops::{self, BackupOutput, Op as _, Progress, Terminal, second, size, table};
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
 use poc_graph::time::Timestamp;
@@ -121,7 +121,7 @@ impl LocalCommand for Backup {
 
     fn show(answer: &BackupAnswer) -> String {
         let generations = match answer {
-            BackupAnswer::Written(output) => return ops::Backup::show(output),
+            BackupAnswer::Written(output) => return ops::Backup::show(output, &Terminal::default()),
             BackupAnswer::Listed { generations } => generations,
         };
         if generations.is_empty() {

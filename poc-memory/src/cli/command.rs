@@ -6,7 +6,7 @@ use super::{
     backup, completions, config_set, confirmation, daemon, demo, distill, doctor, eval, fetch, help, hook,
     init, man, mcp, page, plugin, profile, profile_delete, repair, restore, settings, setup, store,
 };
-use crate::ops::{OPS, OpDef};
+use crate::ops::{OPS, OpDef, TenantScope};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 use poc_graph::error::{Error, Result};
 use std::ffi::OsString;
@@ -111,7 +111,7 @@ pub(super) fn takes_tenant(line: &str) -> bool {
     };
     let command = all().filter(is_first).max_by_key(|command| command.name().len());
     command.is_none_or(|command| match command {
-        SelectedCommand::Op(op) => op.per_tenant,
+        SelectedCommand::Op(op) => op.tenant_scope == TenantScope::One,
         SelectedCommand::Local(local) => local.tenants,
     })
 }

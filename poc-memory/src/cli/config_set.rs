@@ -260,7 +260,7 @@ fn put(table: &mut Table, path: &[&str], mut value: Value) -> Result<()> {
     let [first, rest @ ..] = path else { return Ok(()) };
     if rest.is_empty() {
         match table.get_mut(first) {
-            // The comment above a setting belongs to its key, and the comment behind it to its value.
+            // The comment above a setting belongs to its key, and the comment after it to its value.
             Some(Item::Value(old)) => {
                 *value.decor_mut() = old.decor().clone();
                 *old = value;

@@ -38,7 +38,7 @@ fn answer(question: &str) -> Option<String> {
     let asked = write!(stderr, "{question} ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
-    // An answer without a line break, as by Ctrl-D, leaves the question's line open.
+    // After an answer without a line break, as by Ctrl-D, the cursor is still on the line of the question.
     if !answer.ends_with('\n') {
         // If the terminal is gone, nobody sees the next line either.
         let _ = writeln!(stderr);

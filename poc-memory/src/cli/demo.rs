@@ -6,6 +6,7 @@ use super::globals::Globals;
 use super::local::LocalCommand;
 use super::sample_memory::{temporary_folder, write_notes};
 use crate::dispatch::{Connection, InProcess};
+use crate::ops::Terminal;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
@@ -132,7 +133,7 @@ fn run_command(memory: &mut Connection, line: &[String], folder: &Path) -> Resul
     };
     let answer = memory.call(op, (op.parse)(matches)?, &|_| {})?;
     let output = (op.decode)(&answer)?;
-    let text = output.show() + output.degradations();
+    let text = output.show(&Terminal::default()).to_string() + output.degradations();
     Ok((answer, text))
 }
 

@@ -106,8 +106,12 @@ impl OpExecutor for ConnectionOpExecutor {
             .hint("leave the tenant out")
             .field(tenancy::FIELD));
         }
-        // The tenant of the command line only applies to ops that take one.
-        let request = if op.accepts_tenant { self.context.with_global_arguments(request)? } else { request };
+        // The tenant of the command line only applies to ops that accept one.
+        let request = if op.tenant_scope.accepts_tenant() {
+            self.context.with_global_arguments(request)?
+        } else {
+            request
+        };
         let request = ProjectLabel::label_notes(self.label.as_ref(), op, request);
         connection.acting_for(Principal::Model).call(op, request, &|_| {})
     }

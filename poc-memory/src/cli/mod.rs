@@ -96,9 +96,9 @@ pub fn usage_error(error: &clap::Error, help: &str) -> Option<Error> {
 fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<Exit> {
     let context = CommandContext::new(globals)?;
     let (chosen, matches) = command::chosen(matches)?;
-    let (name, for_agents) = match &chosen {
-        SelectedCommand::Local(command) => (command.name, command.for_agents),
-        SelectedCommand::Op(op) => (op.command, op.for_agents),
+    let (name, for_agents, names_commands) = match &chosen {
+        SelectedCommand::Local(command) => (command.name, command.for_agents, command.names_commands),
+        SelectedCommand::Op(op) => (op.command, op.for_agents, op.names_commands),
     };
     if !for_agents && let Some(agent) = asking_agent() {
         let message =
@@ -107,7 +107,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         return Err(Error::new(Code::Rejected, message).hint(hint));
     }
     let terminal = output.terminal();
-    let answer = match chosen {
+    let mut answer = match chosen {
         SelectedCommand::Local(command) => {
             if !context.globals.tenant.is_empty() && !command.tenants {
                 return Err(Error::invalid(format!(
@@ -117,11 +117,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
                 .hint("leave `--tenant` out")
                 .field(tenancy::FIELD));
             }
-            let mut answer = (command.run)(&context, matches)?;
-            if command.names_commands {
-                answer.text = terminal.with_options(&answer.text.to_string(), command::takes_tenant).into();
-            }
-            answer
+            (command.run)(&context, matches)?
         }
         SelectedCommand::Op(op) => {
             let request = (op.parse)(matches)?;
@@ -134,6 +130,9 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             call(&context, op, context.with_global_arguments(request)?, &terminal)?
         }
     };
+    if names_commands {
+        answer.text = terminal.with_options(&answer.text.to_string(), command::takes_tenant).into();
+    }
     output.answer(&answer)?;
     Ok(answer.exit)
 }
@@ -166,7 +165,7 @@ fn call(
         tracing::warn!("{notice}");
     }
     Ok(RenderedAnswer {
-        text: output.styled(terminal),
+        text: output.show(terminal),
         degradations: output.degradations().to_owned(),
         verbatim: output.verbatim(),
         exit: output.exit(),

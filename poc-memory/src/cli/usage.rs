@@ -163,7 +163,7 @@ fn translate(rendered: &str, help: &str) -> Error {
     let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
     for line in lines.take_while(|line| !line.starts_with("Usage: ") && !line.starts_with("For more")) {
         match line.strip_prefix("tip: ") {
-            // That an unknown option could be a text helps nobody who mistyped it.
+            // Somebody who mistyped an option does not need the hint that it could be a text.
             Some(tip) if tip.starts_with("to pass '") => {}
             Some(tip) => tips.push(tip),
             None => message.push(line),

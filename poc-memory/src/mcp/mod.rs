@@ -37,7 +37,7 @@ pub trait OpExecutor: Send + Sync + 'static {
         drop(tokio::task::spawn_blocking(work));
     }
 
-    /// Whether ops with this access are offered. Ops for persons never are.
+    /// Whether ops with this access are offered. Ops for people never are.
     fn offers(&self, access: Access) -> bool;
 
     /// Which tools are offered.

@@ -2,6 +2,7 @@
 
 use crate::ops::{self, OpDef};
 use poc_config::TenantSchema;
+use poc_graph::json::remove_null_type;
 use serde_json::{Map, Value};
 
 /// Formats of schemars that clients may not know and therefore reject.
@@ -45,8 +46,9 @@ pub(super) fn without_defaults(schema: Map<String, Value>) -> Map<String, Value>
     }
 }
 
+/// A schema without `null` and unknown formats, and always with `properties`.
 pub(super) fn strict(schema: Value) -> Map<String, Value> {
-    let Value::Object(mut schema) = without_null(common(schema)) else { return Map::new() };
+    let Value::Object(mut schema) = each(common(schema), &remove_null_type) else { return Map::new() };
     // An op without arguments also needs `properties`.
     schema.entry("properties").or_insert_with(|| Map::new().into());
     schema
@@ -82,32 +84,6 @@ fn one_type(schema: Value) -> Value {
         };
         about.insert("anyOf".into(), types.into_iter().map(branch).collect());
         *object = about;
-    })
-}
-
-fn without_null(schema: Value) -> Value {
-    each(schema, &|object| {
-        if object.get("default").is_some_and(Value::is_null) {
-            object.shift_remove("default");
-        }
-        if let Some(Value::Array(types)) = object.get_mut("type") {
-            types.retain(|name| name != "null");
-            if let [only] = types.as_slice() {
-                let only = only.clone();
-                object.insert("type".into(), only);
-            }
-        }
-        for word in ["anyOf", "oneOf"] {
-            let Some(Value::Array(choices)) = object.get_mut(word) else { continue };
-            choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
-            if let [Value::Object(only)] = choices.as_slice() {
-                let only = only.clone();
-                object.shift_remove(word);
-                for (name, value) in only {
-                    object.entry(name).or_insert(value);
-                }
-            }
-        }
     })
 }
 

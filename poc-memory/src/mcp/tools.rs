@@ -10,7 +10,7 @@ mod search;
 
 use super::recent_searches::RecentSearches;
 use super::{OpExecutor, arguments, schema};
-use crate::ops::{self, Access, OPS, OpDef, ToolEffect};
+use crate::ops::{self, Access, OPS, OpDef, TenantScope, ToolEffect};
 use def::DefaultToolDef;
 use poc_config::{TenantSchema, ToolSet};
 use poc_graph::error::Result;
@@ -140,7 +140,7 @@ impl OfferedTool {
             ToolSource::Default(tool) => {
                 let mut schema = schema::without_defaults(schema::strict((tool.arguments_schema)()));
                 if let Some(tenants) = tenants {
-                    ops::tenancy::describe(&mut schema, tenants, true);
+                    ops::tenancy::describe(&mut schema, tenants, TenantScope::One);
                 }
                 schema
             }

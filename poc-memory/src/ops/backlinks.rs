@@ -2,7 +2,7 @@
 
 use super::hit::NoteRow;
 use super::text::{day, one_line, table};
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_notes::ReadSnapshot;
@@ -108,7 +108,7 @@ impl Op for Backlinks {
         })
     }
 
-    fn show(output: &BacklinksOutput) -> String {
+    fn show(output: &BacklinksOutput, _: &Terminal) -> String {
         let row = |Backlink { note, by, reasons }: &Backlink| {
             let reasons =
                 if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };

@@ -1,7 +1,7 @@
 //! `backup`
 
 use super::text::{plural, second, size};
-use super::{Access, Ctx, Op, Progress, argument};
+use super::{Access, Ctx, Op, Progress, TenantScope, Terminal, argument};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::backup::{self, BackupCallbacks};
@@ -66,7 +66,7 @@ pub(crate) struct BackupOutput {
 impl Op for Backup {
     const NAME: &'static str = "backup";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const LONG_RUNNING: bool = true;
     const USES_SHUTDOWN_GRACE: bool = true;
     type Output = BackupOutput;
@@ -134,7 +134,7 @@ impl Op for Backup {
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
-    fn show(output: &BackupOutput) -> String {
+    fn show(output: &BackupOutput, _: &Terminal) -> String {
         let state = format!(
             "change {}, {} in use, backed up {}",
             output.seq,

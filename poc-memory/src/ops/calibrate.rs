@@ -1,7 +1,7 @@
 //! `calibrate`
 
 use super::text::table;
-use super::{Access, Ctx, Op, Progress};
+use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_config::GateConfig;
 use poc_graph::error::Result;
 use poc_notes::eval::EvalPhase;
@@ -121,7 +121,7 @@ impl Op for Calibrate {
         })
     }
 
-    fn show(output: &CalibrateOutput) -> String {
+    fn show(output: &CalibrateOutput, _: &Terminal) -> String {
         let CalibrateOutput { section, strong, weak, asked, mean, .. } = output;
         let mut text = format!("[{section}]\nstrong = {strong:.3}\nweak = {weak:.3}\n\n");
         let mut rows = vec![HEAD.map(str::to_owned).to_vec()];

@@ -153,11 +153,7 @@ impl Op for Changes {
         })
     }
 
-    fn show(output: &ChangesOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &ChangesOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &ChangesOutput, terminal: &Terminal) -> StyledText {
         if output.changes.is_empty() {
             return (nothing_changed(output.history_since) + "\n").into();
         }

@@ -2,7 +2,7 @@
 
 use super::argument::TextArgument;
 use super::text::plural;
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_notes::answer_status::{self, AsOf};
 use poc_notes::classify;
@@ -63,7 +63,7 @@ impl Op for Classify {
         })
     }
 
-    fn show(output: &ClassifyOutput) -> String {
+    fn show(output: &ClassifyOutput, _: &Terminal) -> String {
         if output.keywords.is_empty() {
             return "no keyword fits\n".to_owned();
         }

@@ -1,7 +1,7 @@
 //! `compact`
 
 use super::text::{plural, second, size};
-use super::{Access, Ctx, Op, Progress, argument};
+use super::{Access, Ctx, Op, Progress, TenantScope, Terminal, argument};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -61,7 +61,7 @@ pub(super) fn with_callbacks<T>(
 impl Op for Compact {
     const NAME: &'static str = "compact";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const LONG_RUNNING: bool = true;
     const USES_SHUTDOWN_GRACE: bool = true;
     type Output = CompactOutput;
@@ -84,7 +84,7 @@ impl Op for Compact {
         })
     }
 
-    fn show(output: &CompactOutput) -> String {
+    fn show(output: &CompactOutput, _: &Terminal) -> String {
         let mut text = format!(
             "log: {} before, {} now; records: {} before, {} now\n",
             size(output.former_log_bytes),

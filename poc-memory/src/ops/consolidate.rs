@@ -1,7 +1,7 @@
 //! `consolidate`
 
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Progress, StyledText, Terminal};
+use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_notes::consolidate::{self, ConsolidationReport};
@@ -64,11 +64,7 @@ impl Op for Consolidate {
         })
     }
 
-    fn show(output: &ConsolidateOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &ConsolidateOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &ConsolidateOutput, terminal: &Terminal) -> String {
         let report = ConsolidationReport {
             pruned_nodes: output.pruned_nodes,
             deleted_nodes: output.deleted_nodes,
@@ -76,6 +72,6 @@ impl Op for Consolidate {
             removed_keywords: output.removed_keywords,
         };
         let undo = output.undo_within.map(|window| undo_line(&output.changes, window, terminal));
-        format!("{}\n{}", report.line(output.dry_run), undo.unwrap_or_default()).into()
+        format!("{}\n{}", report.line(output.dry_run), undo.unwrap_or_default())
     }
 }

@@ -2,8 +2,9 @@
 
 use super::json_schema::schema;
 use super::request::{self, FormerText};
+use super::tenancy::{self, TenantScope};
 use super::terminal::{StyledText, Terminal};
-use super::{Ctx, Principal, min_seq, schema_defaults, tenancy};
+use super::{Ctx, Principal, min_seq, schema_defaults};
 use poc_config::{McpConfig, TenantSchema};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::{Tuple, json};
@@ -106,7 +107,7 @@ pub enum ToolEffect {
 pub struct IrreversibleFlag {
     /// The name of the argument.
     pub name: &'static str,
-    /// What it does, in sentences.
+    /// A text of one or more sentences for the person who is asked: what the flag does.
     pub warning: &'static str,
 }
 
@@ -131,10 +132,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// shutdown grace. All other ops, including those that outlive their caller, are interrupted at their
     /// next [`check`](poc_graph::cancellation::check) after the daemon is asked to stop.
     const USES_SHUTDOWN_GRACE: bool = false;
-    /// Whether it works on the memory of one tenant; otherwise it concerns the whole process.
-    const PER_TENANT: bool = true;
-    /// Whether it accepts a tenant. An op that concerns the whole process may accept one to work only on its data.
-    const ACCEPTS_TENANT: bool = Self::PER_TENANT;
+    /// Whose notes it works on.
+    const TENANT_SCOPE: TenantScope = TenantScope::One;
     /// Whether it creates the profile when there is none. All other ops refuse an unknown profile.
     const CREATES_PROFILE: bool = false;
     /// Whether it stores notes with the field `keywords`, to which the command line adds the label of the project.
@@ -160,8 +159,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const FORMER_TEXT: Option<FormerText> = None;
     /// Whether it answers with the version of one note.
     const VERSIONED: bool = false;
-    /// Whether its text names commands to type, which then get the options of the call. False for texts that contain
-    /// whole notes, which are shown as they are.
+    /// Whether its text, which has no emphasis, names commands to type. On the command line, these get the options of the
+    /// call. False for texts that contain whole notes, which are shown as they are.
     const NAMES_COMMANDS: bool = false;
     /// Whether its text contains the reasons in the field `degraded` of its answer. They otherwise follow the text.
     const SHOWS_DEGRADED: bool = false;
@@ -171,14 +170,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     /// Runs it.
     fn run(self, ctx: &Ctx<'_>) -> Result<Self::Output>;
 
-    /// The answer as text for a person: empty, or ending with a newline.
-    fn show(output: &Self::Output) -> String;
-
-    /// The same text, laid out for a terminal and with emphasis.
-    fn styled(output: &Self::Output, terminal: &Terminal) -> StyledText {
-        let text = Self::show(output);
-        if Self::NAMES_COMMANDS { terminal.with_options(&text, takes_tenant).into() } else { text.into() }
-    }
+    /// The answer as text for a person, laid out for a terminal: empty, or ending with a newline. A text without
+    /// emphasis is a [`String`].
+    fn show(output: &Self::Output, terminal: &Terminal) -> impl Into<StyledText>;
 
     /// Whether the text of this answer is the content of a file and must be printed unchanged.
     fn verbatim(_output: &Self::Output) -> bool {
@@ -225,20 +219,10 @@ impl<O: Op> OpRequest for O {
     }
 }
 
-/// Whether a command that a text names, with what follows it there, works on the notes of one tenant.
-fn takes_tenant(line: &str) -> bool {
-    let is_named = |op: &&OpDef| {
-        line.strip_prefix(op.command).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '`']))
-    };
-    super::OPS.iter().filter(is_named).max_by_key(|op| op.command.len()).is_some_and(|op| op.per_tenant)
-}
-
 /// An op's decoded answer with its type erased.
 pub trait OpOutput {
     /// See [`Op::show`].
-    fn show(&self) -> String;
-    /// See [`Op::styled`].
-    fn styled(&self, terminal: &Terminal) -> StyledText;
+    fn show(&self, terminal: &Terminal) -> StyledText;
     /// Lines with the reasons in the field `degraded` of the answer; empty if [`Op::SHOWS_DEGRADED`].
     fn degradations(&self) -> &str;
     /// See [`Op::verbatim`].
@@ -259,12 +243,8 @@ struct TypedOutput<O: Op> {
 }
 
 impl<O: Op> OpOutput for TypedOutput<O> {
-    fn show(&self) -> String {
-        O::show(&self.output)
-    }
-
-    fn styled(&self, terminal: &Terminal) -> StyledText {
-        O::styled(&self.output, terminal)
+    fn show(&self, terminal: &Terminal) -> StyledText {
+        O::show(&self.output, terminal).into()
     }
 
     fn degradations(&self) -> &str {
@@ -308,14 +288,14 @@ pub struct OpDef {
     pub outlives_caller: bool,
     /// See [`Op::USES_SHUTDOWN_GRACE`].
     pub uses_shutdown_grace: bool,
-    /// See [`Op::PER_TENANT`].
-    pub per_tenant: bool,
-    /// Whether it takes the argument `tenant`: see [`Op::ACCEPTS_TENANT`].
-    pub accepts_tenant: bool,
+    /// See [`Op::TENANT_SCOPE`].
+    pub tenant_scope: TenantScope,
     /// See [`Op::CREATES_PROFILE`].
     pub creates_profile: bool,
     /// See [`Op::LABELS_NOTES`].
     pub labels_notes: bool,
+    /// See [`Op::NAMES_COMMANDS`].
+    pub names_commands: bool,
     /// See [`Op::FOR_MODELS`].
     pub for_models: bool,
     /// See [`Op::FOR_AGENTS`].
@@ -359,10 +339,10 @@ impl OpDef {
             long_running: O::LONG_RUNNING,
             outlives_caller: O::OUTLIVES_CALLER,
             uses_shutdown_grace: O::USES_SHUTDOWN_GRACE,
-            per_tenant: O::PER_TENANT,
-            accepts_tenant: O::ACCEPTS_TENANT,
+            tenant_scope: O::TENANT_SCOPE,
             creates_profile: O::CREATES_PROFILE,
             labels_notes: O::LABELS_NOTES,
+            names_commands: O::NAMES_COMMANDS,
             for_models: O::FOR_MODELS,
             for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
@@ -387,10 +367,10 @@ impl OpDef {
 }
 
 impl OpDef {
-    /// Adds the argument `tenant` to the JSON Schema of the request, if the op takes one.
+    /// Adds the argument `tenant` to the JSON Schema of the request, if the op accepts one.
     pub fn add_tenant(&self, request: &mut Map<String, Value>, tenants: &TenantSchema) {
-        if self.accepts_tenant {
-            tenancy::describe(request, tenants, self.per_tenant);
+        if self.tenant_scope.accepts_tenant() {
+            tenancy::describe(request, tenants, self.tenant_scope);
         }
     }
 
@@ -445,8 +425,7 @@ impl OpDef {
     /// Decodes the arguments of a request.
     pub(super) fn read_arguments(&self, request: Value, tenants: &TenantSchema) -> Result<OpArguments> {
         let mut request = request::require_object(request)?;
-        let OpDef { name, per_tenant, accepts_tenant, .. } = *self;
-        let tenant = tenancy::take(name, per_tenant, accepts_tenant, &mut request, tenants)?;
+        let tenant = tenancy::take(self.name, self.tenant_scope, &mut request, tenants)?;
         let min_seq = min_seq::take(&mut request)?;
         Ok(OpArguments { tenant, min_seq, request: self.read_request(request)? })
     }

@@ -3,7 +3,7 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, IrreversibleFlag, Op, Route, StyledText, Terminal, ToolEffect};
+use super::{Access, Ctx, IrreversibleFlag, Op, Route, Terminal, ToolEffect};
 use poc_config::HistoryRetention;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, cancellation, normal_key};
@@ -126,17 +126,13 @@ impl Op for Delete {
         })
     }
 
-    fn show(output: &DeleteOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &DeleteOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &DeleteOutput, terminal: &Terminal) -> String {
         let derived = match output.derived.as_slice() {
             [] => String::new(),
             derived => format!("also deleted what was derived from it: {}\n", derived.join(", ")),
         };
         let deleted = format!("deleted `{}` and {}", output.key, plural(output.edges as u64, "edge"));
-        let text = match &output.erasure {
+        match &output.erasure {
             Some(erasure) => format!("{deleted}\n{derived}{}", erasure.show()),
             None => {
                 let undo = output.undo_within.map(|window| undo_line(&[output.seq], window, terminal));
@@ -146,8 +142,7 @@ impl Op for Delete {
                     undo.unwrap_or_default()
                 )
             }
-        };
-        text.into()
+        }
     }
 }
 

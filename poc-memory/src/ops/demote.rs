@@ -1,7 +1,7 @@
 //! `demote`
 
 use super::reinforce::{self, ReinforceOutput};
-use super::{Access, Ctx, Op, Route, StyledText, Terminal, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,11 +26,7 @@ impl Op for Demote {
         reinforce::bump(ctx, Self::NAME, &self.node, None, -ctx.memory.config.reinforce.delta)
     }
 
-    fn show(output: &ReinforceOutput) -> String {
-        reinforce::show(output, &Terminal::default())
-    }
-
-    fn styled(output: &ReinforceOutput, terminal: &Terminal) -> StyledText {
-        reinforce::show(output, terminal).into()
+    fn show(output: &ReinforceOutput, terminal: &Terminal) -> String {
+        reinforce::show(output, terminal)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::hit::{NoteRow, is_zero, missing_note};
 use super::text::{left_out, one_line};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{NodeId, View};
 use poc_notes::answer_status::{self, AsOf};
@@ -94,7 +94,7 @@ impl Op for Duplicates {
         })
     }
 
-    fn show(output: &DuplicatesOutput) -> String {
+    fn show(output: &DuplicatesOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for pair in &output.pairs {
             let title = if pair.same_title { ", same title" } else { "" };

@@ -2,7 +2,7 @@
 
 use super::measures::{MeasureRow, measures_table, with_bounds};
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress};
+use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::error::Result;
 use poc_notes::eval::live::{self, LiveReport};
 use schemars::JsonSchema;
@@ -53,7 +53,7 @@ impl Op for EvalLive {
         Ok(EvalLiveOutput { report })
     }
 
-    fn show(output: &EvalLiveOutput) -> String {
+    fn show(output: &EvalLiveOutput, _: &Terminal) -> String {
         let LiveReport { embedder, notes, rows, latency, questions } = &output.report;
         let asked = questions.len() as u64;
         let mut text =

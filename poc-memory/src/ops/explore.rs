@@ -2,7 +2,7 @@
 
 use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, missing_note};
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::answer_status::{self, AsOf};
@@ -139,7 +139,7 @@ impl Op for Explore {
         })
     }
 
-    fn show(output: &ExploreOutput) -> String {
+    fn show(output: &ExploreOutput, _: &Terminal) -> String {
         if output.results.is_empty() {
             return "nothing found\n".to_owned();
         }

@@ -2,7 +2,7 @@
 
 use super::hit::is_zero;
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress, argument};
+use super::{Access, Ctx, Op, Progress, Terminal, argument};
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::export::{self, ExportReport};
 use schemars::JsonSchema;
@@ -116,7 +116,7 @@ impl Op for Export {
         if output.lost > 0 { Exit::Failed } else { Exit::Ok }
     }
 
-    fn show(output: &ExportOutput) -> String {
+    fn show(output: &ExportOutput, _: &Terminal) -> String {
         match (&output.lines, &output.path) {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {

@@ -3,9 +3,7 @@
 use super::erasure::{self, ErasureOutput};
 use super::text::plural;
 use super::undo_window::{undo_line, undo_window};
-use super::{
-    Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, StyledText, Terminal, ToolEffect, argument,
-};
+use super::{Access, Ctx, IrreversibleFlag, Op, Principal, Progress, Route, Terminal, ToolEffect, argument};
 use poc_config::HistoryRetention;
 use poc_graph::MessageId;
 use poc_graph::error::{Code, Error, Result};
@@ -173,11 +171,7 @@ impl Op for Forget {
         Ok(ForgetOutput { messages, nodes, derived, edges, vectors, changes, undo_within, erasure })
     }
 
-    fn show(output: &ForgetOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &ForgetOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &ForgetOutput, terminal: &Terminal) -> String {
         let counts = [
             (output.messages, "message"),
             (output.nodes, "chunk"),
@@ -190,6 +184,6 @@ impl Op for Forget {
         }
         let erased = output.erasure.as_ref().map(ErasureOutput::show).unwrap_or_default();
         let undo = output.undo_within.map(|window| undo_line(&output.changes, window, terminal));
-        format!("forgot {}\n{}{erased}", counts.join(", "), undo.unwrap_or_default()).into()
+        format!("forgot {}\n{}{erased}", counts.join(", "), undo.unwrap_or_default())
     }
 }

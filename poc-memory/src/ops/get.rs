@@ -2,7 +2,7 @@
 
 use super::history::{self, HistoryEntry};
 use super::text::second;
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
@@ -183,7 +183,7 @@ impl Op for Get {
         output.markdown.is_some()
     }
 
-    fn show(output: &GetOutput) -> String {
+    fn show(output: &GetOutput, _: &Terminal) -> String {
         if let Some(markdown) = &output.markdown {
             return markdown.clone();
         }

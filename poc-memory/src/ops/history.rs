@@ -1,7 +1,7 @@
 //! `history`
 
 use super::text::second;
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, RunId};
@@ -117,7 +117,7 @@ impl Op for HistoryRequest {
         })
     }
 
-    fn show(output: &HistoryOutput) -> String {
+    fn show(output: &HistoryOutput, _: &Terminal) -> String {
         let mut text = format!("{} ({})\n", output.key, output.id);
         if let Some(since) = output.history_since {
             text.push_str(&format!("  changes before {} were dropped\n", second(since)));

@@ -4,7 +4,7 @@ mod machine_turn;
 mod render;
 mod sessions;
 
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, TenantScope, Terminal};
 use machine_turn::MachineTurn;
 use poc_graph::error::Result;
 use poc_notes::project::Project;
@@ -104,7 +104,7 @@ impl Op for Hook {
     const NAME: &'static str = "hook";
     const ACCESS: Access = Access::Write;
     const NEEDS_DAEMON: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     type Output = HookOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<HookOutput> {
@@ -126,7 +126,7 @@ impl Op for Hook {
         }
     }
 
-    fn show(output: &HookOutput) -> String {
+    fn show(output: &HookOutput, _: &Terminal) -> String {
         match &output.context {
             Some(context) => context.clone(),
             None => format!("nothing: {}\n", output.why),

@@ -2,7 +2,7 @@
 
 use super::argument::{self, Input};
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress};
+use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::import::{self, ImportOptions, ImportSource, SkippedAmount, SourceLocation};
 use poc_notes::vault;
@@ -232,7 +232,7 @@ impl Op for Import {
         })
     }
 
-    fn show(output: &ImportOutput) -> String {
+    fn show(output: &ImportOutput, _: &Terminal) -> String {
         let ImportOutput { inserted, updated, duplicates, same_content, failed, unresolved, ignored, .. } =
             output;
         let edges = output.edges + output.keyword_edges + output.semantic_edges;

@@ -5,7 +5,7 @@ mod body;
 
 use super::secret_check::{self, SecretCheck};
 use super::text::plural;
-use super::{Access, Ctx, Op, Principal, Progress, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Principal, Progress, Route, Terminal, ToolEffect, argument};
 use batch::{BatchNotes, InsertedNote};
 use body::BodyArgument;
 use poc_graph::error::{Exit, Result};
@@ -169,7 +169,7 @@ impl Op for InsertRequest {
         })
     }
 
-    fn show(output: &InsertOutput) -> String {
+    fn show(output: &InsertOutput, _: &Terminal) -> String {
         if let Some(notes) = &output.notes {
             return batch::summary(notes);
         }

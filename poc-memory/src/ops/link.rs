@@ -1,7 +1,7 @@
 //! `link`
 
 use super::secret_check::{self, SecretCheck};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::EdgeKind;
 use poc_graph::error::{Error, Result};
 use poc_notes::link::{self, LinkOutcome};
@@ -127,7 +127,7 @@ impl Op for LinkRequest {
         Ok(LinkOutput { seq: is_change.then_some(done.seq), warning: check.warning(), ..done.value })
     }
 
-    fn show(output: &LinkOutput) -> String {
+    fn show(output: &LinkOutput, _: &Terminal) -> String {
         let LinkOutput { from, to, kind, status, strength, retired, warning, .. } = output;
         let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
         let status = match status {

@@ -2,7 +2,7 @@
 
 use super::hit::{NoteRow, is_zero};
 use super::text::{day, left_out, one_line, table};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{Ix, cancellation};
 use poc_notes::answer_status::{self, AsOf};
@@ -94,7 +94,7 @@ impl Op for List {
         })
     }
 
-    fn show(output: &ListOutput) -> String {
+    fn show(output: &ListOutput, _: &Terminal) -> String {
         let row = |note: &NoteRow| {
             vec![day(note.date), note.key.clone(), note.node_type.clone(), one_line(&note.title)]
         };

@@ -1,7 +1,7 @@
 //! `mark`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_notes::{mark, recall};
@@ -55,7 +55,7 @@ impl Op for Mark {
         Ok(MarkOutput { since, affected: marked.affected, skipped: marked.skipped })
     }
 
-    fn show(output: &MarkOutput) -> String {
+    fn show(output: &MarkOutput, _: &Terminal) -> String {
         let skipped = match output.skipped {
             0 => String::new(),
             skipped => format!(", {skipped} skipped (rated within the last minute)"),

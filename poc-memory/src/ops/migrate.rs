@@ -1,7 +1,7 @@
 //! `embed_migrate`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Progress};
+use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
@@ -80,7 +80,7 @@ impl Op for EmbedMigrate {
         })
     }
 
-    fn show(output: &EmbedMigrateOutput) -> String {
+    fn show(output: &EmbedMigrateOutput, _: &Terminal) -> String {
         let EmbedMigrateOutput { from, to, notes, had, restart } = output;
         if from == to && *notes == 0 {
             return format!("all vectors are from `{to}`, the configured embedder: nothing to do\n");

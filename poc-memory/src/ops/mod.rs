@@ -92,6 +92,7 @@ pub use principal::Principal;
 pub use request::FormerText;
 pub(crate) use search::STAGE_KINDS;
 pub use shared_log::{PeerOutput, SharedLogOutput};
+pub use tenancy::TenantScope;
 pub use terminal::{Emphasis, StyledText, Terminal};
 pub(crate) use text::{plural, second, size, table};
 pub(crate) use vault::lag;

@@ -4,7 +4,7 @@ use super::agent::DayBudget;
 use super::growth;
 use super::hit::is_zero;
 use super::text::{dollars, minute, plural};
-use super::{Access, Ctx, Op, Route, argument, tenancy};
+use super::{Access, Ctx, Op, Route, TenantScope, Terminal, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::created_notes::created_notes;
 use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
@@ -155,7 +155,7 @@ struct WaitingProposals {
 impl Op for Night {
     const NAME: &'static str = "night";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/night");
     const NAMES_COMMANDS: bool = true;
     type Output = NightOutput;
@@ -201,7 +201,7 @@ impl Op for Night {
         Ok(NightOutput { since, until, agents, consolidation, cost, cost_at_most, budget, growth, waiting })
     }
 
-    fn show(output: &NightOutput) -> String {
+    fn show(output: &NightOutput, _: &Terminal) -> String {
         let changes: usize = output.agents.values().map(|agent| agent.actions.len()).sum();
         let cost = match output.cost > 0.0 {
             true => format!(", {}", dollars(output.cost, output.cost_at_most)),

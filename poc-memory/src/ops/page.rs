@@ -1,6 +1,6 @@
 //! `page`
 
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, Terminal};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ impl Op for Page {
         ctx.host.daemon()?.page_link(self.read_only, ctx.memory.store.tuple())
     }
 
-    fn show(link: &PageLink) -> String {
+    fn show(link: &PageLink, _: &Terminal) -> String {
         format!("{}\n", link.url)
     }
 }

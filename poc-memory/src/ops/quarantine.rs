@@ -1,7 +1,7 @@
 //! `doctor quarantine restore`
 
 use super::text::plural;
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::error::{Code, Result};
 use poc_notes::quarantine;
 use schemars::JsonSchema;
@@ -40,7 +40,7 @@ pub(crate) struct QuarantineRestoreOutput {
     deleted: u64,
     /// Notes that cannot be restored, with the reason.
     conflicts: Vec<String>,
-    /// Numbers of other restored records, such as visits and messages, by what they are.
+    /// Numbers of other restored records, such as visits and messages, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     records: BTreeMap<String, u64>,
     /// Other records that the memory lacks and that are not restored, with the reason and their number.
@@ -53,8 +53,7 @@ pub(crate) struct QuarantineRestoreOutput {
 impl Op for QuarantineRestore {
     const NAME: &'static str = "doctor quarantine restore";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
-    const ACCEPTS_TENANT: bool = true;
+    const TENANT_SCOPE: TenantScope = TenantScope::AllOrOne;
     const NAMES_COMMANDS: bool = true;
     type Output = QuarantineRestoreOutput;
 
@@ -86,7 +85,7 @@ impl Op for QuarantineRestore {
         })
     }
 
-    fn show(output: &QuarantineRestoreOutput) -> String {
+    fn show(output: &QuarantineRestoreOutput, _: &Terminal) -> String {
         let verb = if output.dry_run { "would restore" } else { "restored" };
         let mut text = format!(
             "{verb} {} and {}; {} already present, {} deleted earlier\n",

@@ -153,11 +153,7 @@ impl Op for Query {
         })
     }
 
-    fn show(output: &QueryOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &QueryOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &QueryOutput, terminal: &Terminal) -> StyledText {
         let (key, title) = match &output.note {
             Some(note) => (note.key.as_str(), note.title.as_str()),
             None => ("", ""),

@@ -4,7 +4,7 @@ use super::argument::{self, TextArgument};
 use super::hit::{NoteRow, bounded, is_zero, missing_note};
 use super::request::FormerText;
 use super::text::table;
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, NodeId};
 use poc_notes::answer_status::{self, AsOf};
@@ -171,7 +171,7 @@ impl Op for Recall {
         Ok(answer(results, learned, freshness))
     }
 
-    fn show(output: &RecallOutput) -> String {
+    fn show(output: &RecallOutput, _: &Terminal) -> String {
         let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
         let mut text = if rows.is_empty() { "nothing found\n".to_owned() } else { String::new() };
         for (line, hit) in table(&rows).lines().zip(&output.results) {
@@ -224,7 +224,7 @@ mod tests {
         let freshness = || answer_status::AnswerStatus { as_of, lag: 0, degraded: Vec::new() };
         let full = Error::new(Code::ReadOnly, "the store accepts no writes: no space left on device");
         let failed = answer(Vec::new(), Some(Err(full)), freshness());
-        insta::assert_snapshot!(Recall::show(&failed), @r"
+        insta::assert_snapshot!(Recall::show(&failed, &Terminal::default()), @r"
         nothing found
         warning: the memory has not learned from this: the store accepts no writes: no space left on device
         ");

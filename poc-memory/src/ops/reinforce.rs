@@ -1,7 +1,7 @@
 //! `reinforce`
 
 use super::secret_check::{self, SecretCheck};
-use super::{Access, Ctx, Op, Route, StyledText, Terminal, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, NodeType};
 use poc_notes::{Draft, confirmed_question, recall, weight};
@@ -73,12 +73,8 @@ impl Op for Reinforce {
         bump(ctx, Self::NAME, &self.node, self.question, ctx.memory.config.reinforce.delta)
     }
 
-    fn show(output: &ReinforceOutput) -> String {
-        show(output, &Terminal::default())
-    }
-
-    fn styled(output: &ReinforceOutput, terminal: &Terminal) -> StyledText {
-        show(output, terminal).into()
+    fn show(output: &ReinforceOutput, terminal: &Terminal) -> String {
+        show(output, terminal)
     }
 }
 

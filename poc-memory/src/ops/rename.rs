@@ -1,7 +1,7 @@
 //! `rename`
 
 use super::secret_check::{self, SecretCheck};
-use super::{Access, Ctx, Op, Route, ToolEffect};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_notes::{rename, resolve};
@@ -71,7 +71,7 @@ impl Op for Rename {
         Ok(RenameOutput { id: node.id, key: node.key, former, aliases: node.aliases, warning })
     }
 
-    fn show(output: &RenameOutput) -> String {
+    fn show(output: &RenameOutput, _: &Terminal) -> String {
         let RenameOutput { key, former, aliases, .. } = output;
         let mut text = match former {
             Some(former) => format!("renamed `{former}` to `{key}`"),

@@ -146,7 +146,7 @@ fn whole(number: f64) -> Option<Value> {
     })
 }
 
-/// The schema behind an alternative of `null`.
+/// The schema that is an alternative to `null`.
 fn without_null(schema: &Value) -> &Value {
     let choices = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut others = choices.iter().filter(|choice| !allows(choice, "null"));

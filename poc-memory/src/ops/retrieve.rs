@@ -154,11 +154,7 @@ impl Op for Retrieve {
         })
     }
 
-    fn show(output: &RetrieveOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &RetrieveOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &RetrieveOutput, terminal: &Terminal) -> StyledText {
         let mut text = StyledText::default();
         match output.results.as_slice() {
             [] => text.push("nothing found\n"),

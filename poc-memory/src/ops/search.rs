@@ -259,11 +259,7 @@ impl Op for Search {
         })
     }
 
-    fn show(output: &SearchOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &SearchOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &SearchOutput, terminal: &Terminal) -> StyledText {
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let by_weight = output.sorted_by.as_deref() == Some("weight");

@@ -6,7 +6,7 @@ mod spread;
 use super::growth;
 use super::shared_log::SharedLogOutput;
 use super::text::{second, size};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_agent::selection::backlog_at_hand;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
@@ -134,7 +134,7 @@ impl Op for StatsRequest {
         })
     }
 
-    fn show(output: &StatsOutput) -> String {
+    fn show(output: &StatsOutput, _: &Terminal) -> String {
         let by = |counts: &BTreeMap<String, u64>| {
             let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
             if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }

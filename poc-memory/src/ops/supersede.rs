@@ -2,7 +2,7 @@
 
 use super::secret_check::{self, SecretCheck};
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Route, StyledText, Terminal};
+use super::{Access, Ctx, Op, Route, Terminal};
 use poc_config::HistoryRetention;
 use poc_graph::error::Result;
 use poc_notes::{resolve, supersede};
@@ -71,16 +71,12 @@ impl Op for SupersedeRequest {
         Ok(SupersedeOutput { old, new, links, seq: done.seq, undo_within, warning })
     }
 
-    fn show(output: &SupersedeOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &SupersedeOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &SupersedeOutput, terminal: &Terminal) -> String {
         let done = format!(
             "`{}` supersedes `{}` and took over {} of its links\n",
             output.new, output.old, output.links
         );
         let undo = undo_line(&[output.seq], output.undo_within, terminal);
-        (done + &undo + &secret_check::line(output.warning.as_ref())).into()
+        done + &undo + &secret_check::line(output.warning.as_ref())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::hit::is_zero;
 use super::text::{left_out, plural, table};
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::cancellation;
 use poc_graph::error::Result;
 use poc_notes::answer_status::{self, AsOf};
@@ -72,7 +72,7 @@ impl Op for Tags {
         })
     }
 
-    fn show(output: &TagsOutput) -> String {
+    fn show(output: &TagsOutput, _: &Terminal) -> String {
         let row = |tag: &KeywordCount| vec![tag.keyword.clone(), plural(u64::from(tag.notes), "note")];
         let mut text = table(&output.tags.iter().map(row).collect::<Vec<_>>());
         if output.tags.is_empty() {

@@ -1,4 +1,5 @@
-//! The argument `tenant`, which ops with `accepts_tenant` take on every surface and which selects a tenant's memory.
+//! The argument `tenant`, which selects a tenant's memory. All ops accept it on every surface, except those that work on
+//! all tenants.
 
 use poc_config::TenantSchema;
 use poc_graph::Tuple;
@@ -8,27 +9,43 @@ use serde_json::{Map, Value};
 /// The name of the argument.
 pub const FIELD: &str = "tenant";
 
-/// Removes the tenant from the arguments of an op. An op without `accepts_tenant` has none, and only an op that is
-/// `per_tenant` may demand one.
+/// Whose notes an op works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TenantScope {
+    /// Those of one tenant: of the one that the request names, or of the default tenant.
+    One,
+    /// Those of all tenants, or of the one that the request names.
+    AllOrOne,
+    /// Those of all tenants, or none. The op accepts no tenant.
+    All,
+}
+
+impl TenantScope {
+    /// Whether requests may name a tenant.
+    pub fn accepts_tenant(self) -> bool {
+        self != TenantScope::All
+    }
+}
+
+/// Removes the tenant from the arguments of an op. It is the default tenant if they have none.
 ///
 /// # Errors
 /// `invalid_argument` with the field `tenant` or `tenant.KEY`, and the errors of
 /// [`TenantSchema::validate`].
-pub(super) fn take(
-    op: &str,
-    per_tenant: bool,
-    accepts_tenant: bool,
-    args: &mut Value,
-    schema: &TenantSchema,
-) -> Result<Tuple> {
+pub(super) fn take(op: &str, scope: TenantScope, args: &mut Value, schema: &TenantSchema) -> Result<Tuple> {
     let given = args.as_object_mut().and_then(|args| args.shift_remove(FIELD));
     let tuple = given.as_ref().map(decode).transpose()?.unwrap_or_default();
-    if per_tenant || (accepts_tenant && !tuple.is_default()) {
-        schema.validate(&tuple)?;
-    } else if !tuple.is_default() {
-        return Err(Error::invalid(format!("`{op}` applies to all tenants and does not accept `tenant`"))
+    match scope {
+        TenantScope::One => schema.validate(&tuple)?,
+        _ if tuple.is_default() => {}
+        TenantScope::AllOrOne => schema.validate(&tuple)?,
+        TenantScope::All => {
+            return Err(Error::invalid(format!(
+                "`{op}` applies to all tenants and does not accept `tenant`"
+            ))
             .hint("leave the tenant out")
             .field(FIELD));
+        }
     }
     Ok(tuple)
 }
@@ -93,12 +110,12 @@ pub fn parse_pairs<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
     Ok(Value::Object(pairs))
 }
 
-/// Adds the argument to the JSON Schema of a request. Only an op that is `per_tenant` may demand it.
-pub(crate) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema, per_tenant: bool) {
+/// Adds the argument to the JSON Schema of a request. Only an op that works on one tenant may require it.
+pub(crate) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema, scope: TenantScope) {
     if let Value::Object(fields) = request.entry("properties").or_insert_with(|| Map::new().into()) {
         fields.insert(FIELD.into(), schema.json_schema());
     }
-    if per_tenant
+    if scope == TenantScope::One
         && schema.demands()
         && let Value::Array(required) = request.entry("required").or_insert_with(|| Value::Array(Vec::new()))
     {

@@ -82,7 +82,7 @@ fn say(memory: &Memory, line: &str) -> String {
         }
         Ok((op, answer)) => {
             let output = (op.decode)(&answer).unwrap();
-            plain(&(output.show() + output.degradations()))
+            plain(&(output.show(&Terminal::default()).to_string() + output.degradations()))
         }
     }
 }

@@ -5,7 +5,7 @@ use super::agent::undo::{self, SkippedAction};
 use super::import::Import;
 use super::recall::Recall;
 use super::undo_window::{undo_line, undo_window};
-use super::{Access, Ctx, Op, Principal, Route, StyledText, Terminal, argument, changes};
+use super::{Access, Ctx, Op, Principal, Route, Terminal, argument, changes};
 use poc_config::HistoryRetention;
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Exit, Result};
@@ -202,11 +202,7 @@ impl Op for Undo {
         })
     }
 
-    fn show(output: &UndoOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &UndoOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &UndoOutput, terminal: &Terminal) -> String {
         let mut text = String::new();
         if output.undone.is_empty() && output.refused.is_empty() {
             text.push_str("no run since then changed anything that can be undone\n");
@@ -219,7 +215,7 @@ impl Op for Undo {
             let _ = writeln!(text, "left:   {action}: {reason}");
         }
         text += &undo_line(&output.changes, output.undo_within, terminal);
-        text.into()
+        text
     }
 
     fn exit(output: &UndoOutput) -> Exit {

@@ -1,7 +1,7 @@
 //! `verify`
 
 use super::text::second;
-use super::{Access, Ctx, Op, Progress};
+use super::{Access, Ctx, Op, Progress, TenantScope, Terminal};
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::verification::{self, DamagedFile, Verification};
@@ -30,7 +30,7 @@ pub(crate) struct VerifyOutput {
 impl Op for Verify {
     const NAME: &'static str = "verify";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const LONG_RUNNING: bool = true;
     const OUTLIVES_CALLER: bool = false;
     type Output = VerifyOutput;
@@ -54,7 +54,7 @@ impl Op for Verify {
         Ok(VerifyOutput { at, damaged })
     }
 
-    fn show(output: &VerifyOutput) -> String {
+    fn show(output: &VerifyOutput, _: &Terminal) -> String {
         if output.damaged.is_empty() {
             return format!("log, records, views and indexes agree ({})\n", second(output.at));
         }

@@ -1,7 +1,7 @@
 //! `view`
 
 use super::hit::missing_note;
-use super::{Access, Ctx, Op, Route, argument, versioned};
+use super::{Access, Ctx, Op, Route, Terminal, argument, versioned};
 use poc_graph::error::{Error, Result};
 use poc_graph::json;
 use poc_graph::time::{Moment, Timestamp};
@@ -170,7 +170,7 @@ impl Op for ViewRequest {
     }
 
     /// Programs read it, so it is always JSON.
-    fn show(output: &ViewOutput) -> String {
+    fn show(output: &ViewOutput, _: &Terminal) -> String {
         let value = json::encode(output).map(versioned);
         value.map_or_else(|error| error.to_string(), |value| format!("{value}\n"))
     }

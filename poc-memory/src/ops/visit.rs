@@ -1,7 +1,7 @@
 //! `visit`
 
 use super::text::plural;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, Terminal, argument};
 use poc_graph::VisitOutcome;
 use poc_graph::error::{Error, Result};
 use poc_notes::visit;
@@ -57,7 +57,7 @@ impl Op for VisitRequest {
         Ok(VisitOutput { agent: self.agent, outcome, nodes: done.value })
     }
 
-    fn show(output: &VisitOutput) -> String {
+    fn show(output: &VisitOutput, _: &Terminal) -> String {
         format!("{} {} by `{}`\n", plural(output.nodes.len() as u64, "note"), output.outcome, output.agent)
     }
 }

@@ -1,6 +1,6 @@
 //! `weight`
 
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route, Terminal, argument};
 use poc_graph::error::Result;
 use poc_notes::weight::{self, WeightChange};
 use poc_notes::{recall, resolve};
@@ -54,7 +54,7 @@ impl Op for WeightRequest {
         Ok(done.value)
     }
 
-    fn show(output: &WeightOutput) -> String {
+    fn show(output: &WeightOutput, _: &Terminal) -> String {
         format!("weight of `{}`: {:.3} → {:.3}\n", output.key, output.before, output.weight)
     }
 }

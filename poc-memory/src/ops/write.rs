@@ -3,7 +3,7 @@
 use super::request::FormerText;
 use super::secret_check::{self, SecretCheck};
 use super::text::plural;
-use super::{Access, Ctx, Op, Route, ToolEffect, argument};
+use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
 use poc_graph::error::Result;
 use poc_graph::{MessageId, NodeId};
 use poc_notes::write::{self, MessageDraft};
@@ -84,7 +84,7 @@ impl Op for WriteRequest {
         })
     }
 
-    fn show(output: &WriteOutput) -> String {
+    fn show(output: &WriteOutput, _: &Terminal) -> String {
         let chunks = plural(output.node_ids.len() as u64, "chunk");
         let edges = plural(output.edges as u64, "edge");
         let warning = secret_check::line(output.warning.as_ref());

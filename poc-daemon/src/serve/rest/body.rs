@@ -72,13 +72,13 @@ mod tests {
     use axum::http::{HeaderValue, StatusCode};
     use axum::response::IntoResponse;
 
-    const SOON: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     #[tokio::test]
     async fn a_body_is_read_up_to_the_limit() {
         let check = async |length: usize, expected: Result<usize, StatusCode>| {
             let mut body = Body::from(vec![b'x'; length]);
-            let read = read(&mut body, 10, SOON).await;
+            let read = read(&mut body, 10, TIMEOUT).await;
             let read = read.map(|bytes| bytes.len()).map_err(|error| error.into_response().status());
             assert_eq!(read, expected);
         };
@@ -90,10 +90,10 @@ mod tests {
     #[tokio::test]
     async fn the_body_of_a_client_that_waits_to_continue_is_not_read() {
         let mut headers = HeaderMap::new();
-        discard(&headers, Body::from("x"), 10, SOON).await;
+        discard(&headers, Body::from("x"), 10, TIMEOUT).await;
         headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
         // Reading this body would panic.
-        discard(&headers, Body::new(Unreadable), 10, SOON).await;
+        discard(&headers, Body::new(Unreadable), 10, TIMEOUT).await;
     }
 
     /// A body that must not be read.

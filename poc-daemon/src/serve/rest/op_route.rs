@@ -26,19 +26,19 @@ pub(super) struct OpRoute {
     pub(super) route: Route,
     fields: Fields,
     /// Whether it is switched off for programs, so that only a person on the page may call it.
-    is_for_persons: bool,
+    is_for_people: bool,
 }
 
 impl OpRoute {
     /// Serves an op at a route.
     pub(super) fn new(op: &'static OpDef, route: Route) -> OpRoute {
         let fields = Fields::of(&(op.request_schema)().to_value()).with_former_text(op.former_text);
-        OpRoute { op, route, fields, is_for_persons: false }
+        OpRoute { op, route, fields, is_for_people: false }
     }
 
     /// Restricts the route to a person on the page.
-    pub(super) fn for_persons(self) -> OpRoute {
-        OpRoute { is_for_persons: true, ..self }
+    pub(super) fn for_people(self) -> OpRoute {
+        OpRoute { is_for_people: true, ..self }
     }
 
     /// Answers a request.
@@ -57,10 +57,10 @@ impl OpRoute {
         head: &Parts,
         body: &mut Body,
     ) -> Result<Response, HttpError> {
-        if self.is_for_persons && caller::session(rest, &head.headers).is_none() {
+        if self.is_for_people && caller::session(rest, &head.headers).is_none() {
             return Err(HttpError::disabled(self.op));
         }
-        let access = if self.is_for_persons { Access::Person } else { self.op.access };
+        let access = if self.is_for_people { Access::Person } else { self.op.access };
         let caller = caller::authorize(rest, head, access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();
@@ -78,7 +78,8 @@ impl OpRoute {
             }
             _ => false,
         };
-        if let (Some(tenant), Value::Object(args), true) = (&caller.tenant, &mut args, self.op.accepts_tenant)
+        if let (Some(tenant), Value::Object(args), true) =
+            (&caller.tenant, &mut args, self.op.tenant_scope.accepts_tenant())
         {
             tenancy::bind(args, tenant)?;
         }

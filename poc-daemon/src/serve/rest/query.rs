@@ -102,7 +102,7 @@ fn tenant_key(name: &str) -> Option<&str> {
     name.strip_prefix(tenancy::FIELD)?.strip_prefix('[')?.strip_suffix(']').filter(|key| !key.contains('='))
 }
 
-/// The schema of a property behind references and `null` alternatives.
+/// The schema of a property, with references resolved and the alternative `null` left out.
 fn resolve<'a>(property: &'a Value, root: &'a Value) -> &'a Value {
     if let Some(name) = property.get("$ref").and_then(Value::as_str) {
         let target = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer));

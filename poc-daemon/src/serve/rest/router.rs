@@ -64,10 +64,10 @@ pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<
             paths.entry(route.path).or_default().push(OpRoute::new(op, *route));
         }
         // A person may still delete on the page what the settings forbid programs to delete.
-        let is_for_persons =
+        let is_for_people =
             |op: &&OpDef| has_page && !allowed(op.access, rest.config()) && !is_disabled(op, rest.config());
-        for (op, route) in OPS.iter().filter(is_for_persons).filter_map(|op| Some((op, op.route?))) {
-            paths.entry(route.path).or_default().push(OpRoute::new(op, route).for_persons());
+        for (op, route) in OPS.iter().filter(is_for_people).filter_map(|op| Some((op, op.route?))) {
+            paths.entry(route.path).or_default().push(OpRoute::new(op, route).for_people());
         }
         // Paths of release 0.1, which are no longer documented.
         for (op, route) in &served {

@@ -257,7 +257,9 @@ impl ReplyApplication<'_> {
         }
         row.replays = WriteRange { start, end: position(tx)? };
         for &id in &visited {
-            self.visit(tx, id, touched.contains(&id), changed.contains(&id))?;
+            let outcome =
+                if touched.contains(&id) { VisitOutcome::Modified } else { VisitOutcome::Processed };
+            self.visit(tx, id, outcome, changed.contains(&id))?;
         }
         if self.definition.freshness.ignore_own_writes {
             made.into_iter().try_for_each(|id| {
@@ -374,11 +376,16 @@ impl ReplyApplication<'_> {
 
     /// Records a visit of the version that was read. If own writes do not count as changes, the version that
     /// the run has written is recorded instead.
-    fn visit(&self, tx: &mut Transaction<'_>, id: NodeId, touched: bool, changed: bool) -> Result<()> {
+    fn visit(
+        &self,
+        tx: &mut Transaction<'_>,
+        id: NodeId,
+        outcome: VisitOutcome,
+        changed: bool,
+    ) -> Result<()> {
         let Some(handle) = self.selection.by_id(id) else { return Ok(()) };
         let own = self.definition.freshness.ignore_own_writes && !changed;
         let current = if own { tx.node(id)?.map(|node| node.version) } else { None };
-        let outcome = if touched { VisitOutcome::Modified } else { VisitOutcome::Processed };
         let version = current.unwrap_or(handle.node.version);
         tx.put_visit(&self.definition.name, id, &Visit { at: self.now, outcome, version })
     }
@@ -386,8 +393,9 @@ impl ReplyApplication<'_> {
     /// Moves a node to the next spaced-repetition interval.
     fn replay(&self, tx: &mut Transaction<'_>, id: NodeId) -> Result<()> {
         let Some(activity) = tx.activity(id)? else { return Ok(()) };
-        let next = Activity::LADDER.into_iter().find(|&days| days > activity.replay_interval);
-        let replay_interval = next.or(Activity::LADDER.last().copied()).unwrap_or(activity.replay_interval);
+        let next = Activity::REPLAY_DAYS.into_iter().find(|&days| days > activity.replay_interval);
+        let replay_interval =
+            next.or(Activity::REPLAY_DAYS.last().copied()).unwrap_or(activity.replay_interval);
         tx.put_activity(id, &Activity { replay_interval, replayed: Some(self.now), ..activity })
     }
 }

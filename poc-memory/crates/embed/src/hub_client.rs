@@ -25,9 +25,9 @@ const FILES: &[(&str, bool)] = &[
     ("model.safetensors", true),
 ];
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time without receiving data.
-const SILENCE: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of redirects.
 const HOPS: usize = 5;
 /// Maximum size of the hub's response about a model, in bytes.
@@ -136,7 +136,8 @@ impl HubClient {
             EndpointError::Credentials => FetchError::Credentials { field },
         })?;
         // The client follows no redirects; [`HubClient::get`] does, and only to configured hosts.
-        let client = endpoint::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
+        let client =
+            endpoint::client(&address).connect_timeout(CONNECT_TIMEOUT).timeout(READ_TIMEOUT).build();
         let client = client.map_err(FetchError::Client)?;
         Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
     }

@@ -170,7 +170,7 @@ mod tests {
         let rng = SeededRng::new(1);
         let mut last = id_generator.node(Timestamp(5), &rng);
         for step in 0..50_000 {
-            // The clock stands still and then goes back once; ids must still ascend.
+            // The clock stops and then goes back once; ids must still ascend.
             let now = if step == 20_000 { Timestamp(3) } else { Timestamp(5) };
             let next = id_generator.node(now, &rng);
             assert!(next > last);

@@ -237,7 +237,7 @@ pub struct Activity {
     pub touched: Timestamp,
     /// The number of times the note was used.
     pub accesses: u64,
-    /// Interval of spaced repetition in days: one of [`Activity::LADDER`], or 0 before the first replay.
+    /// Interval of spaced repetition in days: one of [`Activity::REPLAY_DAYS`], or 0 before the first replay.
     pub replay_interval: u16,
     /// When the note was last replayed; `None` if never.
     pub replayed: Option<Timestamp>,
@@ -247,7 +247,7 @@ pub struct Activity {
 
 impl Activity {
     /// The days between two replays of a note, shortest first. The last interval repeats.
-    pub const LADDER: [u16; 5] = [1, 3, 7, 14, 30];
+    pub const REPLAY_DAYS: [u16; 5] = [1, 3, 7, 14, 30];
 
     /// The activity of a node created at `now` with `weight`.
     pub fn new(now: Timestamp, weight: f64) -> Self {

@@ -113,7 +113,7 @@ impl Candle {
         loaded: Option<LoadedModel>,
         deadline: &Deadline<'_>,
     ) -> Result<LoadedModel, CallError> {
-        let current = gguf::stamp(&self.file).map_err(|error| CallError::Setup(error.to_string()))?;
+        let current = gguf::file_stamp(&self.file).map_err(|error| CallError::Setup(error.to_string()))?;
         match loaded.filter(|loaded| loaded.stamp == current) {
             Some(loaded) => Ok(loaded),
             None => self.load(deadline).map_err(|error| {

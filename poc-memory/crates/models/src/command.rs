@@ -13,7 +13,7 @@ use super::conversation::transcript;
 use super::environment::{Environment, path_of};
 use super::http::{CallProgress, backoff};
 use super::usage::{add_lost_attempts, cost_bound, upper_bound};
-use pipe::{Keep, Pipe};
+use pipe::{OutputLimit, Pipe};
 use poc_agent::child_process::ChildProcess;
 use poc_agent::model::{CallError, CallFailure, Model, Reply, Request};
 use poc_config::{CallsConfig, ProviderConfig};
@@ -252,8 +252,9 @@ impl RunningProgram {
         request: &Request<'_>,
     ) -> Result<RunningProgram, CallError> {
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let output = Pipe::read(child.stdout.take(), Keep::Head(limit), request.cancellation.clone());
-        let errors = Pipe::read(child.stderr.take(), Keep::Tail(STDERR_TAIL), request.cancellation.clone());
+        let output = Pipe::read(child.stdout.take(), OutputLimit::Head(limit), request.cancellation.clone());
+        let errors =
+            Pipe::read(child.stderr.take(), OutputLimit::Tail(STDERR_TAIL), request.cancellation.clone());
         let ended = Arc::new(AtomicBool::new(false));
         let running = RunningProgram { group, ended: ended.clone(), output, errors };
         let input = child.stdin.take();

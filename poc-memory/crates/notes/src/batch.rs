@@ -105,7 +105,7 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
         prepared.iter().map(apply).collect::<Result<Vec<_>>>()
     })?;
     let mut done = done.value.into_iter();
-    let lost = || Err(Error::internal("a note of the batch got lost"));
+    let lost = || Err(Error::internal("a note of the batch is missing"));
     Ok(wrong.into_iter().map(|wrong| wrong.map_or_else(|| done.next().unwrap_or_else(lost), Err)).collect())
 }
 

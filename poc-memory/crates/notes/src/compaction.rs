@@ -11,7 +11,7 @@ use poc_store::{Compaction, CompactionCallbacks, StoreSizes};
 const GROWN: u64 = 3;
 
 /// Minimum size in bytes of files that are compacted automatically.
-const WORTH_COMPACTING: u64 = 32 << 20;
+const COMPACTION_MIN_BYTES: u64 = 32 << 20;
 
 /// The time before which the settings drop history; `None` when everything is kept.
 pub fn horizon(keep: HistoryRetention, now: Timestamp) -> Option<Timestamp> {
@@ -39,5 +39,5 @@ pub fn is_due(memory: &Memory) -> Result<bool> {
     let StoreSizes { log, records } = memory.store.sizes()?;
     let log = if memory.config.history.keep == HistoryRetention::All { 0 } else { log };
     let greatest = log.max(records);
-    Ok(greatest >= WORTH_COMPACTING && greatest >= GROWN * memory.store.live_bytes()?)
+    Ok(greatest >= COMPACTION_MIN_BYTES && greatest >= GROWN * memory.store.live_bytes()?)
 }

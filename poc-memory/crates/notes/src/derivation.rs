@@ -5,7 +5,7 @@
 //! when a source is superseded, expires or is deleted, its derived notes become stale until the agent that
 //! wrote them has reviewed them. A derived note of an agent ends with its last source: it expires when that
 //! source expires and is deleted when that source is deleted. The same holds for a confirmed question, which
-//! never becomes stale, because no agent could review it. Other notes of persons are never ended.
+//! never becomes stale, because no agent could review it. Other notes of people never end.
 
 #[cfg(test)]
 mod tests;

@@ -77,7 +77,7 @@ pub fn commit(memory: &Memory, draft: Draft, cause: Cause) -> Result<Commit<Inse
 pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
     prepare_all(memory, vec![draft])?
         .pop()
-        .unwrap_or_else(|| Err(Error::internal("the note to prepare got lost")))
+        .unwrap_or_else(|| Err(Error::internal("the note to prepare is missing")))
 }
 
 /// Prepares notes that will be stored in one transaction, in this order: each may get edges to those before it.

@@ -36,9 +36,9 @@ pub struct QuarantineReport {
     pub deleted: u64,
     /// Notes that cannot be restored, with the reason.
     pub conflicts: Vec<String>,
-    /// Numbers of other restored records, by what they are, such as `visit`.
+    /// Numbers of other restored records by kind, such as `visit`.
     pub records: BTreeMap<&'static str, u64>,
-    /// Numbers of other records that the memory lacks and that are not restored, by what they are and the reason.
+    /// Numbers of other records that the memory lacks and that are not restored, by kind and reason.
     pub left_out: BTreeMap<&'static str, u64>,
 }
 
@@ -86,15 +86,14 @@ pub fn restore(memory: &Memory, part: &str, actor: &str, dry_run: bool) -> Resul
     Ok(report)
 }
 
-fn restore_tenant(
+/// The notes that the memory lacks, apart from deleted ones. The others are counted in the report.
+fn lacking_notes(
     memory: &Memory,
-    own: QuarantineTenant,
-    actor: &str,
-    dry_run: bool,
+    notes: Vec<QuarantineNote>,
     report: &mut QuarantineReport,
-) -> Result<()> {
+) -> Result<Vec<Node>> {
     let mut lacking = Vec::new();
-    for QuarantineNote { node, deleted } in own.notes {
+    for QuarantineNote { node, deleted } in notes {
         match memory.store.node(node.id)? {
             Some(present) => {
                 report.present += 1;
@@ -108,6 +107,18 @@ fn restore_tenant(
             None => lacking.push(node),
         }
     }
+    Ok(lacking)
+}
+
+/// Restores what the memory of a tenant lacks, and adds it to the report.
+fn restore_tenant(
+    memory: &Memory,
+    own: QuarantineTenant,
+    actor: &str,
+    dry_run: bool,
+    report: &mut QuarantineReport,
+) -> Result<()> {
+    let lacking = lacking_notes(memory, own.notes, report)?;
     let mut embedded = Vec::with_capacity(lacking.len());
     for batch in lacking.chunks(BATCH) {
         let vectors = insert_plan::embed(memory, &batch.iter().collect::<Vec<_>>())?;
@@ -190,7 +201,7 @@ struct AcceptedRecords {
 /// The length of an id in bytes.
 const ID: usize = 16;
 
-/// Numbers of records, by what they are, and for those that are left out also why.
+/// Numbers of records by kind, and for those that are left out also by reason.
 #[derive(Default)]
 struct RecordCounts {
     restored: BTreeMap<&'static str, u64>,

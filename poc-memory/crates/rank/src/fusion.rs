@@ -40,7 +40,7 @@ pub fn meaning_factor(clarity: f64, clear: f64, max: f64) -> f64 {
 
 /// The bonus of a note that the question names: `weight` times the score of the best note, or 0 if that score is
 /// negative.
-pub fn lift(weight: f64, best: f64) -> f64 {
+pub fn name_bonus(weight: f64, best: f64) -> f64 {
     weight * best.max(0.0)
 }
 
@@ -57,7 +57,7 @@ mod tests {
         let factor = |clarity| meaning_factor(clarity, 12.0, 4.0);
         assert_eq!([20.0, 12.0, 8.0, 4.0, 3.0, 1.0, 0.0].map(factor), [1.0, 1.0, 1.5, 3.0, 4.0, 4.0, 4.0]);
         assert_eq!((meaning_factor(0.0, 0.0, 4.0), meaning_factor(5.0, 0.0, 4.0)), (1.0, 1.0));
-        assert_eq!((lift(0.75, 4.0), lift(0.75, -4.0)), (3.0, 0.0));
+        assert_eq!((name_bonus(0.75, 4.0), name_bonus(0.75, -4.0)), (3.0, 0.0));
     }
 
     proptest! {
@@ -88,7 +88,7 @@ mod tests {
         #[test]
         fn a_named_note_comes_first(best in 0.0f64..30.0, own in 0.0f64..30.0, other in 0.0f64..30.0) {
             let (own, other) = (own.min(best), other.min(best));
-            prop_assert!(own + lift(1.0, best) >= other);
+            prop_assert!(own + name_bonus(1.0, best) >= other);
         }
     }
 }

@@ -144,7 +144,7 @@ mod tests {
 
     /// 0 — 1 — 2 — 3. In a tree, every edge is at right angles to all others and here has the length √6 (the root of
     /// the volume). The axis through 2 and 1, towards 2, is the edge between them. Seen from its middle, 3 is √6 · ½
-    /// along the axis and √6 away from it; 0 is as far behind and as far away.
+    /// along the axis and √6 away from it; 0 is as far away in the opposite direction.
     #[test]
     fn a_path_matches_values_computed_by_hand() {
         let view = view(4, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]);

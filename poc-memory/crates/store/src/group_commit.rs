@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum time that a check of the files waits for the committer, which may itself wait for a slow disk.
-const CHECK_PATIENCE: Duration = Duration::from_secs(1);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Queue {
@@ -171,7 +171,7 @@ impl CommitQueue {
             let has_ended = matches!(writability.reason, Some(ReadOnlyReason::Failure(_)));
             writability.checks_made < check && !has_ended
         };
-        self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_PATIENCE);
+        self.attempted.wait_while_for(&mut self.writability.lock(), is_pending, CHECK_TIMEOUT);
     }
 
     /// Gives the committer the result of a verification of the log; the error says what is damaged. The store accepts
@@ -300,7 +300,7 @@ impl Committer {
                         Some(copy) => self.commit_shared(&copy, batch)?,
                         None => drop(self.commit(batch)?),
                     },
-                    CommitterTask::Follow => self.follow_news()?,
+                    CommitterTask::Follow => self.follow_new_records()?,
                     CommitterTask::Resume(attempt) => self.resume(attempt)?,
                     CommitterTask::Check(check) => self.check_files(check)?,
                     CommitterTask::End => return Ok(()),

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 /// Number of unsaved changes from which closing a store writes a checkpoint. Replaying fewer changes from the log is as
 /// fast as reading a checkpoint, and a command that stores one note should not write whole indexes. A note with a long
 /// text counts as several changes.
-pub const WORTH_A_CHECKPOINT: usize = 1000;
+pub const CHECKPOINT_MIN_CHANGES: usize = 1000;
 
 /// A follower and its progress.
 struct IndexWorker {
@@ -214,7 +214,7 @@ impl IndexWorker {
             if !sources.read_only {
                 follower.load(target)?;
                 if follower.has_damaged_file() {
-                    unsaved.fetch_max(WORTH_A_CHECKPOINT, Ordering::Relaxed);
+                    unsaved.fetch_max(CHECKPOINT_MIN_CHANGES, Ordering::Relaxed);
                 }
                 let base = sources.log.base_seq();
                 if follower.applied() > target || (1..base).contains(&follower.applied()) {

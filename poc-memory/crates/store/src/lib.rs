@@ -68,7 +68,7 @@ pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
 pub use follower::{Follower, NoteDigests};
-pub use index_workers::WORTH_A_CHECKPOINT;
+pub use index_workers::CHECKPOINT_MIN_CHANGES;
 pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
     last_transaction_before,
@@ -334,7 +334,7 @@ impl Store {
     }
 
     /// Saves the views and the followers, so that the next open is fast. Closing the store does the same if at least
-    /// [`WORTH_A_CHECKPOINT`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot be
+    /// [`CHECKPOINT_MIN_CHANGES`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot be
     /// synced.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.checkpoint()

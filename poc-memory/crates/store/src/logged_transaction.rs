@@ -24,7 +24,7 @@ const PLAIN: [u8; 3] = [0x83, 0x84, 0x85];
 
 /// Size in bytes from which compression is tried. A recall changes hundreds of weights and a message creates dozens of
 /// records, whose names, keys and times repeat.
-const WORTH_PACKING: usize = 2048;
+const COMPRESSION_MIN_BYTES: usize = 2048;
 
 /// Why a transaction was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ impl LoggedTransaction {
         let plain =
             rmp_serde::to_vec_named(self).map_err(|error| EncodingError::new("a transaction", error))?;
         // A transaction that is too long for the log is rejected, even if it would compress well.
-        if !(WORTH_PACKING..=MAX_RECORD).contains(&plain.len()) {
+        if !(COMPRESSION_MIN_BYTES..=MAX_RECORD).contains(&plain.len()) {
             return Ok(plain);
         }
         let mut packed = vec![PACKED];

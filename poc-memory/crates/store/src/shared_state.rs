@@ -4,7 +4,7 @@ use super::compactor::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::group_commit::CommitQueue;
-use super::index_workers::{IndexWorkers, WORTH_A_CHECKPOINT};
+use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
 use super::log::Log;
 use super::read_only::ReadOnlyReason;
@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Like [`WORTH_A_CHECKPOINT`], in bytes of records that the engine lacks, such as the rows of agents, which are not in
+/// Like [`CHECKPOINT_MIN_CHANGES`], in bytes of records that the engine lacks, such as the rows of agents, which are not in
 /// any view.
-const WORTH_WRITING: usize = 1 << 20;
+const CHECKPOINT_MIN_BYTES: usize = 1 << 20;
 
 /// A store whose folder was moved or replaced while it was open.
 #[derive(Debug, thiserror::Error)]
@@ -113,8 +113,8 @@ impl Drop for StoreState {
             return;
         }
         let is_log_lost = self.log.lost_bytes().is_some();
-        let buffered = self.engine.buffered() >= WORTH_WRITING;
-        let worth = is_log_lost || buffered || self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
+        let buffered = self.engine.buffered() >= CHECKPOINT_MIN_BYTES;
+        let worth = is_log_lost || buffered || self.index_workers.unsaved() >= CHECKPOINT_MIN_CHANGES;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");

@@ -24,13 +24,13 @@ impl LocalCommand for DaemonStop {
 
     fn show(stopping: &Value) -> String {
         let output = ops::find(Self::NAME).and_then(|op| (op.decode)(stopping).ok());
-        output.map(|output| output.show()).unwrap_or_default()
+        output.map(|output| output.show(&ops::Terminal::default()).to_string()).unwrap_or_default()
     }
 }
 
 /// Time limit for closing the store after the daemon has closed its connections, and the interval of the
 /// checks.
-const STORE_PATIENCE: Duration = Duration::from_secs(30);
+const STORE_CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 const STORE_POLL: Duration = Duration::from_millis(20);
 
 /// Waits until the process that holds a store has released it.
@@ -38,7 +38,7 @@ const STORE_POLL: Duration = Duration::from_millis(20);
 fn wait_for_store(store: &Path) {
     let holder = || Store::holder(store).ok().flatten();
     let (first, started) = (holder(), Instant::now());
-    while first.is_some() && holder() == first && started.elapsed() < STORE_PATIENCE {
+    while first.is_some() && holder() == first && started.elapsed() < STORE_CLOSE_TIMEOUT {
         std::thread::sleep(STORE_POLL);
     }
 }

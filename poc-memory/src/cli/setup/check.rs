@@ -40,13 +40,8 @@ impl SelfCheck {
     }
 }
 
-/// Calls the memory through the settings of each assistant.
-pub(super) fn check(
-    context: &CommandContext,
-    assistants: &[Assistant],
-    hooks: bool,
-    daemon: bool,
-) -> Vec<SelfCheck> {
+/// Calls the memory through the settings of each assistant; with `hooks`, also its hooks.
+pub(super) fn check(context: &CommandContext, assistants: &[Assistant], hooks: bool) -> Vec<SelfCheck> {
     let Ok(folders) = SettingsFolders::of_user() else { return Vec::new() };
     let mut checks = Vec::new();
     for &assistant in assistants {
@@ -58,8 +53,7 @@ pub(super) fn check(
             checks.push(SelfCheck { assistant, what, ok, message });
         };
         add("tools", tools(assistant, &folders));
-        // Without a daemon, a hook starts one.
-        if let Some(file) = assistant.hooks_file(&folders).filter(|_| hooks && daemon) {
+        if let Some(file) = assistant.hooks_file(&folders).filter(|_| hooks) {
             add("hooks", hook(context, &file));
         }
     }
@@ -89,14 +83,14 @@ fn tools(assistant: Assistant, folders: &SettingsFolders) -> Result<String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| Error::unavailable(format!("do not start: {error}")))?;
-    let answered = converse(&mut child);
+    let answered = list_tools_and_search(&mut child);
     let _ = child.kill();
     let _ = child.wait();
     answered
 }
 
 /// Opens a session, lists the tools and searches.
-fn converse(child: &mut Child) -> Result<String> {
+fn list_tools_and_search(child: &mut Child) -> Result<String> {
     let broken = || Error::unavailable("do not answer");
     let (mut to, from) = (child.stdin.take().ok_or_else(broken)?, child.stdout.take().ok_or_else(broken)?);
     let (send, lines) = mpsc::channel();

@@ -114,7 +114,9 @@ impl LocalCommand for Setup {
         if !self.no_daemon {
             output.daemon = Some(run_daemon(context, &mut record, !plan.changes.is_empty())?);
         }
-        output.checks = check::check(context, &output.assistants, !self.no_hooks, !self.no_daemon);
+        // A hook would start a daemon.
+        let with_hooks = !self.no_hooks && !self.no_daemon;
+        output.checks = check::check(context, &output.assistants, with_hooks);
         Ok(output)
     }
 

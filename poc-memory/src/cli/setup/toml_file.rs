@@ -61,7 +61,7 @@ fn put(table: &mut dyn TableLike, key: &str, value: &Value) -> Result<(), String
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(there) if plain(there) == plain(&wanted) => {}
         Some(there) => {
-            // Keeps a comment behind the value.
+            // Keeps a comment after the value.
             let decor = there.decor().clone();
             *there = wanted;
             *there.decor_mut() = decor;

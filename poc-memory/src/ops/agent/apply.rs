@@ -2,7 +2,7 @@
 
 use super::action_numbers::group_line;
 use super::undo::{SkippedAction, split_by_outcome};
-use crate::ops::{Access, Ctx, Op, Route, StyledText, Terminal};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::{Exit, Result};
@@ -42,7 +42,7 @@ pub(crate) struct AgentApplyOutput {
 impl Op for AgentApply {
     const NAME: &'static str = "agent apply";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/apply");
     type Output = AgentApplyOutput;
 
@@ -53,11 +53,7 @@ impl Op for AgentApply {
         Ok(AgentApplyOutput { run, applied, refused, only, with })
     }
 
-    fn show(output: &AgentApplyOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &AgentApplyOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &AgentApplyOutput, terminal: &Terminal) -> String {
         let mut text = String::new();
         for action in &output.applied {
             // Writing to a string cannot fail.
@@ -72,7 +68,7 @@ impl Op for AgentApply {
                 terminal.with_options(&format!("`poc-memory undo {}` reverts it", output.run), |_| true);
             let _ = writeln!(text, "{undo}");
         }
-        text.into()
+        text
     }
 
     fn exit(output: &AgentApplyOutput) -> Exit {

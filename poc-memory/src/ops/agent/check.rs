@@ -1,7 +1,7 @@
 //! `agent check`
 
 use crate::ops::text::diagnostic_text;
-use crate::ops::{Access, Ctx, Op, Route, argument};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::agent_files::{self, AgentEdits};
 use poc_agent::feedback_loop::feedback_loops;
 use poc_agent::{Catalog, Definition, test_runner};
@@ -67,7 +67,7 @@ impl AgentCheck {
 impl Op for AgentCheck {
     const NAME: &'static str = "agent check";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agent/check");
     type Output = AgentCheckOutput;
 
@@ -92,7 +92,7 @@ impl Op for AgentCheck {
         Ok(AgentCheckOutput { agents: agents.collect(), problems: catalog.problems.clone() })
     }
 
-    fn show(output: &AgentCheckOutput) -> String {
+    fn show(output: &AgentCheckOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for agent in &output.agents {
             if agent.errors.is_empty() {

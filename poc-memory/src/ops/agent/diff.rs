@@ -1,7 +1,7 @@
 //! `agent diff`
 
 use crate::ops::text::minute;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::diff::{self, KeyDiff, ListDiff};
 use poc_agent::ledger::{self, Run, Status};
 use poc_agent::run::{RunTranscript, transcript};
@@ -100,7 +100,7 @@ struct EditedNote {
 impl Op for AgentDiff {
     const NAME: &'static str = "agent diff";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/runs/{first}/diff/{second}");
     type Output = AgentDiffOutput;
 
@@ -137,7 +137,7 @@ impl Op for AgentDiff {
         })
     }
 
-    fn show(output: &AgentDiffOutput) -> String {
+    fn show(output: &AgentDiffOutput, _: &Terminal) -> String {
         let (first, second) = (&output.first, &output.second);
         let mut text = format!("--- {}\n+++ {}\n", first.line(), second.line());
         let mut line = |name: &str, first: &str, second: &str| {

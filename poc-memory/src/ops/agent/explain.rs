@@ -4,7 +4,7 @@ mod text;
 
 use super::history::{self, RunRow};
 use super::list::{self, AgentRow};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, Terminal};
 use poc_agent::ledger::{self, StatusReason};
 use poc_agent::run::{self, RunOptions};
 use poc_agent::{Definition, due_slots, selection};
@@ -230,7 +230,7 @@ impl Op for AgentExplain {
         Ok(explained)
     }
 
-    fn show(output: &AgentExplainOutput) -> String {
+    fn show(output: &AgentExplainOutput, _: &Terminal) -> String {
         output.text()
     }
 }

@@ -1,7 +1,7 @@
 //! `agent history`
 
 use crate::ops::text::{dollars, minute, table};
-use crate::ops::{Access, Ctx, Op, Route, argument, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument, tenancy};
 use poc_agent::consolidation;
 use poc_agent::ledger::{self, ActionState, Run, Status, StatusReason};
 use poc_graph::RunId;
@@ -98,7 +98,7 @@ pub(super) struct RunRow {
 impl Op for AgentHistory {
     const NAME: &'static str = "agent history";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/runs");
     type Output = AgentHistoryOutput;
 
@@ -122,7 +122,7 @@ impl Op for AgentHistory {
         Ok(AgentHistoryOutput { runs: runs.into_iter().map(|run| row(ctx.memory, run)).collect() })
     }
 
-    fn show(output: &AgentHistoryOutput) -> String {
+    fn show(output: &AgentHistoryOutput, _: &Terminal) -> String {
         if output.runs.is_empty() {
             return "no runs yet\n".to_owned();
         }

@@ -1,7 +1,7 @@
 //! `agent inspect`
 
 use super::outcome::AgentRunOutput;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::ledger;
 use poc_agent::run::transcript;
 use poc_graph::error::Result;
@@ -63,7 +63,7 @@ struct ReplyRow {
 impl Op for AgentInspect {
     const NAME: &'static str = "agent inspect";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/runs/{run}");
     type Output = AgentInspectOutput;
 
@@ -86,7 +86,7 @@ impl Op for AgentInspect {
         Ok(AgentInspectOutput { outcome, fingerprint, versions, system, prompt, replies, calls })
     }
 
-    fn show(output: &AgentInspectOutput) -> String {
+    fn show(output: &AgentInspectOutput, _: &Terminal) -> String {
         let mut text = output.outcome.show();
         for call in &output.calls {
             let _ = writeln!(text, "  {}", call.line());

@@ -2,7 +2,7 @@
 
 use super::DayBudget;
 use crate::ops::text::{diagnostic_text, minute, table};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::consolidation::{self, ScheduledConsolidation};
 use poc_agent::ledger::{AgentState, PendingRerun, Spending, Status};
 use poc_agent::schedule::{day, local_zone};
@@ -115,7 +115,7 @@ impl ConsolidationRow {
 impl Op for AgentList {
     const NAME: &'static str = "agent list";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agents");
     const NAMES_COMMANDS: bool = true;
     type Output = AgentListOutput;
@@ -131,7 +131,7 @@ impl Op for AgentList {
         Ok(AgentListOutput { agents, consolidation, budget, problems, as_of, lag, degraded })
     }
 
-    fn show(output: &AgentListOutput) -> String {
+    fn show(output: &AgentListOutput, _: &Terminal) -> String {
         let mut rows =
             vec![["AGENT", "STATE", "SCHEDULE", "NEXT", "LAST", "STALE"].map(String::from).to_vec()];
         let last = |at, status: Option<Status>| {

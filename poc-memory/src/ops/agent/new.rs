@@ -1,6 +1,6 @@
 //! `agent new`
 
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{AgentDraft, agent_files};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub(crate) struct AgentNewOutput {
 impl Op for AgentNew {
     const NAME: &'static str = "agent new";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const CREATES_PROFILE: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/agents");
     const NAMES_COMMANDS: bool = true;
@@ -49,7 +49,7 @@ impl Op for AgentNew {
         Ok(AgentNewOutput { agent: self.agent, created })
     }
 
-    fn show(made: &AgentNewOutput) -> String {
+    fn show(made: &AgentNewOutput, _: &Terminal) -> String {
         let wrote: String = made.created.iter().map(|file| format!("wrote {}\n", file.display())).collect();
         let name = &made.agent;
         format!(

@@ -1,7 +1,7 @@
 //! `agent pause`
 
 use super::list::{self, AgentRow};
-use crate::ops::{Access, Ctx, Op, Route, argument};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::ledger::Pause;
 use poc_agent::pause;
 use poc_graph::error::Result;
@@ -36,7 +36,7 @@ pub(crate) struct AgentPauseOutput {
 impl Op for AgentPause {
     const NAME: &'static str = "agent pause";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/pause");
     const NAMES_COMMANDS: bool = true;
     type Output = AgentPauseOutput;
@@ -51,7 +51,7 @@ impl Op for AgentPause {
         Ok(AgentPauseOutput { agent: list::row(ctx, &self.agent, entry)? })
     }
 
-    fn show(output: &AgentPauseOutput) -> String {
+    fn show(output: &AgentPauseOutput, _: &Terminal) -> String {
         let row = &output.agent;
         format!("{}: {}\n", row.name, row.paused.as_deref().unwrap_or("not paused any more"))
     }

@@ -1,7 +1,7 @@
 //! `agent reject`
 
 use super::action_numbers::group_line;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{proposal, review};
 use poc_graph::RunId;
 use poc_graph::error::Result;
@@ -41,7 +41,7 @@ pub(crate) struct AgentRejectOutput {
 impl Op for AgentReject {
     const NAME: &'static str = "agent reject";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/reject");
     type Output = AgentRejectOutput;
 
@@ -53,7 +53,7 @@ impl Op for AgentReject {
         Ok(AgentRejectOutput { run, rejected, only, with })
     }
 
-    fn show(output: &AgentRejectOutput) -> String {
+    fn show(output: &AgentRejectOutput, _: &Terminal) -> String {
         let rejected: String = output.rejected.iter().map(|action| format!("rejected: {action}\n")).collect();
         rejected + &group_line(&output.only, &output.with, "all were rejected")
     }

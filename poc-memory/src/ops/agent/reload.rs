@@ -1,7 +1,7 @@
 //! `agent reload`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::CatalogChange;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
@@ -47,7 +47,7 @@ struct BrokenAgent {
 impl Op for AgentReload {
     const NAME: &'static str = "agent reload";
     const ACCESS: Access = Access::Write;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agent/reload");
     const FORMER_PATH: Option<&'static str> = Some("/v1/reload");
     type Output = AgentReloadOutput;
@@ -77,13 +77,13 @@ impl Op for AgentReload {
         })
     }
 
-    fn show(output: &AgentReloadOutput) -> String {
+    fn show(output: &AgentReloadOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for ChangedAgent { agent, change } in &output.changes {
             text.push_str(&format!("{change}: {agent}\n"));
         }
         for BrokenAgent { agent, last_good, errors } in &output.broken {
-            let instead = if *last_good { "its last valid version keeps running" } else { "it does not run" };
+            let instead = if *last_good { "its last valid version stays in use" } else { "it does not run" };
             text.push_str(&format!("broken: {agent}, {instead}\n"));
             text.extend(errors.iter().map(diagnostic_text));
         }

@@ -1,6 +1,6 @@
 //! `agent reopen`
 
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{ledger, review};
 use poc_graph::RunId;
 use poc_graph::error::Result;
@@ -30,7 +30,7 @@ pub(crate) struct AgentReopenOutput {
 impl Op for AgentReopen {
     const NAME: &'static str = "agent reopen";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/reopen");
     type Output = AgentReopenOutput;
 
@@ -39,7 +39,7 @@ impl Op for AgentReopen {
         Ok(AgentReopenOutput { run: run.id, reopened: review::reopen(ctx.memory, &run, &self.only)? })
     }
 
-    fn show(output: &AgentReopenOutput) -> String {
+    fn show(output: &AgentReopenOutput, _: &Terminal) -> String {
         output.reopened.iter().map(|action| format!("waits again: {action}\n")).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::list::{self, AgentRow};
 use crate::ops::text::minute;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::{AgentStatus, pause};
 use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub(crate) struct AgentResumeOutput {
 impl Op for AgentResume {
     const NAME: &'static str = "agent resume";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/resume");
     const NAMES_COMMANDS: bool = true;
     type Output = AgentResumeOutput;
@@ -43,7 +43,7 @@ impl Op for AgentResume {
         Ok(AgentResumeOutput { agent: list::row(ctx, &self.agent, entry)?, was })
     }
 
-    fn show(output: &AgentResumeOutput) -> String {
+    fn show(output: &AgentResumeOutput, _: &Terminal) -> String {
         let AgentResumeOutput { agent, was } = output;
         let next = match (agent.next, agent.schedule.as_deref()) {
             _ if agent.state == AgentStatus::Blocked => {

@@ -1,6 +1,6 @@
 //! `agent review`
 
-use crate::ops::{Access, Ctx, Op, Route, second, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, second, tenancy};
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::{self, outdated_reason};
 use poc_agent::{ledger, preview};
@@ -88,7 +88,7 @@ struct ProposalNote {
 impl Op for AgentReview {
     const NAME: &'static str = "agent review";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agent/review");
     const NAMES_COMMANDS: bool = true;
     type Output = AgentReviewOutput;
@@ -116,7 +116,7 @@ impl Op for AgentReview {
         Ok(AgentReviewOutput { proposals: rows, rejected: self.rejected })
     }
 
-    fn show(output: &AgentReviewOutput) -> String {
+    fn show(output: &AgentReviewOutput, _: &Terminal) -> String {
         if output.proposals.is_empty() {
             let none = if output.rejected {
                 "there are no rejected proposals"

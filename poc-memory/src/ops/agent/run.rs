@@ -2,7 +2,7 @@
 
 use super::outcome::AgentRunOutput;
 use crate::ops::argument::ParameterValues;
-use crate::ops::{Access, Ctx, Op, Route, tenancy};
+use crate::ops::{Access, Ctx, Op, Route, Terminal, tenancy};
 use poc_agent::definition::Mode;
 use poc_agent::ledger::{self, Run, Status, StatusReason};
 use poc_agent::pause_reason::PauseReason;
@@ -140,13 +140,13 @@ impl Op for AgentRun {
     fn notice(output: &AgentRunOutput) -> Option<String> {
         let summary = output.is_record().then(|| output.summary());
         let outdated = output.outdated.as_ref().map(|error| {
-            format!("the file of `{}` is broken, its last good version was run: {error}", output.agent)
+            format!("the file of `{}` is broken, its last valid version was run: {error}", output.agent)
         });
         let lines: Vec<String> = outdated.into_iter().chain(summary).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    fn show(output: &AgentRunOutput) -> String {
+    fn show(output: &AgentRunOutput, _: &Terminal) -> String {
         output.show()
     }
 

@@ -1,7 +1,7 @@
 //! `agent save`
 
 use super::list::{self, AgentRow};
-use crate::ops::{Access, Ctx, Op, Route, argument};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, argument};
 use poc_agent::agent_files::{self, AgentEdits, AgentFiles, ExpectedVersions};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
@@ -56,7 +56,7 @@ pub(crate) struct AgentSaveOutput {
 impl Op for AgentSave {
     const NAME: &'static str = "agent save";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/files");
     type Output = AgentSaveOutput;
 
@@ -77,7 +77,7 @@ impl Op for AgentSave {
         })
     }
 
-    fn show(output: &AgentSaveOutput) -> String {
+    fn show(output: &AgentSaveOutput, _: &Terminal) -> String {
         let (name, state) = (&output.agent.name, output.agent.state.name());
         match output.changed {
             true => format!("{name}: saved, {state}\n"),

@@ -1,6 +1,6 @@
 //! `agent schema`
 
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::definition;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub(crate) struct AgentSchemaOutput {
 impl Op for AgentSchema {
     const NAME: &'static str = "agent schema";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agent/schema");
     const FORMER_PATH: Option<&'static str> = Some("/v1/schema/agent");
     type Output = AgentSchemaOutput;
@@ -31,7 +31,7 @@ impl Op for AgentSchema {
         Ok(AgentSchemaOutput { schema: definition::schema() })
     }
 
-    fn show(output: &AgentSchemaOutput) -> String {
+    fn show(output: &AgentSchemaOutput, _: &Terminal) -> String {
         // A map of JSON is JSON.
         serde_json::to_string_pretty(&output.schema).unwrap_or_default() + "\n"
     }

@@ -3,7 +3,7 @@
 use super::list::{self, AgentRow};
 use super::outcome::assigned;
 use crate::ops::text::{diagnostic_text, minute};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::agent_files::{self, AgentFile, AgentFiles};
 use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
 use poc_graph::error::Result;
@@ -191,7 +191,7 @@ impl RetrySection {
 impl Op for AgentShow {
     const NAME: &'static str = "agent show";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}");
     type Output = AgentShowOutput;
 
@@ -235,7 +235,7 @@ impl Op for AgentShow {
         Ok(AgentShowOutput { agent: list::row(ctx, &self.agent, entry)?, definition, files })
     }
 
-    fn show(output: &AgentShowOutput) -> String {
+    fn show(output: &AgentShowOutput, _: &Terminal) -> String {
         let agent = &output.agent;
         let mut text = format!("{}: {}\n", agent.name, agent.description);
         let mut line = |name: &str, value: &str| {

@@ -1,7 +1,7 @@
 //! `agent test`
 
 use crate::ops::text::{diagnostic_text, plural};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::test_runner::{self, TestDifference};
 use poc_agent::{Catalog, Definition};
 use poc_graph::diagnostic::FileDiagnostic;
@@ -54,7 +54,7 @@ struct TestResult {
 impl Op for AgentTestRequest {
     const NAME: &'static str = "agent test";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/agent/test");
     type Output = AgentTestOutput;
 
@@ -63,7 +63,7 @@ impl Op for AgentTestRequest {
         let mut report = AgentTestOutput { agents: Vec::new(), passed: 0, failed: 0 };
         for (name, entry) in catalog.named(self.agent.as_deref())? {
             let (tests, errors) = match entry.valid_definition() {
-                Some(definition) => played(ctx.memory, definition),
+                Some(definition) => test_results(ctx.memory, definition),
                 None => (Vec::new(), entry.errors.clone()),
             };
             let passed = tests.iter().filter(|test| test.ok).count() as u64;
@@ -74,7 +74,7 @@ impl Op for AgentTestRequest {
         Ok(report)
     }
 
-    fn show(output: &AgentTestOutput) -> String {
+    fn show(output: &AgentTestOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for agent in &output.agents {
             if agent.tests.is_empty() && agent.errors.is_empty() {
@@ -114,7 +114,8 @@ impl Op for AgentTestRequest {
     }
 }
 
-fn played(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<FileDiagnostic>) {
+/// The results of the tests of an agent, or the errors of a test that cannot be run.
+fn test_results(memory: &Memory, definition: &Definition) -> (Vec<TestResult>, Vec<FileDiagnostic>) {
     match test_runner::run_tests(memory, definition) {
         Ok(played) => {
             let one = |played: test_runner::TestResult| TestResult {

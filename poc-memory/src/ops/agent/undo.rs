@@ -2,7 +2,7 @@
 
 use crate::ops::text::plural;
 use crate::ops::undo_window::{undo_line, undo_window};
-use crate::ops::{Access, Ctx, Op, Route, StyledText, Terminal};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_agent::ledger::{self, Run};
 use poc_agent::undo;
 use poc_config::HistoryRetention;
@@ -74,7 +74,7 @@ pub(in crate::ops) fn split_by_outcome(items: Vec<UndoItem>) -> (Vec<String>, Ve
 impl Op for AgentUndo {
     const NAME: &'static str = "agent undo";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::post("/v1/runs/{run}/undo");
     type Output = AgentUndoOutput;
 
@@ -93,11 +93,7 @@ impl Op for AgentUndo {
         })
     }
 
-    fn show(output: &AgentUndoOutput) -> String {
-        Self::styled(output, &Terminal::default()).to_string()
-    }
-
-    fn styled(output: &AgentUndoOutput, terminal: &Terminal) -> StyledText {
+    fn show(output: &AgentUndoOutput, terminal: &Terminal) -> String {
         // Replays are undone as well, but are not actions of the reply.
         let all = output.in_effect.max(output.undone.len() + output.refused.len());
         let mut text = format!(
@@ -113,7 +109,7 @@ impl Op for AgentUndo {
             let _ = writeln!(text, "  left:   {action}: {reason}");
         }
         text += &undo_line(output.seq.as_slice(), output.undo_within, terminal);
-        text.into()
+        text
     }
 
     fn exit(output: &AgentUndoOutput) -> Exit {
@@ -133,7 +129,7 @@ mod tests {
             "undone": ["link `a` to `b` at 0.4"], "refused": [], "undo_within": "all",
         }))
         .unwrap();
-        insta::assert_snapshot!(AgentUndo::show(&output), @r"
+        insta::assert_snapshot!(AgentUndo::show(&output, &Terminal::default()), @r"
         1 of 6 actions of linker undone; the visits of the run are kept
           undone: link `a` to `b` at 0.4
         ");

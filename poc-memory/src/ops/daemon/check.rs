@@ -3,7 +3,7 @@
 use super::tail;
 use crate::ops::agent::{AgentCheck, DayBudget, spent_today};
 use crate::ops::checks::{CheckResult, CheckState, agents, embedder, folders, models, reranker};
-use crate::ops::{Access, Ctx, Op, Route, plural};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, plural};
 use poc_agent::ledger::{self, Spending};
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::json;
@@ -76,7 +76,7 @@ impl Op for DaemonCheck {
     const NAME: &'static str = "daemon check";
     const ACCESS: Access = Access::Person;
     const NEEDS_DAEMON: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/daemon/check");
     type Output = DaemonCheckOutput;
 
@@ -119,7 +119,7 @@ impl Op for DaemonCheck {
         })
     }
 
-    fn show(output: &DaemonCheckOutput) -> String {
+    fn show(output: &DaemonCheckOutput, _: &Terminal) -> String {
         let mut text = CheckResult::lines(&output.results);
         // Writing to a string cannot fail.
         let DayBudget { usd_today, max_usd_per_day, .. } = &output.budget;

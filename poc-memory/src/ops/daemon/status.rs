@@ -2,7 +2,7 @@
 
 use crate::ops::text::minute;
 use crate::ops::vault::lag;
-use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, plural, second};
+use crate::ops::{Access, Ctx, DaemonStatus, Op, Route, TenantScope, Terminal, plural, second};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ impl Op for DaemonStatusRequest {
     const NAME: &'static str = "daemon status";
     const ACCESS: Access = Access::Read;
     const NEEDS_DAEMON: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/daemon/status");
     const NAMES_COMMANDS: bool = true;
     type Output = DaemonStatus;
@@ -26,7 +26,7 @@ impl Op for DaemonStatusRequest {
         Ok(ctx.host.daemon()?.status())
     }
 
-    fn show(status: &DaemonStatus) -> String {
+    fn show(status: &DaemonStatus, _: &Terminal) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| {
             // Writing to a string cannot fail.
@@ -107,7 +107,7 @@ mod tests {
             recovered: Vec::new(),
             settings: String::new(),
         };
-        insta::assert_snapshot!(DaemonStatusRequest::show(&status), @"
+        insta::assert_snapshot!(DaemonStatusRequest::show(&status, &Terminal::default()), @"
         running  since 2026-11-21 08:00:00Z, pid 7, version 0.1.0
         store    /m/store
         socket   /m/daemon.sock

@@ -1,6 +1,6 @@
 //! `daemon stop`
 
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ impl Op for DaemonStop {
     const NAME: &'static str = "daemon stop";
     const ACCESS: Access = Access::Person;
     const NEEDS_DAEMON: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     type Output = DaemonStopOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStopOutput> {
@@ -35,7 +35,7 @@ impl Op for DaemonStop {
     }
 
     // Shown by the command line, once the daemon has exited.
-    fn show(stopping: &DaemonStopOutput) -> String {
+    fn show(stopping: &DaemonStopOutput, _: &Terminal) -> String {
         match stopping.running.as_slice() {
             [] => format!("the daemon (pid {}) has stopped\n", stopping.pid),
             running => format!(

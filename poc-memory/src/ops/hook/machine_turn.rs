@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_prompts_of_persons_are_looked_up() {
+    fn only_prompts_of_people_are_looked_up() {
         for (prompt, expected) in [
             ("When did Caroline go to the support group?", None),
             ("lunch", None),

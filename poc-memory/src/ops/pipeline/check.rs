@@ -1,7 +1,7 @@
 //! `pipeline check`
 
 use crate::ops::text::diagnostic_text;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Exit, Result};
 use poc_search::query::Pipeline;
@@ -58,7 +58,7 @@ impl CheckedPipeline {
 impl Op for PipelineCheck {
     const NAME: &'static str = "pipeline check";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline/check");
     type Output = PipelineCheckOutput;
 
@@ -78,7 +78,7 @@ impl Op for PipelineCheck {
         Ok(PipelineCheckOutput { pipelines })
     }
 
-    fn show(output: &PipelineCheckOutput) -> String {
+    fn show(output: &PipelineCheckOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for checked in &output.pipelines {
             match &checked.problem {

@@ -1,7 +1,7 @@
 //! `pipeline complete`
 
 use crate::ops::text::table;
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_graph::error::Result;
 use poc_search::query::{self, Completion, Completions};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub(crate) struct PipelineComplete {
 impl Op for PipelineComplete {
     const NAME: &'static str = "pipeline complete";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline/complete");
     type Output = Completions;
 
@@ -36,7 +36,7 @@ impl Op for PipelineComplete {
         Ok(query::complete(&self.pipeline, at, &ctx.memory.names.load(), &agents))
     }
 
-    fn show(output: &Completions) -> String {
+    fn show(output: &Completions, _: &Terminal) -> String {
         let rows: Vec<Vec<String>> = output
             .items
             .iter()

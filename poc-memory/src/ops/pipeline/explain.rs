@@ -1,6 +1,6 @@
 //! `pipeline explain`
 
-use crate::ops::{Access, Ctx, Op, argument, pipeline_agents};
+use crate::ops::{Access, Ctx, Op, Terminal, argument, pipeline_agents};
 use poc_graph::error::Result;
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
@@ -94,7 +94,7 @@ impl Op for PipelineExplain {
         })
     }
 
-    fn show(output: &PipelineExplainOutput) -> String {
+    fn show(output: &PipelineExplainOutput, _: &Terminal) -> String {
         let mut text = String::new();
         for one in &output.pipelines {
             if !text.is_empty() {

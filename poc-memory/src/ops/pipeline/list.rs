@@ -1,7 +1,7 @@
 //! `pipeline list`
 
 use crate::ops::text::{diagnostic_text, table};
-use crate::ops::{Access, Ctx, Op, Route};
+use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::Result;
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ struct SavedPipelineRow {
 impl Op for PipelineList {
     const NAME: &'static str = "pipeline list";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const ROUTE: Option<Route> = Route::get("/v1/pipeline/list");
     const NAMES_COMMANDS: bool = true;
     type Output = PipelineListOutput;
@@ -60,7 +60,7 @@ impl Op for PipelineList {
         Ok(PipelineListOutput { pipelines: saved.map(row).collect() })
     }
 
-    fn show(output: &PipelineListOutput) -> String {
+    fn show(output: &PipelineListOutput, _: &Terminal) -> String {
         if output.pipelines.is_empty() {
             return "no pipelines are saved; save one in config.toml:\n\n  [pipelines]\n  recent = \"age:<7d | limit:20\"\n\n\
                     and use it as `poc-memory search -p @recent`\n"

@@ -1,6 +1,6 @@
 //! `profile remote bind`
 
-use crate::ops::{Access, Ctx, Op, argument};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal, argument};
 use poc_graph::Trust;
 use poc_graph::error::Result;
 use poc_notes::sync::{self, Binding, RemoteLocation};
@@ -45,7 +45,7 @@ impl Op for RemoteBind {
     const NAME: &'static str = "profile remote bind";
     const ACCESS: Access = Access::Person;
     const CREATES_PROFILE: bool = true;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const NAMES_COMMANDS: bool = true;
     type Output = RemoteBindOutput;
 
@@ -63,7 +63,7 @@ impl Op for RemoteBind {
         })
     }
 
-    fn show(bound: &RemoteBindOutput) -> String {
+    fn show(bound: &RemoteBindOutput, _: &Terminal) -> String {
         let replaced =
             bound.replaced.as_ref().map_or_else(String::new, |before| format!(" instead of `{before}`"));
         format!(

@@ -1,6 +1,6 @@
 //! `profile remote detach`
 
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::error::Result;
 use poc_notes::sync;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub(crate) struct RemoteDetachOutput {
 impl Op for RemoteDetach {
     const NAME: &'static str = "profile remote detach";
     const ACCESS: Access = Access::Person;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     type Output = RemoteDetachOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<RemoteDetachOutput> {
@@ -30,7 +30,7 @@ impl Op for RemoteDetach {
         Ok(RemoteDetachOutput { remote: binding.location.to_string() })
     }
 
-    fn show(detached: &RemoteDetachOutput) -> String {
+    fn show(detached: &RemoteDetachOutput, _: &Terminal) -> String {
         format!("detached from `{}`; all notes stay\n", detached.remote)
     }
 }

@@ -1,6 +1,6 @@
 //! `profile remote status`
 
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, TenantScope, Terminal};
 use poc_graph::Trust;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -44,7 +44,7 @@ struct Remote {
 impl Op for RemoteStatus {
     const NAME: &'static str = "profile remote status";
     const ACCESS: Access = Access::Read;
-    const PER_TENANT: bool = false;
+    const TENANT_SCOPE: TenantScope = TenantScope::All;
     const NAMES_COMMANDS: bool = true;
     type Output = RemoteStatusOutput;
 
@@ -67,7 +67,7 @@ impl Op for RemoteStatus {
         })
     }
 
-    fn show(answer: &RemoteStatusOutput) -> String {
+    fn show(answer: &RemoteStatusOutput, _: &Terminal) -> String {
         let Some(remote) = &answer.remote else {
             return "no remote; `poc-memory profile remote bind NAME` names a profile or a folder\n".into();
         };

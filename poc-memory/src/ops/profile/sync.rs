@@ -1,7 +1,7 @@
 //! `remote_sync`
 
 use crate::ops::text::plural;
-use crate::ops::{Access, Ctx, Op, Progress};
+use crate::ops::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_notes::sync::{self, NoteSummary, PlannedChanges, SyncCallbacks};
@@ -132,7 +132,7 @@ impl Op for RemoteSync {
         })
     }
 
-    fn show(synced: &RemoteSyncOutput) -> String {
+    fn show(synced: &RemoteSyncOutput, _: &Terminal) -> String {
         let RemoteSyncOutput { pulled, deleted, pushed, retired, links, renamed, would, .. } = synced;
         if let Some(would) = would {
             let mut text = format!(

@@ -44,7 +44,7 @@ fn a_batch_reports_the_outcome_of_each_note() {
     assert_eq!(wrong(5), (json!("not_found"), json!("notes[5].supersedes")));
     let op = find("insert").unwrap();
     assert_eq!((op.decode)(&answer).unwrap().exit(), Exit::Failed);
-    insta::assert_snapshot!((op.decode)(&answer).unwrap().show(), @r"
+    insta::assert_snapshot!((op.decode)(&answer).unwrap().show(&Terminal::default()).to_string(), @r"
     2 inserted, 1 updated, 1 duplicate, 3 failed, 1 edge
     failed note 2: the key `btree` is taken; give `update` to store it as a new version, `supersedes` with `btree` to retire the old note, or another key to keep both
     failed note 4: unknown type `semantics`; did you mean `semantic`?

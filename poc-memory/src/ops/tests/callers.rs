@@ -19,7 +19,7 @@ fn with_mcp(forget: bool, delete: bool) -> TestMemory {
 }
 
 #[test]
-fn models_are_refused_every_op_that_only_persons_may_call() {
+fn models_are_refused_every_op_that_only_people_may_call() {
     for (forget, delete) in [(false, false), (true, false), (false, true), (true, true)] {
         let memory = with_mcp(forget, delete);
         for op in OPS {

@@ -8,7 +8,7 @@ fn answer(op: &OpDef, request: Value) -> String {
     let ctx =
         Ctx { memory: &memory, host: &Nobody, actor: Principal::Person, may_write: true, progress: &|_| {} };
     match op.run(&ctx, request) {
-        Ok(answer) => (op.decode)(&answer).unwrap().show(),
+        Ok(answer) => (op.decode)(&answer).unwrap().show(&Terminal::default()).to_string(),
         Err(error) => error.line(),
     }
 }

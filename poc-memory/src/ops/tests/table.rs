@@ -31,7 +31,7 @@ fn an_invalid_request_names_the_field() {
 }
 
 #[test]
-fn routes_are_unique_and_only_persons_call_what_is_for_persons() {
+fn routes_are_unique_and_only_people_call_what_is_for_people() {
     let fields = |op: &OpDef| -> Vec<String> {
         let schema = (op.request_schema)();
         let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();

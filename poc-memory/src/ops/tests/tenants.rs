@@ -72,7 +72,7 @@ fn a_node_of_another_tenant_is_not_found_by_id_or_by_key() {
 #[test]
 fn the_test_covers_every_op_that_takes_a_node() {
     let covered: Vec<&str> = NAMING.iter().map(|(op, _)| *op).collect();
-    for op in OPS.iter().filter(|op| op.per_tenant) {
+    for op in OPS.iter().filter(|op| op.tenant_scope == TenantScope::One) {
         let schema = (op.request_schema)().to_value();
         let fields = schema["properties"].as_object().cloned().unwrap_or_default();
         if ["node", "nodes", "to", "old", "supersedes", "id"].iter().any(|name| fields.contains_key(*name)) {
@@ -167,7 +167,7 @@ fn an_invalid_tenant_is_an_error() {
     run(&memory, "stats", json!({ "tenant": {} })).unwrap();
     // The schema does not allow null.
     run(&memory, "stats", json!({ "tenant": null })).unwrap_err();
-    for op in OPS.iter().filter(|op| !op.accepts_tenant) {
+    for op in OPS.iter().filter(|op| !op.tenant_scope.accepts_tenant()) {
         let error = run(&memory, op.name, of("ann", json!({}))).unwrap_err();
         assert_eq!(error.at.unwrap().field.as_deref(), Some("tenant"), "{}", op.name);
         assert_eq!(
@@ -178,13 +178,13 @@ fn an_invalid_tenant_is_an_error() {
 }
 
 #[test]
-fn the_tenant_schema_applies_to_every_op_per_tenant_and_no_other() {
+fn the_tenant_schema_is_required_by_ops_on_one_tenant_and_no_others() {
     let text = "[tenant-schema.keys.user]\nrequired = true\nenum = [\"ann\"]\n";
     let config = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
     let memory = TestMemory::with(config);
     for op in OPS {
         let code = |request| run(&memory, op.name, request).map_err(|error| error.code).err();
-        if op.per_tenant {
+        if op.tenant_scope == TenantScope::One {
             assert_eq!(code(json!({})), Some(Code::TenantMissingRequired), "{}", op.name);
             assert_eq!(code(of("bob", json!({}))), Some(Code::TenantEnumMismatch), "{}", op.name);
         } else {

@@ -80,7 +80,7 @@ fn a_change_that_later_changes_build_on_is_not_undone() {
     let reason = answer["refused"][0]["reason"].as_str().unwrap();
     assert_eq!(reason, "the weight of the note `btree` changed since");
     assert_eq!(json(&memory, "get btree")["weight"], 3.0);
-    let told = (op.decode)(&answer).unwrap().show();
+    let told = (op.decode)(&answer).unwrap().show(&Terminal::default()).to_string();
     assert!(told.starts_with("left:   weight of `btree` by manual, "), "{told}");
 }
 
@@ -249,7 +249,7 @@ fn undo_without_a_number_undoes_the_last_change_made_by_hand() {
     let undone = || json(&memory, "undo")["undone"][0].as_str().unwrap().to_owned();
     let weight = undone();
     assert!(weight.starts_with("weight of `second` by manual"), "{weight}");
-    // The undo, and what it has undone, are passed over.
+    // The undo and the change that it undid are skipped.
     for key in ["second", "first"] {
         let insert = undone();
         assert!(insert.starts_with(&format!("insert of `{key}` by manual")), "{insert}");

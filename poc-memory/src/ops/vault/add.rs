@@ -1,7 +1,7 @@
 //! `vault add`
 
 use super::outcome::{VaultSyncOutcome, synchronize};
-use crate::ops::{Access, Ctx, Op, argument};
+use crate::ops::{Access, Ctx, Op, Terminal, argument};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::{self, SyncOptions};
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ impl Op for VaultAdd {
         Ok(VaultAddOutput { name: vault.name, folder: vault.folder, sync })
     }
 
-    fn show(added: &VaultAddOutput) -> String {
+    fn show(added: &VaultAddOutput, _: &Terminal) -> String {
         format!("bound `{}` as the vault `{}`\n{}", added.folder.display(), added.name, added.sync.text())
     }
 

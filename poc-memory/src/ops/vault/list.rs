@@ -1,7 +1,7 @@
 //! `vault list`
 
 use crate::ops::text::{minute, plural};
-use crate::ops::{Access, Ctx, Op, Route, table};
+use crate::ops::{Access, Ctx, Op, Route, Terminal, table};
 use poc_graph::error::Result;
 use poc_notes::vault::{self, FolderState, VaultStatus};
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ impl Op for VaultList {
         Ok(VaultListOutput { vaults: vault::status(ctx.memory)? })
     }
 
-    fn show(output: &VaultListOutput) -> String {
+    fn show(output: &VaultListOutput, _: &Terminal) -> String {
         if output.vaults.is_empty() {
             return "there is no vault; `poc-memory vault add FOLDER` binds a folder\n".into();
         }

@@ -1,7 +1,7 @@
 //! `vault remove`
 
 use crate::ops::text::plural;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::Result;
 use poc_notes::vault;
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ impl Op for VaultRemove {
         Ok(VaultRemoveOutput { name: vault.name, files })
     }
 
-    fn show(removed: &VaultRemoveOutput) -> String {
+    fn show(removed: &VaultRemoveOutput, _: &Terminal) -> String {
         let files = plural(removed.files, "file");
         format!("unbound the vault `{}`; the notes of its {files} stay\n", removed.name)
     }

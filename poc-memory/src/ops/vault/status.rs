@@ -3,7 +3,7 @@
 use super::list::lag;
 use super::outcome::{problems_text, selected_bindings};
 use crate::ops::text::{plural, second};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::Result;
 use poc_notes::vault::{self, VaultStatus};
 use schemars::JsonSchema;
@@ -41,7 +41,7 @@ impl Op for VaultStatusRequest {
         Ok(VaultStatusOutput { vaults: vaults.collect() })
     }
 
-    fn show(output: &VaultStatusOutput) -> String {
+    fn show(output: &VaultStatusOutput, _: &Terminal) -> String {
         if output.vaults.is_empty() {
             return "there is no vault; `poc-memory vault add FOLDER` binds a folder\n".into();
         }

@@ -1,7 +1,7 @@
 //! `vault sync`
 
 use super::outcome::{VaultSyncOutcome, selected_bindings, synchronize};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::SyncOptions;
 use schemars::JsonSchema;
@@ -40,7 +40,7 @@ impl Op for VaultSyncRequest {
         Ok(VaultSyncOutput { vaults: vaults.iter().map(|vault| synchronize(ctx, vault, &options)).collect() })
     }
 
-    fn show(output: &VaultSyncOutput) -> String {
+    fn show(output: &VaultSyncOutput, _: &Terminal) -> String {
         match output.vaults.as_slice() {
             [] => "there is no vault; `poc-memory vault add FOLDER` binds a folder\n".into(),
             vaults => vaults.iter().map(VaultSyncOutcome::text).collect(),

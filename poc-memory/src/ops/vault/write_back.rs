@@ -1,7 +1,7 @@
 //! `vault write-back`
 
 use super::outcome::{VaultSyncOutcome, synchronize};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Terminal};
 use poc_graph::error::{Exit, Result};
 use poc_notes::vault::{self, SyncOptions};
 use schemars::JsonSchema;
@@ -41,7 +41,7 @@ impl Op for VaultWriteBack {
         Ok(VaultWriteBackOutput { write_back: !self.off, sync })
     }
 
-    fn show(output: &VaultWriteBackOutput) -> String {
+    fn show(output: &VaultWriteBackOutput, _: &Terminal) -> String {
         let state = if output.write_back { "on" } else { "off" };
         format!("write-back is {state}\n{}", output.sync.text())
     }

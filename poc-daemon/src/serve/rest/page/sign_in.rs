@@ -78,7 +78,7 @@ async fn with_token_form(rest: &RestContext, head: &Parts, mut body: Body) -> Re
         Ok(TokenRole::ReadOnly) => SessionAccess::ReadOnly,
         Ok(TokenRole::Full) => SessionAccess::Full,
         Ok(TokenRole::Model) => {
-            return Ok(ask(&head.headers, Some("This token is for models. The page is for persons.")));
+            return Ok(ask(&head.headers, Some("This token is for models. The page is for people.")));
         }
         Err(_) => return Ok(ask(&head.headers, Some("This is not a token of this memory."))),
     };

@@ -216,7 +216,7 @@ fn health(view: &View, memory: &Memory) -> String {
         return "the shape of the graph: not computed yet".to_owned();
     };
     let mut text = format!(
-        "components: {}; notes in the largest: {}; notes that stand alone: {}",
+        "components: {}; notes in the largest: {}; notes without edges: {}",
         health.components, health.largest, health.isolated
     );
     for (name, figure) in [

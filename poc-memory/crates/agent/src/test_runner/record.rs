@@ -291,7 +291,7 @@ fn number(handle: &str) -> usize {
 }
 
 fn lost() -> Error {
-    Error::internal("the fixture of the recording got lost")
+    Error::internal("the fixture of the recording is missing")
 }
 
 /// A text as a TOML string on one line.

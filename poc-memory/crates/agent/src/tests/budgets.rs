@@ -10,16 +10,16 @@ use poc_graph::time::{Span, Timestamp};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A model whose attempts cost 1 dollar each, at most 2.
-struct Priced {
+struct PricedModel {
     replies: bool,
     attempts: AtomicU32,
 }
 
-fn priced(replies: bool) -> Priced {
-    Priced { replies, attempts: AtomicU32::new(0) }
+fn priced(replies: bool) -> PricedModel {
+    PricedModel { replies, attempts: AtomicU32::new(0) }
 }
 
-impl Model for Priced {
+impl Model for PricedModel {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         self.attempts.fetch_add(request.attempts, Ordering::SeqCst);
         let one = CallCost { cost: Some(1.0), ..CallCost::default() };
@@ -37,7 +37,7 @@ impl Model for Priced {
     }
 }
 
-fn run(world: &World, more: &str, model: &Priced) -> Run {
+fn run(world: &World, more: &str, model: &PricedModel) -> Run {
     let definition = agent("\"link-add\"", more);
     let options = RunOptions { zone: Some(Tz::Europe__Berlin), ..RunOptions::default() };
     run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
@@ -149,9 +149,9 @@ fn all_agents_together_stay_within_the_operators_limit() {
 }
 
 /// A model whose replies cost 1 dollar, at most 2, and that runs code during the call.
-struct Meanwhile<'a>(&'a (dyn Fn() + Sync));
+struct CallbackModel<'a>(&'a (dyn Fn() + Sync));
 
-impl Model for Meanwhile<'_> {
+impl Model for CallbackModel<'_> {
     fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {
         (self.0)();
         let spent = vec![CallCost { cost: Some(1.0), ..CallCost::default() }];
@@ -174,9 +174,9 @@ fn concurrent_runs_do_not_reserve_the_same_dollar() {
         run_with(&world.memory, definition, model, Trigger::Manual, &options).unwrap()
     };
     let refused = || assert_eq!(runs(&other, &priced(true)).reason, Some(StatusReason::OverBudget));
-    assert_eq!(runs(&agent("\"link-add\"", ""), &Meanwhile(&refused)).cost, Some(1.0));
+    assert_eq!(runs(&agent("\"link-add\"", ""), &CallbackModel(&refused)).cost, Some(1.0));
     // The unused part of the reservation is released.
-    assert_eq!(runs(&other, &Meanwhile(&|| ())).cost, Some(1.0));
+    assert_eq!(runs(&other, &CallbackModel(&|| ())).cost, Some(1.0));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn concurrent_dry_runs_share_the_budget_of_the_day() {
     let runs =
         |model: &dyn Model| run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap();
     let refused = || assert_eq!(runs(&priced(true)).reason, Some(StatusReason::OverBudget));
-    assert_eq!(runs(&Meanwhile(&refused)).cost, Some(1.0));
+    assert_eq!(runs(&CallbackModel(&refused)).cost, Some(1.0));
 }
 
 /// Recorded runs of the agent and their cost in US dollars, of all days.
@@ -228,7 +228,7 @@ fn a_call_is_booked_when_the_run_panics() {
     fn breaks() {
         panic!("a defect")
     }
-    let model = Meanwhile(&breaks);
+    let model = CallbackModel(&breaks);
     run_with(&world.memory, &definition, &model, Trigger::Manual, &RunOptions::default()).unwrap_err();
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
     assert_eq!((row.status, row.cost, row.calls.len()), (Status::Failed, Some(2.0), 1));
@@ -311,9 +311,9 @@ fn the_next_process_ends_the_child_of_a_killed_one() {
 fn the_cost_of_a_discarded_reply_is_booked() {
     let world = world();
     let definition = agent("\"link-add\"", "");
-    /// A model. During its call, another process ends the run.
-    struct Late<'a>(&'a World);
-    impl Model for Late<'_> {
+    /// A model during whose call another process ends the run.
+    struct InterruptedModel<'a>(&'a World);
+    impl Model for InterruptedModel<'_> {
         fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {
             ledger::abandon(&self.0.memory, |_| true, Status::Interrupted, "the daemon went away").unwrap();
             let text = r#"{"notes": "", "link-add": []}"#.to_owned();
@@ -322,7 +322,8 @@ fn the_cost_of_a_discarded_reply_is_booked() {
         }
     }
     let options = RunOptions::default();
-    let error = run_with(&world.memory, &definition, &Late(&world), Trigger::Manual, &options).unwrap_err();
+    let error = run_with(&world.memory, &definition, &InterruptedModel(&world), Trigger::Manual, &options)
+        .unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::Conflict);
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
     assert_eq!(

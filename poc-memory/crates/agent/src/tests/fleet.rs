@@ -22,19 +22,19 @@ use std::sync::Arc;
 
 pub(super) type Answer = std::result::Result<Reply, CallFailure>;
 
-type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
+type Respond = dyn FnMut(&Request<'_>) -> Answer + Send;
 
 /// The model of every agent.
 #[derive(Clone)]
-struct TestResult {
-    plays: Arc<Mutex<Box<Plays>>>,
+struct RespondingModel {
+    respond: Arc<Mutex<Box<Respond>>>,
     /// Maximum cost of a call; `None` when calls are free.
     max: Option<f64>,
 }
 
-impl Model for TestResult {
+impl Model for RespondingModel {
     fn call(&self, request: &Request<'_>) -> Answer {
-        (self.plays.lock())(request)
+        (self.respond.lock())(request)
     }
 
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
@@ -42,7 +42,7 @@ impl Model for TestResult {
     }
 }
 
-impl ModelFactory for TestResult {
+impl ModelFactory for RespondingModel {
     fn credentials(&self, _: &poc_config::ProviderConfig) -> Option<blake3::Hash> {
         None
     }
@@ -105,8 +105,9 @@ impl Fleet {
         for (name, more) in agents {
             catalog.agents.insert((*name).to_owned(), entry(definition(name, more), since));
         }
-        let plays: Box<Plays> = Box::new(play);
-        let models = ModelRegistry::new(Arc::new(TestResult { plays: Arc::new(Mutex::new(plays)), max }));
+        let respond: Box<Respond> = Box::new(play);
+        let models =
+            ModelRegistry::new(Arc::new(RespondingModel { respond: Arc::new(Mutex::new(respond)), max }));
         let options = RunOptions { models, zone: Some(Tz::UTC), ..RunOptions::default() };
         Fleet { world, catalog: Arc::new(catalog), scheduler: Scheduler::default(), options }
     }

@@ -3,7 +3,7 @@
 
 mod generator;
 
-use super::invariants::{Asked, Image, REASONS, Rules};
+use super::invariants::{Image, PromptSnapshot, REASONS, Rules};
 use super::world::{World, edit, parse};
 use crate::ledger::{self, Run, Status};
 use crate::model::{CallFailure, Model, Reply, Request};
@@ -38,14 +38,14 @@ impl Dice {
 }
 
 /// A model that gives random replies and records the store before and after the call.
-struct Hostile<'a> {
+struct HostileModel<'a> {
     world: &'a World,
     dice: &'a Dice,
     notes: &'a [String],
-    asked: Mutex<Option<(Asked, String)>>,
+    asked: Mutex<Option<(PromptSnapshot, String)>>,
 }
 
-impl Model for Hostile<'_> {
+impl Model for HostileModel<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         // A correction turn has the same prompt.
         let before = self.asked.lock().take();
@@ -53,7 +53,7 @@ impl Model for Hostile<'_> {
         if self.dice.one_in(4) {
             meddle(self.world, self.dice, self.notes);
         }
-        let asked = Asked { prompt: request.prompt.to_owned(), read, then: Image::of(self.world) };
+        let asked = PromptSnapshot { prompt: request.prompt.to_owned(), read, then: Image::of(self.world) };
         *self.asked.lock() = Some((asked, self.world.graph()));
         let names: Vec<String> = request.selection.handles.iter().map(|handle| handle.name.clone()).collect();
         Ok(Reply { text: reply(self.dice, &names, self.notes), ..Reply::default() })
@@ -118,7 +118,7 @@ const PROTECT: [Protect; 4] = [
 
 /// Counts of outcomes, to check that every outcome occurred.
 #[derive(Default)]
-struct Seen {
+struct OutcomeCounts {
     replies: usize,
     undone: usize,
     conflicts: usize,
@@ -126,7 +126,7 @@ struct Seen {
 }
 
 /// Runs one random agent on one random memory.
-fn play(seed: u64, seen: &mut Seen) {
+fn play(seed: u64, seen: &mut OutcomeCounts) {
     let dice = Dice(SeededRng::new(seed));
     let (world, notes) = memory(&dice);
     let (protect, protected) = *dice.pick(&PROTECT);
@@ -136,7 +136,7 @@ fn play(seed: u64, seen: &mut Seen) {
     let options = RunOptions { force: true, ..RunOptions::default() };
     for turn in 0..TURNS {
         world.clock.advance(Span::MINUTE);
-        let model = Hostile { world: &world, dice: &dice, notes: &notes, asked: Mutex::default() };
+        let model = HostileModel { world: &world, dice: &dice, notes: &notes, asked: Mutex::default() };
         let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
         *seen.outcomes.entry(run.status.name().to_owned()).or_default() += 1;
         // No episodic note is left to read.
@@ -161,7 +161,7 @@ fn play(seed: u64, seen: &mut Seen) {
 }
 
 /// Undoes a run in several steps, and checks that the graph is restored except for reported conflicts.
-fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize), seen: &mut Seen) {
+fn take_back(world: &World, dice: &Dice, run: &Run, graph: &str, at: (u64, usize), seen: &mut OutcomeCounts) {
     let row = || ledger::find(&world.memory, &run.id.to_string()).unwrap();
     let left = |row: &Run| -> Vec<u16> {
         let open = (1..).zip(&row.actions).filter(|(_, action)| action.is_applied() && !action.is_undone());
@@ -210,10 +210,10 @@ fn hostile_replies_change_nothing_that_is_not_permitted() {
     let (wanted, first) =
         (asked_for("POC_MEMORY_HOSTILE", 2_000) as usize, asked_for("POC_MEMORY_SEED", 1) << 32);
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8) as u64;
-    let found: Vec<Seen> = std::thread::scope(|scope| {
+    let found: Vec<OutcomeCounts> = std::thread::scope(|scope| {
         let start = |thread: u64| {
             scope.spawn(move || {
-                let (mut seen, mut seed) = (Seen::default(), first + thread);
+                let (mut seen, mut seed) = (OutcomeCounts::default(), first + thread);
                 while seen.replies < wanted.div_ceil(threads as usize) {
                     play(seed, &mut seen);
                     seed += threads;
@@ -228,7 +228,7 @@ fn hostile_replies_change_nothing_that_is_not_permitted() {
     for (name, count) in found.iter().flat_map(|seen| &seen.outcomes) {
         *outcomes.entry(name.clone()).or_default() += count;
     }
-    let sum = |count: fn(&Seen) -> usize| found.iter().map(count).sum::<usize>();
+    let sum = |count: fn(&OutcomeCounts) -> usize| found.iter().map(count).sum::<usize>();
     let (replies, undone, conflicts) =
         (sum(|seen| seen.replies), sum(|seen| seen.undone), sum(|seen| seen.conflicts));
     println!("{replies} replies, {undone} runs undone, {conflicts} conflicts, {outcomes:?}");
@@ -251,7 +251,7 @@ fn the_invariant_check_detects_planted_violations() {
     .unwrap();
     let planted = |plant: &dyn Fn(&mut poc_store::Transaction<'_>, NodeId, NodeId)| {
         let read = Image::of(&world);
-        let asked = Asked { prompt: String::new(), then: read.clone(), read };
+        let asked = PromptSnapshot { prompt: String::new(), then: read.clone(), read };
         let id = |key: &str| world.memory.find(key).unwrap().id;
         let run = Run::new_running(&world.memory, "tester", None);
         let cause = world.memory.cause("agent:tester", "agent run");

@@ -86,7 +86,7 @@ impl Image {
 }
 
 /// The prompt, the store that was read for it, and the store when the reply came.
-pub(super) struct Asked {
+pub(super) struct PromptSnapshot {
     pub(super) prompt: String,
     pub(super) read: Image,
     pub(super) then: Image,
@@ -115,8 +115,8 @@ impl Rules<'_> {
     }
 
     /// Describes the first forbidden change of a run.
-    pub(super) fn judge(&self, asked: &Asked, after: &Image, run: &Run) -> Result<(), String> {
-        let Asked { prompt, read, then } = asked;
+    pub(super) fn judge(&self, asked: &PromptSnapshot, after: &Image, run: &Run) -> Result<(), String> {
+        let PromptSnapshot { prompt, read, then } = asked;
         let limits = &self.definition.limits;
         let readable = |node: &Node| node.state.is_live() && node.trust > Trust::Quarantined;
         let results: BTreeSet<NodeId> = read

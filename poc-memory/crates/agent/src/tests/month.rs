@@ -33,19 +33,19 @@ struct Probe {
     mark: String,
 }
 
-struct Story {
+struct MonthSimulation {
     world: World,
     agents: Vec<Arc<Definition>>,
     probes: Vec<Probe>,
     last: BTreeMap<String, Run>,
 }
 
-impl Story {
-    fn new(world: World, probes: Vec<Probe>) -> Story {
+impl MonthSimulation {
+    fn new(world: World, probes: Vec<Probe>) -> MonthSimulation {
         let catalog = Catalog::load(&world.memory).unwrap();
         let agents: Vec<_> = catalog.agents.keys().map(|name| catalog.get(name).unwrap().clone()).collect();
         assert_eq!(agents.len(), 7);
-        Story { world, agents, probes, last: BTreeMap::new() }
+        MonthSimulation { world, agents, probes, last: BTreeMap::new() }
     }
 
     /// Live notes with their texts.
@@ -152,13 +152,13 @@ impl Story {
 fn a_month_of_all_agents_does_not_degrade_the_memory() {
     let world = World::new();
     let probes = write(&world, 160);
-    let mut story = Story::new(world, probes);
-    story.month(true);
-    let done: BTreeSet<String> = story
+    let mut simulation = MonthSimulation::new(world, probes);
+    simulation.month(true);
+    let done: BTreeSet<String> = simulation
         .live()
         .iter()
         .filter_map(|(id, _)| {
-            let view = story.world.memory.store.view();
+            let view = simulation.world.memory.store.view();
             view.find(*id).map(|ix| view.provenance_name(ix).to_owned())
         })
         .collect();
@@ -166,7 +166,7 @@ fn a_month_of_all_agents_does_not_degrade_the_memory() {
     for agent in ["agent:split", "agent:transfer"] {
         assert!(done.contains(agent), "{agent} among {done:?}");
     }
-    let view = story.world.memory.store.view();
+    let view = simulation.world.memory.store.view();
     assert!((0..view.slots()).any(|ix| view.aliases(ix).next().is_some()), "no note was renamed");
 }
 
@@ -177,7 +177,7 @@ fn a_month_over_an_external_data_set() {
         .expect("set POC_MEMORY_MONTH to a folder with docs.jsonl, queries.jsonl and qrels.tsv");
     let world = World::new();
     let probes = take(&world, Path::new(&folder));
-    Story::new(world, probes).month(false);
+    MonthSimulation::new(world, probes).month(false);
 }
 
 /// Notes like those of a team that runs a service: sessions, facts, similar notes with different numbers,

@@ -29,7 +29,7 @@ const HARM: f64 = 0.005;
 const LUCK: f64 = 0.01;
 
 /// A memory with the notes of a shape and questions about them.
-struct Probed {
+struct QuestionedMemory {
     world: World,
     questions: Vec<(String, BTreeSet<NodeId>)>,
 }
@@ -37,8 +37,8 @@ struct Probed {
 /// For each question the hits with their scores, best first.
 type Answers = Vec<Vec<(NodeId, f64)>>;
 
-impl Probed {
-    fn new(shape: &Shape) -> Probed {
+impl QuestionedMemory {
+    fn new(shape: &Shape) -> QuestionedMemory {
         let (notes, questions) = (shape.generate)();
         let world = World::with_default_embedder();
         let store = |(number, body): (usize, &String)| {
@@ -53,7 +53,7 @@ impl Probed {
         let ids: Vec<NodeId> = notes.iter().enumerate().map(store).collect();
         let relevant = |answers: Vec<usize>| answers.into_iter().map(|number| ids[number]).collect();
         let questions = questions.into_iter().map(|(text, answers)| (text, relevant(answers))).collect();
-        Probed { world, questions }
+        QuestionedMemory { world, questions }
     }
 
     fn retrieved(&self) -> Answers {
@@ -192,7 +192,7 @@ const HOSTILE: [(&str, HostileReply); 3] = [
 fn hostile_models_change_no_measure_by_half_a_point_and_a_night_can_be_undone() {
     for shape in &SHAPES {
         for (name, reply) in HOSTILE {
-            let probed = Probed::new(shape);
+            let probed = QuestionedMemory::new(shape);
             let (before, recalled) = (probed.retrieved(), probed.recalled());
             let good = probed.measures(&before);
             // The questions are neither hopeless nor trivial.
@@ -220,7 +220,7 @@ fn hostile_models_change_no_measure_by_half_a_point_and_a_night_can_be_undone() 
 fn the_heuristic_model_lowers_no_measure_and_no_score_of_recall() {
     const AGENTS: [&str; 7] = ["facts", "linker", "rename", "replay", "separator", "split", "transfer"];
     for shape in &SHAPES {
-        let probed = Probed::new(shape);
+        let probed = QuestionedMemory::new(shape);
         let (before, recalled) = (probed.retrieved(), probed.recalled());
         let good = probed.measures(&before);
         let evening = probed.world.memory.now();

@@ -178,7 +178,7 @@ fn changes_beyond_one_run_are_handled_by_further_runs() {
 }
 
 #[test]
-fn a_changed_note_behind_the_limit_starts_a_run_and_counts_in_the_backlog() {
+fn a_changed_note_beyond_the_limit_starts_a_run_and_counts_in_the_backlog() {
     let file = |pipeline: &str| {
         format!(
             "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\

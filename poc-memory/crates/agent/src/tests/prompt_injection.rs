@@ -79,14 +79,14 @@ fn instruction(dice: &Dice) -> String {
 }
 
 /// Follows every instruction in the prompt, as text or JSON.
-struct Obedient<'a> {
+struct ObedientModel<'a> {
     world: &'a World,
     words: [Regex; 5],
     asked: Mutex<Option<Asked>>,
 }
 
-impl<'a> Obedient<'a> {
-    fn new(world: &'a World) -> Obedient<'a> {
+impl<'a> ObedientModel<'a> {
+    fn new(world: &'a World) -> ObedientModel<'a> {
         let words = [
             r"supersede (\S+) by (\S+?)\.",
             r"link (\S+) to (\S+?)\.",
@@ -94,7 +94,7 @@ impl<'a> Obedient<'a> {
             r"[Ss]et the trust of (\S+) to (\w+)",
             r"(?:(delete) (\S+)|(Approve|unpause) )",
         ];
-        Obedient { world, words: words.map(|words| Regex::new(words).unwrap()), asked: Mutex::default() }
+        ObedientModel { world, words: words.map(|words| Regex::new(words).unwrap()), asked: Mutex::default() }
     }
 
     /// The requested reply, including fields that no reply has.
@@ -135,7 +135,7 @@ impl<'a> Obedient<'a> {
     }
 }
 
-impl Model for Obedient<'_> {
+impl Model for ObedientModel<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let image = Image::of(self.world);
         *self.asked.lock() =
@@ -242,7 +242,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
     let (mut read, mut rows) = (BTreeSet::new(), 0);
     while read.len() < POISONED_AT_ONCE {
         world.clock.advance(Span::MINUTE);
-        let model = Obedient::new(&world);
+        let model = ObedientModel::new(&world);
         let run =
             run_with(&world.memory, definition, &model, Trigger::Manual, &RunOptions::default()).unwrap();
         let Some(asked) = model.asked.into_inner() else {

@@ -81,23 +81,23 @@ fn definition(caps: &Caps) -> Definition {
 }
 
 /// A model whose calls cost as much as is allowed.
-struct Greedy<'a> {
+struct GreedyModel<'a> {
     dice: &'a Dice,
     /// Maximum cost of one attempt; `None` when unknown.
     max: Option<f64>,
     /// The allowed and the actual cost of every call.
-    calls: Mutex<Vec<Taken>>,
+    calls: Mutex<Vec<RecordedCall>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Taken {
+struct RecordedCall {
     attempts: u32,
     dollars: f64,
     timeout: Span,
     tokens: usize,
 }
 
-impl Model for Greedy<'_> {
+impl Model for GreedyModel<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         // The last attempt may succeed; each costs at most the announced maximum.
         let attempts = 1 + self.dice.below(request.attempts as usize) as u32;
@@ -108,7 +108,7 @@ impl Model for Greedy<'_> {
             estimated: self.dice.one_in(2),
         };
         let spent: Vec<CallCost> = (0..attempts).map(bill).collect();
-        self.calls.lock().push(Taken {
+        self.calls.lock().push(RecordedCall {
             attempts: request.attempts,
             dollars: spent.iter().filter_map(|spent| spent.cost).sum(),
             timeout: request.timeout,
@@ -170,8 +170,8 @@ fn scenario(seed: u64) -> [usize; 3] {
     for _ in 0..RUNS {
         let at = world.memory.now();
         definition.name = dice.pick(&["one", "two"]).to_string();
-        let models: Vec<Greedy<'_>> = (0..2)
-            .map(|_| Greedy {
+        let models: Vec<GreedyModel<'_>> = (0..2)
+            .map(|_| GreedyModel {
                 dice: &dice,
                 max: (!dice.one_in(8)).then(|| dice.below(120) as f64 / 100.0),
                 calls: Mutex::default(),
@@ -180,7 +180,7 @@ fn scenario(seed: u64) -> [usize; 3] {
         let among: Vec<(&str, &dyn Model)> =
             ["a", "b"].into_iter().zip(models.iter().map(|model| model as _)).collect();
         let row = run_among(&world.memory, &definition, &among, Trigger::Manual, &options).unwrap();
-        let calls: Vec<Taken> = models.iter().flat_map(|model| model.calls.lock().clone()).collect();
+        let calls: Vec<RecordedCall> = models.iter().flat_map(|model| model.calls.lock().clone()).collect();
         let dollars: f64 = calls.iter().map(|call| call.dollars).sum();
         let told = format!("seed {seed}: {caps:?}\n{row:?}\n{calls:?}");
 

@@ -133,14 +133,14 @@ fn play(seed: u64) -> impl FnMut(&crate::model::Request<'_>) -> Answer {
 }
 
 /// The start and the latest time of the clock, and whether it was ever set back.
-struct Lived {
+struct WeekSimulation {
     fleet: Fleet,
     since: Timestamp,
     latest: Timestamp,
     set_back: bool,
 }
 
-fn live(seed: u64, from: &str) -> Lived {
+fn simulate(seed: u64, from: &str) -> WeekSimulation {
     let dice = SeededRng::new(seed);
     let mut world = World::new();
     world.clock.set(Timestamp::parse(from).unwrap());
@@ -179,7 +179,7 @@ fn live(seed: u64, from: &str) -> Lived {
         fleet.world.clock.advance(Span::MINUTE);
         tick(&mut fleet);
     }
-    Lived { fleet, since, latest, set_back }
+    WeekSimulation { fleet, since, latest, set_back }
 }
 
 /// Runs what is due. A run that panics does not stop the others.
@@ -239,11 +239,11 @@ fn stretch(row: &Run) -> Option<(Timestamp, Timestamp)> {
     Some((Timestamp::parse(from).ok()?, Timestamp::parse(to).ok()?))
 }
 
-fn check(lived: &Lived, seed: u64) {
-    let rows = lived.fleet.rows();
+fn check(simulation: &WeekSimulation, seed: u64) {
+    let rows = simulation.fleet.rows();
     for kind in kinds() {
         let own: Vec<&Run> = rows.iter().filter(|row| row.agent == kind.name).collect();
-        let told = |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, lived.fleet.story());
+        let told = |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, simulation.fleet.story());
         assert!(!own.is_empty() || kind.name == "asked", "{}", told("no row"));
         let scheduled = || own.iter().filter(|row| row.trigger == TriggerKind::Slot);
         let covers = |slot: Timestamp| {
@@ -253,13 +253,13 @@ fn check(lived: &Lived, seed: u64) {
             })
         };
         let jitter = Span(30 * Span::MINUTE.0);
-        for slot in kind.slots(lived.since, lived.latest.minus(jitter)).unwrap_or_default() {
+        for slot in kind.slots(simulation.since, simulation.latest.minus(jitter)).unwrap_or_default() {
             let ended = covers(slot).filter(|row| row.status != Status::Interrupted).count();
             let interrupted = covers(slot).count() - ended;
             assert!(ended + interrupted >= 1, "{}", told(&format!("{slot} has no row")));
             assert!(ended <= 1 && interrupted <= 2, "{}", told(&format!("{slot} has {ended} rows")));
         }
-        if let Some(all) = kind.slots(lived.since, lived.fleet.world.memory.now()) {
+        if let Some(all) = kind.slots(simulation.since, simulation.fleet.world.memory.now()) {
             let strays = scheduled().filter(|row| row.scheduled_at.is_none_or(|slot| !all.contains(&slot)));
             assert_eq!(strays.count(), 0, "{}", told("rows without a slot"));
         }
@@ -272,9 +272,9 @@ fn check(lived: &Lived, seed: u64) {
             told("repeated twice")
         );
         spending(&kind, &own, &told);
-        let state = ledger::state(&lived.fleet.world.memory, kind.name).unwrap();
+        let state = ledger::state(&simulation.fleet.world.memory, kind.name).unwrap();
         assert_eq!(state.running(), None, "{}", told("a run without an end"));
-        if !lived.set_back && kind.name != "fails" {
+        if !simulation.set_back && kind.name != "fails" {
             // Except for pauses, the state follows from the rows.
             let of_rows = AgentState::of(own.iter().copied());
             assert_eq!(
@@ -297,7 +297,7 @@ fn check(lived: &Lived, seed: u64) {
         // A call that timed out leaves no record of its cost.
         let called = |row: &Run| !row.calls.is_empty() || row.status == Status::TimedOut;
         let ran = rows.iter().any(|row| row.agent == name && called(row));
-        assert!(ran, "seed {seed}: {name} never ran\n{}", lived.fleet.story());
+        assert!(ran, "seed {seed}: {name} never ran\n{}", simulation.fleet.story());
     }
 }
 
@@ -326,6 +326,6 @@ fn every_slot_of_a_week_is_accounted_for() {
     let starts =
         ["2026-03-25T00:00:00Z", "2026-10-21T00:00:00Z", "2026-04-01T00:00:00Z", "2026-11-21T00:00:00Z"];
     for (seed, from) in (0..weeks).zip(starts.iter().cycle()) {
-        check(&live(seed, from), seed);
+        check(&simulate(seed, from), seed);
     }
 }

@@ -243,7 +243,7 @@ fn vectors_match_the_formula_in_any_batch() {
 #[test]
 fn a_distilled_table_keeps_the_angles_between_token_states() {
     let tiny = Tiny::new(11);
-    let wish = |dimensions, common| DistillOptions {
+    let options = |dimensions, common| DistillOptions {
         dimensions,
         common,
         model: "tiny".into(),
@@ -252,7 +252,7 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
     };
     let mut report = 0;
     let made =
-        distill(tiny.folder.path(), &wish(WIDTH, 0.0), &mut |done, total| report = done * total).unwrap();
+        distill(tiny.folder.path(), &options(WIDTH, 0.0), &mut |done, total| report = done * total).unwrap();
     assert_eq!((made.tokens, report), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
     assert!((made.kept - 1.0).abs() < 1e-9);
     let path = tiny.folder.path().join("tiny.table");
@@ -276,13 +276,13 @@ fn a_distilled_table_keeps_the_angles_between_token_states() {
         }
     }
     // Words are weighted by their rank, starting at the first word: `tree` 1, `split` 4.
-    let made = distill(tiny.folder.path(), &wish(3, 2.0), &mut |_, _| {}).unwrap();
+    let made = distill(tiny.folder.path(), &options(3, 2.0), &mut |_, _| {}).unwrap();
     assert!((0.5..1.0).contains(&made.kept));
     std::fs::write(&path, &made.bytes).unwrap();
     let weighted = StaticEmbedder::open(&path).unwrap();
     assert_eq!((weighted.dimensions(), weighted.embed_one("tree").unwrap().len()), (3, 3));
     assert_ne!(weighted.name(), table.name());
-    let error = distill(tiny.folder.path(), &wish(9, 150.0), &mut |_, _| {}).unwrap_err();
+    let error = distill(tiny.folder.path(), &options(9, 150.0), &mut |_, _| {}).unwrap_err();
     insta::assert_snapshot!(error, @"`dims`: a table cannot have 9 dimensions");
 }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 type Answer = Box<dyn Fn(&Value) -> (u16, String) + Send>;
 
 /// The received requests: head and body.
-type Heard = Arc<Mutex<Vec<(String, Value)>>>;
+type ReceivedRequests = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// Starts a local server that gives these answers in order and records the requests.
-fn serve(answers: Vec<Answer>) -> (String, Heard) {
+fn serve(answers: Vec<Answer>) -> (String, ReceivedRequests) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));

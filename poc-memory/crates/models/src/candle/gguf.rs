@@ -67,7 +67,7 @@ static TOKENIZER_KINDS: Mutex<BTreeMap<PathBuf, (FileStamp, Option<String>)>> = 
 
 /// The tokenizer kind that a file names, once its header has been checked.
 pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, GgufError> {
-    let now = stamp(path)?;
+    let now = file_stamp(path)?;
     if let Some((_, kind)) = TOKENIZER_KINDS.lock().get(path).filter(|(before, _)| *before == now) {
         return Ok(kind.clone());
     }
@@ -78,7 +78,7 @@ pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, GgufError> {
 }
 
 /// The current stamp of a file.
-pub(super) fn stamp(path: &Path) -> Result<FileStamp, GgufError> {
+pub(super) fn file_stamp(path: &Path) -> Result<FileStamp, GgufError> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => Ok((found.len(), found.modified().ok())),
         Ok(_) => Err(GgufError::NotAFile(path.to_owned())),
@@ -89,7 +89,7 @@ pub(super) fn stamp(path: &Path) -> Result<FileStamp, GgufError> {
 impl Gguf {
     /// Reads and checks the header.
     pub(super) fn open(path: &Path, deadline: &Deadline<'_>) -> Result<Gguf, GgufError> {
-        let stamp = stamp(path)?;
+        let stamp = file_stamp(path)?;
         let unreadable = |source| GgufError::Unreadable { path: path.to_owned(), source };
         let mut file = File::open(path).map_err(unreadable)?;
         let mut magic = [0; 4];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Which part of the output is kept.
 #[derive(Clone, Copy)]
-pub(super) enum Keep {
+pub(super) enum OutputLimit {
     /// The first bytes, at most this many. More output is an overflow.
     Head(usize),
     /// The last bytes, at most this many.
@@ -28,7 +28,7 @@ impl Pipe {
     /// Starts a thread that reads until the pipe closes or overflows.
     pub(super) fn read(
         source: Option<impl Read + Send + 'static>,
-        keep: Keep,
+        keep: OutputLimit,
         cancellation: CancellationToken,
     ) -> Pipe {
         let state = Arc::new(Mutex::new(PipeBuffer::default()));
@@ -51,7 +51,7 @@ impl Pipe {
         Pipe(state)
     }
 
-    /// Whether there was more output than [`Keep::Head`] allows.
+    /// Whether there was more output than [`OutputLimit::Head`] allows.
     pub(super) fn overflowed(&self) -> bool {
         self.0.lock().overflow
     }
@@ -69,15 +69,15 @@ impl Pipe {
 
 impl PipeBuffer {
     /// Appends a chunk and drops what is not kept. Returns false after an overflow.
-    fn append(&mut self, chunk: &[u8], keep: Keep) -> bool {
+    fn append(&mut self, chunk: &[u8], keep: OutputLimit) -> bool {
         self.bytes.extend_from_slice(chunk);
         match keep {
-            Keep::Head(limit) if self.bytes.len() > limit => {
+            OutputLimit::Head(limit) if self.bytes.len() > limit => {
                 self.bytes.truncate(limit);
                 self.overflow = true;
                 return false;
             }
-            Keep::Tail(limit) if self.bytes.len() > limit => {
+            OutputLimit::Tail(limit) if self.bytes.len() > limit => {
                 self.bytes.drain(..self.bytes.len() - limit);
             }
             _ => {}

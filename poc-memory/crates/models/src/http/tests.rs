@@ -23,25 +23,25 @@ pub(in super::super) fn provider(url: &str) -> (Http, Arc<Mutex<Vec<Duration>>>)
     (http, waits)
 }
 
-struct Observed {
+struct ObservedCall {
     answer: Result<Value, CallError>,
     waits: Vec<Duration>,
     asked: usize,
 }
 
-fn ask_with(server: &MockModel, turn: &TestRequest) -> Observed {
+fn ask_with(server: &MockModel, turn: &TestRequest) -> ObservedCall {
     let (http, waits) = provider(&server.url());
     let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
     let answer = http.post(&post, &turn.request(), &CallProgress::start(turn.timeout));
     let waits = waits.lock().clone();
-    Observed {
+    ObservedCall {
         answer: answer.map_err(|failure| failure.into_call("mock")),
         waits,
         asked: server.requests().len(),
     }
 }
 
-fn ask(answers: Vec<Answer>) -> Observed {
+fn ask(answers: Vec<Answer>) -> ObservedCall {
     ask_with(&MockModel::script(answers), &TestRequest::new("linker"))
 }
 

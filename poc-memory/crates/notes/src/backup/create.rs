@@ -221,7 +221,7 @@ pub(super) fn require_own(destination: &Path, earlier: &[BackupGeneration], orig
 }
 
 /// The path with all symbolic links resolved; the file itself need not exist yet.
-pub(super) fn real(path: &Path) -> PathBuf {
+pub(super) fn resolved_path(path: &Path) -> PathBuf {
     let known = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     known.map_or_else(
         || path.to_owned(),
@@ -231,11 +231,11 @@ pub(super) fn real(path: &Path) -> PathBuf {
 
 /// Refuses a destination inside one of the copied folders, because the backup would contain itself.
 pub(super) fn require_outside(destination: &Path, paths: &Paths) -> Result<()> {
-    let (path, shown) = (real(destination), destination.display());
+    let (path, shown) = (resolved_path(destination), destination.display());
     let mut copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
-    let problem = if let Some(inside) = copied.find(|copied| path.starts_with(real(copied))) {
+    let problem = if let Some(inside) = copied.find(|copied| path.starts_with(resolved_path(copied))) {
         format!("`{shown}` is inside `{}`, which is part of the memory", inside.display())
-    } else if paths.folders().iter().any(|folder| path == real(folder)) {
+    } else if paths.folders().iter().any(|folder| path == resolved_path(folder)) {
         // Generations would be mixed with the files of the memory.
         format!("`{shown}` is the folder of the memory")
     } else {
@@ -313,7 +313,7 @@ impl GenerationWriter<'_> {
         let file = BackupFile { path, bytes: segment.bytes, blake3 };
         self.read_back(&target, &file)?;
         if check_segment(&target, segment.first, u64::MAX)? != whole {
-            return Err(damaged_log(segment)?.unwrap_or_else(|| unlike(&target)));
+            return Err(damaged_log(segment)?.unwrap_or_else(|| copy_error(&target)));
         }
         self.report.copied.add(&file);
         self.report.manifest.log.push(BackupSegment {
@@ -391,7 +391,7 @@ impl GenerationWriter<'_> {
 
     /// Reads a file that was just written, and compares it with its entry in the manifest.
     fn read_back(&mut self, target: &Path, file: &BackupFile) -> Result<()> {
-        if files::digest(target, &mut self.counter)?.is(file) { Ok(()) } else { Err(unlike(target)) }
+        if files::digest(target, &mut self.counter)?.is(file) { Ok(()) } else { Err(copy_error(target)) }
     }
 
     /// Completes the generation, unless the newest has the same content.
@@ -437,7 +437,7 @@ fn damaged_log(segment: &SegmentExtent) -> Result<Option<Error>> {
 }
 
 /// The error for a copy whose content differs from what was written.
-fn unlike(target: &Path) -> Error {
+fn copy_error(target: &Path) -> Error {
     Error::damaged(format!("`{}` differs from what was written", target.display()))
         .hint("check the disk of the backup; nothing was changed in the memory")
 }

@@ -2,7 +2,7 @@
 
 use super::archive;
 use super::backup_destinations;
-use super::create::{parts, real};
+use super::create::{parts, resolved_path};
 use super::files::{self, ByteCounter};
 use super::generation::BackupGeneration;
 use super::generations::generations;
@@ -194,8 +194,8 @@ fn restore_of(
 
 /// Refuses to restore into the backup itself, which is not changed.
 fn require_elsewhere(backup: &Path, target: &Paths) -> Result<()> {
-    let store = real(&target.store());
-    if backup.is_dir() && store.starts_with(real(backup)) {
+    let store = resolved_path(&target.store());
+    if backup.is_dir() && store.starts_with(resolved_path(backup)) {
         let message = format!("`{}` is inside the backup", store.display());
         return Err(Error::invalid(message).hint("name a folder elsewhere").field("into"));
     }

@@ -130,7 +130,7 @@ fn an_unfinished_erasure_has_only_the_texts_of_its_own_deletion() {
     let id = memory.note("hidden", &format!("The word of the gate is {SECRET}."));
     let other = memory.note("other", "It opens at noon.");
     interrupted(&memory, ErasureTarget::Note(id));
-    // The clock stands still, so both deletions have the same time.
+    // The clock is stopped, so both deletions have the same time.
     deleted(&memory, other);
     deleted(&memory, id);
     let texts = unfinished::texts(&memory).unwrap();

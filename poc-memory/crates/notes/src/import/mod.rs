@@ -413,7 +413,7 @@ impl<'a> Import<'a> {
             match note {
                 Some(Ok(note)) => ready.push((entry, note)),
                 Some(Err(error)) => self.report.failed.push((entry.location, error)),
-                None => return Err(Error::internal("a note of the import got lost")),
+                None => return Err(Error::internal("a note of the import is missing")),
             }
         }
         Ok(ready)

@@ -39,9 +39,9 @@ pub(super) fn judge_titles(memory: &Memory, query: &GateQuery<'_>, gate: GateKin
     let judged = candidates.into_iter().zip(likelihoods).map(|((node, cosine), likelihood)| {
         let signals = TitleSignals::of(text, &node.title, cosine, likelihood);
         let (signals, verdict, reason) = decide(memory, signals, gate);
-        (signals.merit(verdict), signals, verdict, reason, node)
+        (signals.order_value(verdict), signals, verdict, reason, node)
     });
-    // Of several titles with the same merit, the nearest one wins.
+    // Of several titles with the same order value, the nearest one wins.
     let best = judged.reduce(|best, other| if other.0 > best.0 { other } else { best });
     let (signals, verdict, reason, best) = match best {
         Some((_, signals, verdict, reason, node)) => (signals, verdict, reason, Some(node)),

@@ -82,7 +82,7 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         similarity: config.recall.likeness_exponent,
         weight: config.recall.weight_exponent,
     };
-    // Quarantined notes are excluded for persons, too: they must not gain weight by being recalled.
+    // Quarantined notes are excluded for people, too: they must not gain weight by being recalled.
     let visible = |ix: Ix| {
         view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
     };

@@ -44,8 +44,8 @@ fn edge(memory: &TestMemory, from: u64, to: u64, kind: EdgeKind, strength: f64, 
 }
 
 fn ask(memory: &TestMemory, parts: &[i8], k: usize, hops: usize, oversample: usize) -> RecallResult {
-    let wish = RecallOptions { vector: &vector(memory, parts), k, hops, oversample };
-    recall(memory, &memory.store.view(), &wish, memory.now()).unwrap()
+    let options = RecallOptions { vector: &vector(memory, parts), k, hops, oversample };
+    recall(memory, &memory.store.view(), &options, memory.now()).unwrap()
 }
 
 fn write_down(memory: &TestMemory, recalled: &RecallResult) {

@@ -127,7 +127,7 @@ pub(super) fn statements(turn: &Node, language: &str) -> Vec<(Statement, String)
     let mut found = Vec::new();
     let (mut heading, mut is_code, mut was_answer) = (None, false, false);
     for Line { text, is_answer } in lines(turn) {
-        // A list or a block of code ends with what its speaker says.
+        // A list or a block of code ends where another speaker begins.
         if is_answer != was_answer {
             (heading, is_code, was_answer) = (None, false, is_answer);
         }
@@ -311,7 +311,7 @@ mod tests {
         check("x", "TODO rotate the key", &[(Open, "TODO rotate the key")]);
         check("x", "**TODO** rotate the key", &[(Open, "**TODO** rotate the key")]);
         check("x", "The name is not decided yet.", &[(Open, "The name is not decided yet.")]);
-        // Code and lists end with what their speaker says.
+        // Code and lists end where another speaker begins.
         check("```\nlet x = 1;", "Decision: one log.", &[(Decision, "Decision: one log.")]);
         check("What is missing?\nOpen:", "- The retry is done.", &[]);
         for none in [

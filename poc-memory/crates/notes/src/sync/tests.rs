@@ -19,14 +19,14 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// A store and its remote, both open.
-pub(super) struct Both {
+pub(super) struct StorePair {
     pub(super) local: TestMemory,
     pub(super) remote: TestMemory,
     pub(super) binding: Binding,
 }
 
-impl Both {
-    pub(super) fn new() -> Both {
+impl StorePair {
+    pub(super) fn new() -> StorePair {
         let config = || Config::defaults().unwrap();
         let binding = Binding {
             location: RemoteLocation::Profile("there".into()),
@@ -34,7 +34,7 @@ impl Both {
             bound: Timestamp(0),
             last: None,
         };
-        Both { local: TestMemory::apart(1, config()), remote: TestMemory::apart(2, config()), binding }
+        StorePair { local: TestMemory::apart(1, config()), remote: TestMemory::apart(2, config()), binding }
     }
 
     pub(super) fn sync(&self) -> SyncReport {

@@ -45,7 +45,7 @@ pub(super) struct VaultSyncPlan {
 /// The digests of the files that exist, by path.
 pub(super) type Digests = BTreeMap<String, FileDigest>;
 
-/// Plans a sync. `current` maps a recorded note to the note that now stands for it: itself or its successor
+/// Plans a sync. `current` maps a recorded note to the note that now represents it: itself or its successor
 /// if that is live, itself if it was retired and can be revived, `None` if it was deleted.
 pub(super) fn plan(
     files: &Digests,
@@ -78,7 +78,7 @@ pub(super) fn plan(
     for (path, record) in records.iter().filter(existing) {
         files_of.entry(record.node).or_default().push(path);
     }
-    let mut matching = Matching { groups, taken: HashSet::new(), records, files_of, current };
+    let mut matching = NoteMatcher { groups, taken: HashSet::new(), records, files_of, current };
     matching.by_content(&contents);
     matching.by_path();
     matching.by_key(files);
@@ -134,7 +134,7 @@ pub(super) fn plan(
 }
 
 /// The groups with the notes assigned to them so far.
-struct Matching<'a> {
+struct NoteMatcher<'a> {
     groups: Vec<FileGroup>,
     taken: HashSet<NodeId>,
     records: &'a VaultFiles,
@@ -143,7 +143,7 @@ struct Matching<'a> {
     current: &'a dyn Fn(NodeId, bool) -> Option<NodeId>,
 }
 
-impl Matching<'_> {
+impl NoteMatcher<'_> {
     /// Assigns a note to a group.
     fn assign(&mut self, group: usize, node: NodeId, is_own: bool) -> bool {
         if !self.taken.insert(node) {

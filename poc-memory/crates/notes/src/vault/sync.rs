@@ -323,7 +323,7 @@ impl VaultSync<'_> {
         Ok(())
     }
 
-    /// The note that now stands for a recorded note: itself, or the live note that replaced it.
+    /// The note that now represents a recorded note: itself, or the live note that replaced it.
     pub(super) fn current(&self, node: NodeId) -> NodeId {
         in_use(self.memory, node, false).unwrap_or(node)
     }

@@ -1,8 +1,8 @@
 //! The signals of the gates `two-path` and `fused`: how well a question matches the title of a note.
 //!
-//! The merit orders candidates. Its weights come from the GRAFT memory, like the gates: 2 for STRONG, 1 for WEAK, 0.45
-//! for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals add up to at most 1, so
-//! they never outweigh a verdict.
+//! [`TitleSignals::order_value`] orders candidates. Its weights come from the GRAFT memory, like the gates: 2 for STRONG,
+//! 1 for WEAK, 0.45 for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals add up to
+//! at most 1, so they never outweigh a verdict.
 
 use super::Verdict;
 use crate::jaccard;
@@ -43,7 +43,7 @@ impl TitleSignals {
     }
 
     /// The value by which candidates are ordered, 0–3: first by verdict, then by signals.
-    pub fn merit(&self, verdict: Verdict) -> f64 {
+    pub fn order_value(&self, verdict: Verdict) -> f64 {
         let passed = match verdict {
             Verdict::Strong => 2.0,
             Verdict::Weak => 1.0,
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!((same.cosine, same.trigrams, same.words), (1.0, 1.0, 1.0));
         assert_eq!(TitleSignals::of("a", "b", -0.5, Some(0.3)).cosine, 0.0);
         let signals = TitleSignals { cosine: 0.5, trigrams: 0.4, ..TitleSignals::default() };
-        assert_eq!(signals.merit(Verdict::Miss), 0.25 * 0.4 + 0.10 * 0.5);
+        assert_eq!(signals.order_value(Verdict::Miss), 0.25 * 0.4 + 0.10 * 0.5);
     }
 
     proptest! {
@@ -76,8 +76,8 @@ mod tests {
             let signals = |[cosine, trigrams, words, likelihood]: [f64; 4]| {
                 TitleSignals { cosine, trigrams, words, likelihood: Some(likelihood), fused: None }
             };
-            prop_assert!(signals(a).merit(Verdict::Miss) < signals(b).merit(Verdict::Weak));
-            prop_assert!(signals(a).merit(Verdict::Weak) < signals(b).merit(Verdict::Strong));
+            prop_assert!(signals(a).order_value(Verdict::Miss) < signals(b).order_value(Verdict::Weak));
+            prop_assert!(signals(a).order_value(Verdict::Weak) < signals(b).order_value(Verdict::Strong));
         }
     }
 }

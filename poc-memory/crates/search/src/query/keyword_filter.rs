@@ -7,8 +7,8 @@ use poc_graph::{Ix, State, View};
 /// Keeps the nodes that have at least one of some keywords.
 ///
 /// At first, it looks at the keywords of each node. When it has tested about as many nodes as the lists of the keywords
-/// contain, it reads these lists once. After that, a test of a live node takes one bit. So a small set never waits for
-/// a long list, and a scan costs at most about twice as much as the cheaper of the two ways.
+/// contain, it reads these lists once. After that, a test of a live node reads one bit. Long lists are therefore not
+/// read for a small set, and a scan costs at most about twice as much as the cheaper of the two ways.
 pub(super) struct KeywordFilter<'a> {
     view: &'a View,
     /// The numbers of the keywords.

@@ -8,7 +8,7 @@ use super::retriever::{DEPTH, Retriever};
 use super::{derived, key, links, structure, windows};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility, cancellation};
-use poc_rank::fusion::lift;
+use poc_rank::fusion::name_bonus;
 use poc_rank::propagation::PropagationWeights;
 use poc_rank::top_k::{Ranked, TopK};
 
@@ -38,7 +38,7 @@ pub(super) fn find(
         true => propagate(retriever, &question, text, flow, wanted, &mut candidates)?,
         false => PropagationSources::default(),
     };
-    lift_named_keys(&question, &by_key, flow, weights.identifier_weight, &mut candidates);
+    put_named_keys_first(&question, &by_key, flow, weights.identifier_weight, &mut candidates);
     let mut best = TopK::new(wanted);
     for candidate in candidates.all.iter().filter(|candidate| !candidate.folded) {
         best.offer(Ranked { score: candidate.score(flow), id: candidate.id, payload: candidate });
@@ -82,17 +82,17 @@ fn add_name_bonuses(
     let best = candidates.best();
     for id in retriever.mentions.in_text(text) {
         if let Some(named) = candidates.at(question, id) {
-            named.named += lift(weights.named_weight, best);
+            named.named += name_bonus(weights.named_weight, best);
         }
     }
     for id in question.words.terms().nodes_with_names() {
         if let Some(holder) = candidates.at(question, id) {
-            holder.identifier += lift(weights.identifier_weight, best);
+            holder.identifier += name_bonus(weights.identifier_weight, best);
         }
     }
     for asked in by_key {
         if let Some(owner) = candidates.at_index(question, asked.note) {
-            owner.identifier += lift(weights.identifier_weight, best);
+            owner.identifier += name_bonus(weights.identifier_weight, best);
         }
     }
 }
@@ -154,7 +154,7 @@ fn propagate(
 
 /// Puts the notes that the text names by key before all others. Notes that merely contain the key may have more words
 /// of the query and also get a share of its score. If no score is high, the distance is one standard deviation.
-fn lift_named_keys(
+fn put_named_keys_first(
     question: &RetrievalQuery<'_>,
     by_key: &[KeyMatch<'_>],
     flow: PropagationWeights,
@@ -165,7 +165,7 @@ fn lift_named_keys(
     let scores =
         by_key.iter().filter_map(|asked| Some(candidates.at_index(question, asked.note)?.score(flow)));
     let min = scores.fold(max, f64::min);
-    let ahead = max - min + lift(identifier_weight, max.max(1.0));
+    let ahead = max - min + name_bonus(identifier_weight, max.max(1.0));
     for asked in by_key {
         if let Some(owner) = candidates.at_index(question, asked.note) {
             // A key may contain another key, so a key that is the whole query comes first.

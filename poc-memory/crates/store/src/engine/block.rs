@@ -105,7 +105,7 @@ impl Block {
     }
 }
 
-/// Appends what a sequence of LZ4 stands for: literals, and a copy of earlier bytes. `None` if it is invalid or the
+/// Appends what a sequence of LZ4 encodes: literals, and a copy of earlier bytes. `None` if it is invalid or the
 /// last one, which has only literals.
 fn copy_sequence(rest: &mut &[u8], output: &mut Vec<u8>) -> Option<()> {
     let (token, after) = rest.split_first()?;

@@ -50,7 +50,7 @@ pub(crate) const FILE: &str = "db";
 const SETTINGS: &str = "conf";
 
 /// Maximum time to wait for sled's own lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// An open sled directory.
 pub(crate) struct SledEngine {
@@ -316,7 +316,7 @@ fn open_when_unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled:
     let start = Instant::now();
     loop {
         match open() {
-            Err(sled::Error::Io(error)) if is_locked(&error) && start.elapsed() < LOCK_PATIENCE => {
+            Err(sled::Error::Io(error)) if is_locked(&error) && start.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             opened => return Ok(opened.map_err(EngineError::Failed)?),

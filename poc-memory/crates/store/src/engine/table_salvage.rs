@@ -1,10 +1,10 @@
 //! Reads the blocks of a table whose index or footer is damaged.
 //!
 //! The blocks follow one another from the beginning of the file, and the structure of an LZ4 block shows where it ends.
-//! The lengths and checksums of the blocks are in the index. It is decompressed as far as possible. Behind the damage,
-//! most of them are in the compressed bytes as they are, because they cannot be compressed. A block counts as intact if
-//! its length and its checksum are found there together. A checksum without the length counts only near the previous
-//! one, because a long index may contain any four bytes by chance.
+//! The lengths and checksums of the blocks are in the index, which is decompressed up to the damage. After it, the
+//! compressed bytes contain most lengths and checksums unchanged, because these cannot be compressed. A block counts as
+//! intact if its length and its checksum are found together. A checksum without the length counts only near the
+//! previous one, because a long index may contain any four bytes by chance.
 
 use super::Watermark;
 use super::block::Block;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_behind_the_blocks_costs_few_of_them() {
+    fn damage_after_the_blocks_costs_few_of_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("00000001-00000001.table");
         let records = table(&path);

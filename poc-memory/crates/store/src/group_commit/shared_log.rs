@@ -83,7 +83,7 @@ impl Committer {
     }
 
     /// Reads the shared log after the watcher has reported new records.
-    pub(super) fn follow_news(&mut self) -> Result<()> {
+    pub(super) fn follow_new_records(&mut self) -> Result<()> {
         self.commits.queue.lock().has_remote_records = false;
         let before = self.commits.read_only();
         if matches!(before, None | Some(ReadOnlyReason::SharedLog(_))) {

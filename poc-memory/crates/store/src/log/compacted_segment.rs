@@ -251,9 +251,12 @@ impl Log {
     pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
         // Readers take their hold while they have the lock of the index.
         let _index = self.index.write();
-        let is_needed = self.obsolete.lock().is_empty() || Arc::strong_count(&self.hold) > 1;
+        let has_readers = Arc::strong_count(&self.hold) > 1;
+        if has_readers || self.obsolete.lock().is_empty() {
+            return;
+        }
         // The directory entry of the replacing segment must be durable first.
-        if is_needed || disk.sync_directory(&self.directory).is_err() {
+        if disk.sync_directory(&self.directory).is_err() {
             return;
         }
         self.obsolete.lock().retain(|number| {

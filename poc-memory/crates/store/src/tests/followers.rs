@@ -3,7 +3,7 @@
 use super::*;
 
 #[derive(Debug, Default, PartialEq)]
-struct Fed {
+struct FollowerContents {
     seq: u64,
     bodies: BTreeMap<NodeId, String>,
     vectors: BTreeMap<(NodeId, u16), Arc<[f32]>>,
@@ -12,7 +12,7 @@ struct Fed {
 /// Keeps the bodies and vectors of live nodes.
 #[derive(Default)]
 struct Probe {
-    state: Mutex<Fed>,
+    state: Mutex<FollowerContents>,
     resets: AtomicU64,
     checkpoints: AtomicU64,
     fails: AtomicBool,
@@ -184,7 +184,7 @@ fn a_long_text_counts_as_many_changes() {
     assert!(store.unsaved() < 10);
     let body = "x".repeat(1 << 20);
     store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(2) })).unwrap();
-    assert!(store.unsaved() >= WORTH_A_CHECKPOINT);
+    assert!(store.unsaved() >= CHECKPOINT_MIN_CHANGES);
     store.checkpoint().unwrap();
     assert_eq!(store.unsaved(), 0);
 }

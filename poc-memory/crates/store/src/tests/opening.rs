@@ -18,17 +18,17 @@ fn closed(count: u64) -> TempDir {
 }
 
 /// A store and its slow follower.
-struct Following {
+struct StoreWithFollower {
     // The first field, because it must be dropped before the store.
     _release: ResumeOnDrop,
     slow: Arc<PausableFollower>,
     store: Store,
 }
 
-fn following(folder: &TempDir, stop: PausePoint) -> Following {
+fn following(folder: &TempDir, stop: PausePoint) -> StoreWithFollower {
     let slow = Arc::new(PausableFollower::paused_at(stop));
     let store = Store::open_with(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
-    Following { _release: ResumeOnDrop(slow.clone()), slow, store }
+    StoreWithFollower { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
 
 /// A copy of the store's files as a killed process would leave them.

@@ -22,7 +22,7 @@ fn records<R: Records>(records: &R) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
 }
 
 /// A state that was recorded while it was the newest.
-struct Seen {
+struct RecordedState {
     seq: u64,
     at: i64,
     records: Vec<(Table, Vec<u8>, Vec<u8>)>,
@@ -42,7 +42,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let store = open_in(&folder, in_memory()).unwrap();
         let early = early.index(txns.len());
-        let mut seen: Vec<Seen> = Vec::new();
+        let mut seen: Vec<RecordedState> = Vec::new();
         let mut kept = None;
         for (number, (ops, millis)) in txns.iter().enumerate() {
             let done = store.transact(at(*millis), |tx| {
@@ -53,7 +53,7 @@ proptest! {
             let seq = done.unwrap().seq;
             if seq > seen.last().map_or(0, |seen| seen.seq) {
                 let (records, contents) = (records(&store), testing::contents(&store.view()));
-                seen.push(Seen { seq, at: *millis, records, contents });
+                seen.push(RecordedState { seq, at: *millis, records, contents });
             }
             if number == early && !seen.is_empty() {
                 let newest = seen.len() - 1;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// How much of a file was written and how much of it survives a power cut.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct FileExtent {
     written: u64,
     synced: u64,
     named: bool,
@@ -14,12 +14,12 @@ struct Held {
 
 /// The power supply of a disk, which fails after `left` operations.
 #[derive(Default)]
-struct Power {
+struct PowerSupply {
     left: AtomicU64,
-    files: Mutex<BTreeMap<PathBuf, Held>>,
+    files: Mutex<BTreeMap<PathBuf, FileExtent>>,
 }
 
-impl Power {
+impl PowerSupply {
     fn spend(&self) -> std::io::Result<()> {
         let spent = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         spent.map(drop).map_err(|_| std::io::Error::other("no power"))
@@ -46,25 +46,28 @@ impl Power {
     }
 }
 
-struct PoweredDisk(Arc<Power>);
-struct PoweredFile(Arc<Power>, PathBuf, Box<dyn AppendFile>);
+struct PoweredDisk(Arc<PowerSupply>);
+struct PoweredFile(Arc<PowerSupply>, PathBuf, Box<dyn AppendFile>);
 
 impl Disk for PoweredDisk {
     fn create(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
         self.0.spend()?;
         let file = SystemDisk.create(path)?;
-        self.0.files.lock().insert(path.to_owned(), Held::default());
+        self.0.files.lock().insert(path.to_owned(), FileExtent::default());
         Ok(Box::new(PoweredFile(self.0.clone(), path.to_owned(), file)))
     }
     fn append(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
         let length = fs::metadata(path)?.len();
-        let held = Held { written: length, synced: length, named: true };
+        let held = FileExtent { written: length, synced: length, named: true };
         self.0.files.lock().entry(path.to_owned()).or_insert(held);
         Ok(Box::new(PoweredFile(self.0.clone(), path.to_owned(), SystemDisk.append(path)?)))
     }
     fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
         self.0.spend()?;
-        self.0.files.lock().insert(path.to_owned(), Held { written: length, synced: length, named: true });
+        self.0
+            .files
+            .lock()
+            .insert(path.to_owned(), FileExtent { written: length, synced: length, named: true });
         fs::OpenOptions::new().write(true).open(path)?.set_len(length)
     }
     fn sync_directory(&self, path: &Path) -> std::io::Result<()> {
@@ -123,7 +126,7 @@ fn write_until_it_fails(store: &Store, round: u64) -> Vec<u64> {
 fn a_log_that_cannot_be_synced_leaves_no_newer_file_behind() {
     for (engine, buffer) in [(in_memory().engine, in_memory().buffer), (with_small_tables, 1)] {
         let folder = tempfile::tempdir().unwrap();
-        let power = Arc::new(Power::default());
+        let power = Arc::new(PowerSupply::default());
         let open = || {
             let limits = LogLimits { segment: 900, ..LogLimits::default() };
             let disk = Arc::new(PoweredDisk(power.clone()));
@@ -167,7 +170,7 @@ proptest! {
         rounds in proptest::collection::vec((1u64..40, any::<bool>(), any::<u64>()), 1..5),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let power = Arc::new(Power::default());
+        let power = Arc::new(PowerSupply::default());
         let mut expected = Vec::new();
         for (round, (operations, cut, rng)) in rounds.into_iter().enumerate() {
             power.left.store(operations, Ordering::SeqCst);

@@ -14,14 +14,14 @@ const COUNT: u64 = 40;
 const SEGMENT: u64 = 2000;
 
 /// A closed store. Its records and its view contain the first `checkpoint` transactions.
-struct Made {
+struct ClosedStore {
     folder: TempDir,
     checkpoint: u64,
     /// Segment, first byte and last byte of each record of the log.
     locations: Vec<(PathBuf, u64, u64)>,
 }
 
-fn made(checkpoint: u64) -> Made {
+fn closed_store(checkpoint: u64) -> ClosedStore {
     let folder = tempfile::tempdir().unwrap();
     let limits = LogLimits { segment: SEGMENT, ..LogLimits::default() };
     let parts = StoreOptions { limits, buffer: 4000, engine: with_small_tables, ..StoreOptions::default() };
@@ -38,12 +38,12 @@ fn made(checkpoint: u64) -> Made {
         }
     }
     drop(store);
-    Made { folder, checkpoint, locations }
+    ClosedStore { folder, checkpoint, locations }
 }
 
 /// One thing that happens to a store.
 #[derive(Clone, Debug)]
-enum Harm {
+enum StoreDamage {
     /// A byte of a segment changes.
     Flip(prop::sample::Index, prop::sample::Index),
     /// A segment loses its end.
@@ -57,36 +57,36 @@ enum Harm {
     DeleteHead,
 }
 
-fn harm() -> impl Strategy<Value = Harm> {
+fn damage() -> impl Strategy<Value = StoreDamage> {
     let index = any::<prop::sample::Index>;
     prop_oneof![
-        5 => (index(), index()).prop_map(|(segment, at)| Harm::Flip(segment, at)),
-        3 => (index(), index()).prop_map(|(segment, at)| Harm::Truncate(segment, at)),
-        2 => index().prop_map(Harm::DeleteSegment),
-        1 => Just(Harm::DeleteLog),
-        1 => index().prop_map(Harm::FlipView),
-        1 => Just(Harm::DeleteView),
-        1 => (index(), index()).prop_map(|(file, at)| Harm::FlipRecords(file, at)),
-        1 => Just(Harm::DeleteRecords),
-        1 => Just(Harm::DeleteHead),
+        5 => (index(), index()).prop_map(|(segment, at)| StoreDamage::Flip(segment, at)),
+        3 => (index(), index()).prop_map(|(segment, at)| StoreDamage::Truncate(segment, at)),
+        2 => index().prop_map(StoreDamage::DeleteSegment),
+        1 => Just(StoreDamage::DeleteLog),
+        1 => index().prop_map(StoreDamage::FlipView),
+        1 => Just(StoreDamage::DeleteView),
+        1 => (index(), index()).prop_map(|(file, at)| StoreDamage::FlipRecords(file, at)),
+        1 => Just(StoreDamage::DeleteRecords),
+        1 => Just(StoreDamage::DeleteHead),
     ]
 }
 
 /// What is left untouched.
-struct Intact {
+struct IntactParts {
     records: bool,
     view: bool,
     /// The number of the last acknowledged transaction.
     head: bool,
 }
 
-impl Intact {
-    fn of(made: &Made) -> Intact {
-        Intact { records: made.checkpoint > 0, view: made.checkpoint > 0, head: true }
+impl IntactParts {
+    fn of(made: &ClosedStore) -> IntactParts {
+        IntactParts { records: made.checkpoint > 0, view: made.checkpoint > 0, head: true }
     }
 }
 
-fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
+fn apply(damage: &StoreDamage, made: &ClosedStore, intact: &mut IntactParts) {
     let folder = made.folder.path();
     let flip = |path: &Path, at: &prop::sample::Index, used: fn(&[u8]) -> usize| {
         let Ok(mut bytes) = fs::read(path) else { return };
@@ -97,33 +97,33 @@ fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
         }
     };
     let segments = || if folder.join("log").exists() { segment_files(&made.folder) } else { Vec::new() };
-    match harm {
-        Harm::Flip(segment, at) => {
+    match damage {
+        StoreDamage::Flip(segment, at) => {
             if let Some(path) = segments().get(segment.index(COUNT as usize) % segments().len().max(1)) {
                 flip(path, at, <[u8]>::len);
             }
         }
-        Harm::Truncate(segment, at) => {
+        StoreDamage::Truncate(segment, at) => {
             if let Some(path) = segments().get(segment.index(COUNT as usize) % segments().len().max(1)) {
                 let bytes = fs::read(path).unwrap();
                 fs::write(path, &bytes[..at.index(bytes.len() + 1)]).unwrap();
             }
         }
-        Harm::DeleteSegment(segment) => {
+        StoreDamage::DeleteSegment(segment) => {
             if let Some(path) = segments().get(segment.index(COUNT as usize) % segments().len().max(1)) {
                 fs::remove_file(path).unwrap();
             }
         }
-        Harm::DeleteLog => drop(fs::remove_dir_all(folder.join("log"))),
-        Harm::FlipView(at) => {
+        StoreDamage::DeleteLog => drop(fs::remove_dir_all(folder.join("log"))),
+        StoreDamage::FlipView(at) => {
             flip(&folder.join("view"), at, <[u8]>::len);
             intact.view = false;
         }
-        Harm::DeleteView => {
+        StoreDamage::DeleteView => {
             fs::remove_file(folder.join("view")).ok();
             intact.view = false;
         }
-        Harm::FlipRecords(file, at) => {
+        StoreDamage::FlipRecords(file, at) => {
             let records = folder.join("records");
             let all: Vec<PathBuf> = if records.exists() { files(&records) } else { Vec::new() };
             if let Some(path) = all.get(file.index(all.len().max(1))) {
@@ -132,11 +132,11 @@ fn apply(harm: &Harm, made: &Made, intact: &mut Intact) {
             }
             intact.records = false;
         }
-        Harm::DeleteRecords => {
+        StoreDamage::DeleteRecords => {
             fs::remove_dir_all(folder.join("records")).ok();
             intact.records = false;
         }
-        Harm::DeleteHead => {
+        StoreDamage::DeleteHead => {
             fs::remove_file(folder.join(log_head::NAME)).ok();
             intact.head = false;
         }

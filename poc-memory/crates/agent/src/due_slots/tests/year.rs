@@ -90,7 +90,7 @@ fn instant(zone: Tz, day: NaiveDate, hour: u32, minute: u32) -> Timestamp {
 }
 
 /// One agent for a year.
-struct Year {
+struct YearSimulation {
     world: World,
     rule: Rule,
     zone: Tz,
@@ -105,8 +105,8 @@ struct Year {
     runs: u64,
 }
 
-impl Year {
-    fn new(dice: &SeededRng) -> Year {
+impl YearSimulation {
+    fn new(dice: &SeededRng) -> YearSimulation {
         let rule = Rule::any(dice);
         let mut world = world(&rule.schedule());
         let zone = ZONES[dice.below(0, ZONES.len())];
@@ -120,7 +120,7 @@ impl Year {
         world.since = at("2026-01-01T00:00:00Z").plus(Span(dice.below(0, 365) * Span::DAY.0));
         let (now, latest) = (world.since, world.since);
         let (rows, repeated) = (BTreeMap::new(), BTreeSet::new());
-        Year { world, rule, zone, now, latest, rows, running: None, repeated, runs: 0 }
+        YearSimulation { world, rule, zone, now, latest, rows, running: None, repeated, runs: 0 }
     }
 
     fn go(&mut self, dice: &SeededRng) {
@@ -230,7 +230,7 @@ fn every_slot_of_a_year_runs_exactly_once() {
     let years = std::env::var("POC_MEMORY_YEARS").ok().and_then(|years| years.parse().ok()).unwrap_or(12);
     for seed in 0..years {
         let dice = SeededRng::new(seed);
-        let mut year = Year::new(&dice);
+        let mut year = YearSimulation::new(&dice);
         year.go(&dice);
         println!("year {seed}: {} in {}, {} decisions", year.rule.schedule(), year.zone, year.runs);
         year.check();

@@ -166,7 +166,7 @@ pub(super) fn front(key: &str) -> Option<String> {
     } else if !is_long && !is_generated(name, LONG) {
         return None;
     }
-    // A date or number without a separator behind it is the whole name.
+    // A date or number without a separator after it is the whole name.
     let front = key.get(..kept)?;
     let is_closed = front.is_empty() || front.ends_with(|c| is_separator(c) || matches!(c, '/' | '#' | ':'));
     is_closed.then(|| front.to_owned())

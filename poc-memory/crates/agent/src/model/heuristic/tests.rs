@@ -206,7 +206,7 @@ fn the_part_of_a_key_before_the_generated_part_stays() {
     let long = "the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
     check(long, Some(""));
     check(&format!("notes/{long}"), Some("notes/"));
-    // These keys stay: keys with words behind an id, chosen keys, plain dates, and keys that are long because
+    // These keys stay: keys with words after an id, chosen keys, plain dates, and keys that are long because
     // of their folders.
     for key in
         ["b0ab338c-retry-policy", "journal-replay", "people/lin", "journal/2026-03-14", "2026-11-07", ""]

@@ -3,11 +3,11 @@
 use poc_graph::rng::{Rng as _, SeededRng};
 
 /// Notes, and questions with the numbers of the notes that answer them.
-type Generated = (Vec<String>, Vec<(String, Vec<usize>)>);
+type NotesAndQuestions = (Vec<String>, Vec<(String, Vec<usize>)>);
 
 pub(super) struct Shape {
     pub(super) name: &'static str,
-    pub(super) generate: fn() -> Generated,
+    pub(super) generate: fn() -> NotesAndQuestions,
 }
 
 pub(super) const SHAPES: [Shape; 3] = [
@@ -25,7 +25,7 @@ impl Picker {
 }
 
 /// Turns of two people about recurring subjects, each time with another detail.
-fn conversation() -> Generated {
+fn conversation() -> NotesAndQuestions {
     const THINGS: [&str; 24] = [
         "bicycle",
         "garden",
@@ -107,7 +107,7 @@ fn conversation() -> Generated {
 
 /// People with their towns, and towns with their rivers. Other notes name some of the towns and the words of the
 /// questions, but no answer.
-fn two_steps() -> Generated {
+fn two_steps() -> NotesAndQuestions {
     const FRONT: [&str; 12] =
         ["Vel", "Dros", "Karm", "Ostr", "Pell", "Quin", "Rav", "Sund", "Tarv", "Ulm", "Wex", "Zor"];
     const BACK: [&str; 10] = ["ano", "bek", "dale", "efsk", "gard", "holm", "inka", "mont", "sted", "wick"];
@@ -141,7 +141,7 @@ fn two_steps() -> Generated {
 }
 
 /// Questions of customers, each intent in several wordings.
-fn paraphrases() -> Generated {
+fn paraphrases() -> NotesAndQuestions {
     const INTENTS: [[[&str; 4]; 2]; 8] = [
         [
             ["I have lost", "I cannot find", "I misplaced", "somebody stole"],

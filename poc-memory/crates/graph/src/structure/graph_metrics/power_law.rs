@@ -28,13 +28,13 @@ impl PowerLaw {
         // A fit needs at least two different degrees.
         let candidates = 0..counts.len().saturating_sub(1);
         candidates
-            .filter_map(|from| law(counts.get(from..)?))
+            .filter_map(|from| fit_from(counts.get(from..)?))
             .min_by(|a, b| a.distance.total_cmp(&b.distance))
     }
 }
 
 /// The power law for degrees from the first one on, given with their counts.
-fn law(counts: &[(u32, usize)]) -> Option<PowerLaw> {
+fn fit_from(counts: &[(u32, usize)]) -> Option<PowerLaw> {
     let &(least, _) = counts.first()?;
     let nodes: usize = counts.iter().map(|(_, count)| count).sum();
     let floor = f64::from(least) - 0.5;

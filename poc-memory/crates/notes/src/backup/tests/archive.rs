@@ -231,7 +231,7 @@ fn the_log_of_an_archive_that_is_cut_off_after_it_is_restored() {
         let name = format!("{generation}/{path}");
         whole.windows(name.len()).position(|part| part == name.as_bytes()).unwrap()
     };
-    // Within a header, at its end, and within the file behind the log.
+    // Within a header, at its end, and within the file after the log.
     for at in [
         in_archive("agents/one.toml") + 40,
         in_archive("agents/one.toml") + 512,

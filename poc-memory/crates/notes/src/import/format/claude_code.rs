@@ -183,7 +183,7 @@ impl ClaudeCodeParser {
         self.turns.len() - 1
     }
 
-    fn say(&mut self, turn: usize, answer: bool, line: &Line<'_>, text: &str) {
+    fn add_message(&mut self, turn: usize, answer: bool, line: &Line<'_>, text: &str) {
         let at = transcript::time(line.timestamp.as_deref());
         let message = TurnMessage::new(answer, at, text, &mut self.skipped);
         if let Some(open) = self.turns.get_mut(turn) {
@@ -209,7 +209,7 @@ impl ClaudeCodeParser {
         }
         if let Some(command) = command(text) {
             let turn = self.begin(place, line, true);
-            self.say(turn, false, line, &command);
+            self.add_message(turn, false, line, &command);
             return Some(turn);
         }
         if line.is_meta || MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine)) {
@@ -217,7 +217,7 @@ impl ClaudeCodeParser {
             return None;
         }
         let turn = self.begin(place, line, false);
-        self.say(turn, false, line, text);
+        self.add_message(turn, false, line, text);
         Some(turn)
     }
 
@@ -249,7 +249,7 @@ impl ClaudeCodeParser {
                         let turn = begun.or_else(|| self.parent(line));
                         let turn = turn.unwrap_or_else(|| self.begin(place, line, false));
                         begun = Some(turn);
-                        self.say(turn, true, line, text);
+                        self.add_message(turn, true, line, text);
                     }
                 }
                 Some("thinking" | "redacted_thinking") => {
@@ -274,7 +274,7 @@ impl ClaudeCodeParser {
             && !MACHINE_TEXTS.iter().any(|machine| text.starts_with(machine))
             && let Some(turn) = self.parent(line)
         {
-            self.say(turn, false, line, text);
+            self.add_message(turn, false, line, text);
         }
     }
 }

@@ -89,7 +89,7 @@ impl CodexParser {
                 if self.turns.is_empty() {
                     self.begin(place, turn_id(payload, at, &text));
                 }
-                self.say(true, at, &text);
+                self.add_message(true, at, &text);
             }
             ("message", _) => self.skipped.add("messages of the program", text_bytes(payload.get("content"))),
             ("reasoning", _) => self.skipped.add("thoughts", text_bytes(payload.get("summary"))),
@@ -123,7 +123,7 @@ impl CodexParser {
         if self.turns.last().is_none_or(|last| last.turn.id != id) {
             self.begin(place, id);
         }
-        self.say(false, at, text);
+        self.add_message(false, at, text);
     }
 
     /// The texts of a message; everything else is counted.
@@ -142,7 +142,7 @@ impl CodexParser {
         self.turns.push(TurnAtPosition { place, turn: Turn { id, messages: Vec::new() } });
     }
 
-    fn say(&mut self, answer: bool, at: Option<Timestamp>, text: &str) {
+    fn add_message(&mut self, answer: bool, at: Option<Timestamp>, text: &str) {
         let message = TurnMessage::new(answer, at, text, &mut self.skipped);
         if let Some(last) = self.turns.last_mut() {
             last.turn.messages.push(message);

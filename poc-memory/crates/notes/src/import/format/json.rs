@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::io::BufRead as _;
 
 /// The callback for a value and its location.
-type Each<'f, 'i> = dyn FnMut(&mut Import<'i>, SourceLocation, Value) -> Result<()> + 'f;
+type ValueCallback<'f, 'i> = dyn FnMut(&mut Import<'i>, SourceLocation, Value) -> Result<()> + 'f;
 
 /// Calls `each` with the elements of an array, the lines of JSON Lines, or the only value. `kind` names the
 /// kind of value in locations. Only one value at a time is in memory.
@@ -18,7 +18,7 @@ pub(super) fn each_value<'i>(
     file: &SourceFile<'_>,
     kind: &'static str,
     import: &mut Import<'i>,
-    each: &mut Each<'_, 'i>,
+    each: &mut ValueCallback<'_, 'i>,
 ) -> Result<()> {
     let sample = file.sample()?;
     if sample.first() == Some('[') {
@@ -60,7 +60,7 @@ struct Elements<'a, 'f, 'i> {
     file: &'a SourceFile<'a>,
     kind: &'static str,
     import: &'a mut Import<'i>,
-    each: &'a mut Each<'f, 'i>,
+    each: &'a mut ValueCallback<'f, 'i>,
     number: u64,
     /// The error that ended the import.
     failed: Option<Error>,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug)]
-struct Generated {
+struct GeneratedMemory {
     nodes: Vec<(Node, Activity)>,
     edges: Vec<(usize, usize, EdgeKind, f64, String)>,
     visits: Vec<(usize, String, Visit)>,
@@ -26,7 +26,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn made() -> impl Strategy<Value = Generated> {
+fn made() -> impl Strategy<Value = GeneratedMemory> {
     let node = (
         (text(), text(), "[a-z/.#: ]{0,8}", prop::option::of(text()), prop::option::of(text())),
         (0usize..5, 0usize..5, 0usize..4, 0usize..3, prop::collection::btree_set("[a-zé:-]{1,6}", 0..3)),
@@ -94,11 +94,11 @@ fn made() -> impl Strategy<Value = Generated> {
                     (node % count, agent, visit)
                 })
                 .collect();
-            Generated { nodes, edges, visits }
+            GeneratedMemory { nodes, edges, visits }
         })
 }
 
-fn build(memory: &TestMemory, made: &Generated) {
+fn build(memory: &TestMemory, made: &GeneratedMemory) {
     memory
         .store
         .transact(memory.cause("manual", "test"), |tx| {
@@ -155,7 +155,7 @@ proptest! {
 #[test]
 fn imported_weights_are_clamped() {
     let memory = TestMemory::new();
-    let made = Generated {
+    let made = GeneratedMemory {
         nodes: [(1, 5.0), (2, 1.0)]
             .map(|(number, weight)| (poc_graph::testing::node(number), Activity::new(Timestamp(5), weight)))
             .to_vec(),

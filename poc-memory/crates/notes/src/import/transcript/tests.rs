@@ -16,17 +16,17 @@ const THREAD: &str = "01a20971-f513-77b3-b414-80d797d9a41f";
 
 /// A turn of a generated conversation.
 #[derive(Clone, Debug)]
-struct Talk {
+struct GeneratedTurn {
     prompt: String,
     answers: Vec<String>,
     /// Other events in the turn.
-    noise: Noise,
+    other: OtherEvents,
     /// Whether the person goes back afterwards and asks something else.
     abandoned: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Noise {
+enum OtherEvents {
     None,
     Tools,
     Compaction,
@@ -77,16 +77,16 @@ impl Writer {
         );
     }
 
-    fn claude_talk(&mut self, talk: &Talk) -> String {
+    fn claude_talk(&mut self, talk: &GeneratedTurn) -> String {
         let before = self.tip.clone();
         let prompt =
             self.claude(json!({"type": "user", "message": {"role": "user", "content": talk.prompt}}));
         self.claude(json!({"type": "attachment", "attachment": {"type": "date", "date": "2026-11-20"}}));
         self.lines
             .push(json!({"type": "api-request-blob", "sessionId": SESSION, "message": "of another type"}));
-        match talk.noise {
-            Noise::None => {}
-            Noise::Tools => {
+        match talk.other {
+            OtherEvents::None => {}
+            OtherEvents::Tools => {
                 self.claude_block(
                     json!({"type": "thinking", "thinking": "I should look.", "signature": "x"}),
                 );
@@ -98,7 +98,7 @@ impl Writer {
                 ]}}));
                 self.lines.push(json!({"type": "last-prompt", "sessionId": SESSION, "leafUuid": self.tip}));
             }
-            Noise::Compaction => {
+            OtherEvents::Compaction => {
                 let tip = self.tip.take();
                 self.claude(json!({
                     "type": "system", "subtype": "compact_boundary", "logicalParentUuid": tip,
@@ -108,7 +108,7 @@ impl Writer {
                     "role": "user", "content": "This session is being continued from a previous conversation.",
                 }}));
             }
-            Noise::Command => {
+            OtherEvents::Command => {
                 self.claude(json!({"type": "user", "isMeta": true, "message": {
                     "role": "user", "content": "<local-command-caveat>not for you</local-command-caveat>",
                 }}));
@@ -116,7 +116,7 @@ impl Writer {
                     "role": "user", "content": "<local-command-stdout>done</local-command-stdout>",
                 }}));
             }
-            Noise::Machine => {
+            OtherEvents::Machine => {
                 self.claude(json!({"type": "user", "message": {
                     "role": "user", "content": "<task-notification>agent a1 has ended</task-notification>",
                 }}));
@@ -152,7 +152,7 @@ impl Writer {
         self.codex("event_msg", json!({"type": "item_completed", "item": {"content": [{"text": text}]}}));
     }
 
-    fn codex_talk(&mut self, talk: &Talk) -> String {
+    fn codex_talk(&mut self, talk: &GeneratedTurn) -> String {
         if self.lines.is_empty() {
             self.codex(
                 "session_meta",
@@ -167,8 +167,8 @@ impl Writer {
         }
         let turn = self.id();
         self.codex_message("user", &turn, &talk.prompt);
-        match talk.noise {
-            Noise::Tools => {
+        match talk.other {
+            OtherEvents::Tools => {
                 self.codex("response_item", json!({"type": "reasoning", "summary": [{"text": "Look"}]}));
                 self.codex(
                     "response_item",
@@ -179,7 +179,7 @@ impl Writer {
                     json!({"type": "function_call_output", "output": "fn main() {}"}),
                 );
             }
-            Noise::Compaction => self.codex("compacted", json!({"message": "what was said before"})),
+            OtherEvents::Compaction => self.codex("compacted", json!({"message": "what was said before"})),
             _ => self.codex("event_msg", json!({"type": "token_count", "info": {}})),
         }
         for answer in &talk.answers {
@@ -197,7 +197,7 @@ impl Writer {
 }
 
 /// The transcript of a conversation, and the ids of its turns.
-fn transcript(assistant: TranscriptSource, talks: &[Talk]) -> (String, Vec<String>) {
+fn transcript(assistant: TranscriptSource, talks: &[GeneratedTurn]) -> (String, Vec<String>) {
     let mut writer = Writer::new();
     let turns = talks.iter().map(|talk| match assistant {
         TranscriptSource::ClaudeCode => writer.claude_talk(talk),
@@ -223,22 +223,22 @@ fn text() -> impl Strategy<Value = String> {
     "[a-z]{2,9}( [a-z]{2,9}){0,6}[.?]?"
 }
 
-fn talks() -> impl Strategy<Value = Vec<Talk>> {
-    let noise = prop_oneof![
-        Just(Noise::None),
-        Just(Noise::Tools),
-        Just(Noise::Compaction),
-        Just(Noise::Command),
-        Just(Noise::Machine)
+fn talks() -> impl Strategy<Value = Vec<GeneratedTurn>> {
+    let other = prop_oneof![
+        Just(OtherEvents::None),
+        Just(OtherEvents::Tools),
+        Just(OtherEvents::Compaction),
+        Just(OtherEvents::Command),
+        Just(OtherEvents::Machine)
     ];
-    let talk = (text(), proptest::collection::vec(text(), 0..4), noise, proptest::bool::weighted(0.15));
+    let talk = (text(), proptest::collection::vec(text(), 0..4), other, proptest::bool::weighted(0.15));
     proptest::collection::vec(talk, 1..9).prop_map(|talks| {
         let last = talks.len() - 1;
-        let talk = |(number, (prompt, answers, noise, abandoned))| Talk {
+        let talk = |(number, (prompt, answers, other, abandoned))| GeneratedTurn {
             // Two turns with the same text would be one note.
             prompt: format!("{prompt} {number}"),
             answers,
-            noise,
+            other,
             abandoned: abandoned && number < last,
         };
         talks.into_iter().enumerate().map(talk).collect()
@@ -270,8 +270,8 @@ fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
 }
 
 /// Checks that the memory holds the turns that were not abandoned, in their order.
-fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[Talk], turns: &[String]) {
-    let kept: Vec<(&Talk, String)> = talks
+fn check(memory: &TestMemory, assistant: TranscriptSource, talks: &[GeneratedTurn], turns: &[String]) {
+    let kept: Vec<(&GeneratedTurn, String)> = talks
         .iter()
         .zip(turns)
         .filter(|(talk, _)| !talk.abandoned)
@@ -349,8 +349,13 @@ proptest! {
     }
 }
 
-fn talk(prompt: &str, answer: &str) -> Talk {
-    Talk { prompt: prompt.into(), answers: vec![answer.into()], noise: Noise::Tools, abandoned: false }
+fn talk(prompt: &str, answer: &str) -> GeneratedTurn {
+    GeneratedTurn {
+        prompt: prompt.into(),
+        answers: vec![answer.into()],
+        other: OtherEvents::Tools,
+        abandoned: false,
+    }
 }
 
 #[test]
@@ -383,7 +388,7 @@ fn secrets_are_replaced_unless_allowed() {
     let report = capture(&memory, &file(&memory, &text), &CaptureOptions::default()).unwrap();
     let note = memory.find(&key).unwrap();
     assert_eq!(note.title, "use [secret: aws-access-key]");
-    // An import by hand has another op, so an undo without a number passes over a capture.
+    // An import by hand has another op, so an undo without a number skips a capture.
     assert_eq!(memory.store.history(note.id).unwrap()[0].cause.op, "capture");
     assert!(note.body.ends_with("password=[secret: password] is set"), "{}", note.body);
     assert_eq!(report.secrets.iter().collect::<Vec<_>>(), [("aws-access-key", 1), ("password", 1)]);

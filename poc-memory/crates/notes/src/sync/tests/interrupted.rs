@@ -5,8 +5,8 @@ use poc_graph::Origin;
 use std::collections::BTreeMap;
 
 /// Two stores for which a sync needs every kind of step.
-fn much() -> Both {
-    let both = Both::new();
+fn much() -> StorePair {
+    let both = StorePair::new();
     let many = |side: &Memory, from: usize, count: usize| {
         let drafts = (from..from + count).map(|number| Draft {
             key: Some(format!("note-{number}")),
@@ -100,7 +100,7 @@ fn a_sync_that_is_interrupted_repeatedly_completes() {
 
 #[test]
 fn a_note_edited_between_push_and_mark_becomes_the_next_version() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("ours", "The first text.");
     // The remote gets its id, then the note; the mark is missing.
     let mut transactions = 0;

@@ -30,7 +30,7 @@ fn chunks(memory: &Memory) -> (usize, usize) {
 
 #[test]
 fn messages_are_pulled_and_pushed_with_their_chunks() {
-    let both = Both::new();
+    let both = StorePair::new();
     let (ours, theirs) = (write(&both.local), write(&both.remote));
     assert_eq!((ours.nodes.len(), counts(&both.sync())), (2, (2, 0, 2)));
     for id in [ours.message, theirs.message] {
@@ -43,7 +43,7 @@ fn messages_are_pulled_and_pushed_with_their_chunks() {
 
 #[test]
 fn a_chunk_with_a_new_id_stays_a_chunk_of_its_message() {
-    let both = Both::new();
+    let both = StorePair::new();
     let written = write(&both.local);
     let other = Node { id: written.nodes[1], ..poc_graph::testing::node(9) };
     both.remote.store.transact(both.remote.cause("manual", "test"), |tx| tx.put_node(&other)).unwrap();
@@ -55,7 +55,7 @@ fn a_chunk_with_a_new_id_stays_a_chunk_of_its_message() {
 
 #[test]
 fn a_message_forgotten_locally_comes_back_and_one_forgotten_remotely_is_deleted() {
-    let both = Both::new();
+    let both = StorePair::new();
     let id = write(&both.remote).message;
     both.sync();
     assert_eq!(forget(&both.local, id).unwrap().nodes, 2);
@@ -72,7 +72,7 @@ fn a_message_forgotten_locally_comes_back_and_one_forgotten_remotely_is_deleted(
 
 #[test]
 fn a_message_stays_while_a_locally_edited_chunk_remains() {
-    let both = Both::new();
+    let both = StorePair::new();
     let written = write(&both.remote);
     both.sync();
     let key = both.local.store.node(written.nodes[0]).unwrap().unwrap().key;

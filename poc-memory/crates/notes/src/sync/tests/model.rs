@@ -73,9 +73,9 @@ fn act(side: &TestMemory, step: &Step) {
 }
 
 /// Texts by id.
-type Side = BTreeMap<NodeId, String>;
+type TextsById = BTreeMap<NodeId, String>;
 
-fn side(memory: &Memory) -> Side {
+fn texts_by_id(memory: &Memory) -> TextsById {
     notes(memory).into_iter().map(|node| (node.id, node.body)).collect()
 }
 
@@ -83,8 +83,8 @@ fn side(memory: &Memory) -> Side {
 type Common = BTreeMap<NodeId, (NodeId, String)>;
 
 /// The rules: the texts of both stores after a sync, and the number of notes pulled, deleted and pushed.
-fn expected(local: &Side, remote: &Side, common: &Common) -> (BTreeSet<String>, (u64, u64, u64)) {
-    let says = |side: &Side, text: &str| side.values().any(|other| other == text);
+fn expected(local: &TextsById, remote: &TextsById, common: &Common) -> (BTreeSet<String>, (u64, u64, u64)) {
+    let says = |side: &TextsById, text: &str| side.values().any(|other| other == text);
     let was_in_both = |id: &NodeId, text: &String| {
         common.get(id).is_some_and(|(_, said)| said == text) || remote.get(id) == Some(text)
     };
@@ -121,7 +121,7 @@ proptest! {
     fn a_sync_follows_the_rules_and_is_idempotent(
         history in proptest::collection::vec(step(), 1..40),
     ) {
-        let both = Both::new();
+        let both = StorePair::new();
         // The notes that both stores had after the last sync.
         let mut common = Common::new();
         for (here, step) in &history {
@@ -133,7 +133,7 @@ proptest! {
             if !matches!(step, Step::Sync | Step::Killed(_)) {
                 continue;
             }
-            let (local, remote) = (side(&both.local), side(&both.remote));
+            let (local, remote) = (texts_by_id(&both.local), texts_by_id(&both.remote));
             let (texts_after, counted) = expected(&local, &remote, &common);
             let report = both.sync();
             // Work that an interrupted sync has done is not repeated.

@@ -9,7 +9,7 @@ use poc_graph::{Origin, State, VisitOutcome};
 
 #[test]
 fn notes_are_copied_once_in_both_directions() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("ours", "The tide tables are in the drawer.");
     both.remote.note("theirs", "The lighthouse keeper is called Ann.");
     both.local.note("same", "Both wrote this down.");
@@ -29,7 +29,7 @@ fn notes_are_copied_once_in_both_directions() {
 
 #[test]
 fn notes_deleted_in_the_remote_are_deleted_locally_unless_never_pushed() {
-    let both = Both::new();
+    let both = StorePair::new();
     for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("same", "Both wrote this down.")] {
         both.local.note(key, body);
     }
@@ -50,7 +50,7 @@ fn notes_deleted_in_the_remote_are_deleted_locally_unless_never_pushed() {
 
 #[test]
 fn editing_a_note_with_another_remote_id_creates_no_second_note() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.remote.note("c", "Cheese keeps.");
     both.sync();
     // Both edit it: each store keeps its own text and gets the other one as a second note.
@@ -68,7 +68,7 @@ fn editing_a_note_with_another_remote_id_creates_no_second_note() {
 
 #[test]
 fn notes_deleted_locally_come_back() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.remote.note("c", "Cheese keeps.");
     both.sync();
     delete(&both.local, "c");
@@ -78,7 +78,7 @@ fn notes_deleted_locally_come_back() {
 
 #[test]
 fn a_remote_edit_becomes_a_new_local_version() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.remote.note("tide", "High water is at six.");
     both.sync();
     let id = named(&both.local, "tide").id;
@@ -111,7 +111,7 @@ fn a_remote_edit_becomes_a_new_local_version() {
 
 #[test]
 fn a_local_edit_becomes_a_new_remote_version() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.remote.note("tide", "High water is at six.");
     both.sync();
     edit(&both.local, "tide", "High water is at eight.").unwrap();
@@ -128,7 +128,7 @@ fn a_local_edit_becomes_a_new_remote_version() {
 
 #[test]
 fn a_local_edit_survives_a_remote_deletion() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.remote.note("tide", "High water is at six.");
     both.remote.note("moon", "The moon is full.");
     link(&both.remote, "tide", "moon");
@@ -144,7 +144,7 @@ fn a_local_edit_survives_a_remote_deletion() {
 
 #[test]
 fn a_reverted_edit_changes_nothing() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("ours", "The tide tables are in the drawer.");
     both.remote.note("theirs", "The lighthouse keeper is called Ann.");
     both.sync();
@@ -163,7 +163,7 @@ fn a_reverted_edit_changes_nothing() {
 
 #[test]
 fn a_note_edited_in_both_stores_is_kept_twice() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.remote.note("tide", "High water is at six.");
     both.sync();
     edit(&both.local, "tide", "High water is at eight.").unwrap();
@@ -181,7 +181,7 @@ fn a_note_edited_in_both_stores_is_kept_twice() {
 
 #[test]
 fn a_taken_key_stays_with_its_note() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("plan", "We sail on Monday.");
     both.remote.note("plan", "They sail on Tuesday.");
     assert_eq!(counts(&both.sync()), (1, 0, 1));
@@ -197,7 +197,7 @@ fn a_taken_key_stays_with_its_note() {
 
 #[test]
 fn links_added_or_removed_in_either_store_are_synchronized() {
-    let both = Both::new();
+    let both = StorePair::new();
     for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("c", "Cheese does.")] {
         both.local.note(key, body);
     }
@@ -225,7 +225,7 @@ fn links_added_or_removed_in_either_store_are_synchronized() {
 
 #[test]
 fn retiring_a_note_is_synchronized() {
-    let both = Both::new();
+    let both = StorePair::new();
     for (key, body) in [("old", "The key is under the mat."), ("older", "The key is in the shed.")] {
         both.local.note(key, body);
     }
@@ -265,7 +265,7 @@ fn retiring_a_note_is_synchronized() {
 
 #[test]
 fn expired_notes_are_not_copied() {
-    let both = Both::new();
+    let both = StorePair::new();
     let expires = Some(both.local.now().plus(poc_graph::time::Span::DAY));
     both.local.insert(Draft { expires, ..draft("Milk in the fridge.") }).unwrap();
     both.remote.insert(Draft { expires, ..draft("Cream in the fridge.") }).unwrap();
@@ -275,7 +275,7 @@ fn expired_notes_are_not_copied() {
 
 #[test]
 fn pulled_notes_keep_their_weight_and_get_limited_trust() {
-    let mut both = Both::new();
+    let mut both = StorePair::new();
     both.binding.trust = Trust::Agent;
     let id = both.remote.note("user", "A person wrote this.");
     let weight = &both.remote.config.weight;
@@ -299,7 +299,7 @@ fn pulled_notes_keep_their_weight_and_get_limited_trust() {
 fn vectors_are_computed_again_for_another_embedder() {
     let mut config = Config::defaults().unwrap();
     config.embedder.dimensions = 64;
-    let both = Both { remote: TestMemory::apart(2, config), ..Both::new() };
+    let both = StorePair { remote: TestMemory::apart(2, config), ..StorePair::new() };
     both.remote.note("theirs", "The lighthouse keeper is called Ann.");
     both.local.note("ours", "The tide tables are in the drawer.");
     both.sync();
@@ -313,7 +313,7 @@ fn vectors_are_computed_again_for_another_embedder() {
 
 #[test]
 fn a_pulled_note_gets_automatic_edges() {
-    let both = Both::new();
+    let both = StorePair::new();
     let body = "The journal is written before the pages of the B-tree are.";
     both.local.note("ours", body);
     both.remote.note("theirs", &format!("{body} So no key is lost."));
@@ -326,7 +326,7 @@ fn a_pulled_note_gets_automatic_edges() {
 
 #[test]
 fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("gone", "It will be deleted there.");
     both.sync();
     delete(&both.remote, "gone");
@@ -344,7 +344,7 @@ fn a_dry_run_lists_the_changes_of_a_sync_without_making_them() {
 
 #[test]
 fn another_remote_deletes_nothing() {
-    let mut both = Both::new();
+    let mut both = StorePair::new();
     both.local.note("ours", "We wrote this.");
     both.remote.note("theirs", "They wrote this.");
     both.sync();
@@ -359,7 +359,7 @@ fn another_remote_deletes_nothing() {
 
 #[test]
 fn after_a_detach_no_note_counts_as_synchronized() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("ours", "We wrote this.");
     super::super::bind(&both.local, &both.binding, "manual").unwrap();
     both.sync();
@@ -371,7 +371,7 @@ fn after_a_detach_no_note_counts_as_synchronized() {
 
 #[test]
 fn a_sync_covers_one_tenant() {
-    let both = Both::new();
+    let both = StorePair::new();
     let ann = poc_graph::Tuple::new([("user", "ann")]).unwrap();
     let write = |memory: &Memory, key: &str, body: &str| {
         let draft = Draft { key: Some(key.into()), ..draft(body) };
@@ -402,11 +402,11 @@ fn a_sync_covers_one_tenant() {
 
 #[test]
 fn two_stores_can_be_remotes_of_each_other() {
-    let both = Both::new();
+    let both = StorePair::new();
     both.local.note("ours", "We wrote this.");
     both.sync();
-    let Both { local, remote, binding } = both;
-    let turned = Both { local: remote, remote: local, binding };
+    let StorePair { local, remote, binding } = both;
+    let turned = StorePair { local: remote, remote: local, binding };
     assert_eq!(counts(&turned.sync()), (0, 0, 0));
     delete(&turned.remote, "ours");
     assert_eq!(counts(&turned.sync()), (0, 1, 0));

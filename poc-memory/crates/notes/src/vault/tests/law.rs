@@ -277,7 +277,7 @@ impl RandomVault {
 
 /// A note without the fields that depend on its history.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
-struct Contents {
+struct NoteContent {
     title: String,
     body: String,
     keywords: Vec<String>,
@@ -285,7 +285,7 @@ struct Contents {
 }
 
 /// The live notes with their names, and their links and places in sessions.
-type VaultState = (BTreeMap<Contents, BTreeSet<String>>, BTreeSet<String>);
+type VaultState = (BTreeMap<NoteContent, BTreeSet<String>>, BTreeSet<String>);
 
 fn state(memory: &TestMemory) -> VaultState {
     let view = memory.store.view();
@@ -303,7 +303,7 @@ fn state(memory: &TestMemory) -> VaultState {
             "{} {:?} {:?} {:?} {:?} {} {created:?} {other_names:?}",
             node.node_type, node.category, node.author, node.source, node.expires, node.emotion
         );
-        let contents = Contents { title: node.title.clone(), body: node.body.clone(), keywords, rest };
+        let contents = NoteContent { title: node.title.clone(), body: node.body.clone(), keywords, rest };
         by_id.insert(node.id, contents.clone());
         assert!(notes.insert(contents, node.names().map(str::to_owned).collect()).is_none());
     }
@@ -327,7 +327,7 @@ fn state(memory: &TestMemory) -> VaultState {
 }
 
 /// The result of a first sync of the folder that knows the former names.
-fn fresh(world: &World, names: &BTreeMap<Contents, BTreeSet<String>>) -> VaultState {
+fn fresh(world: &World, names: &BTreeMap<NoteContent, BTreeSet<String>>) -> VaultState {
     let memory = TestMemory::apart(8, world.memory.config.as_ref().clone());
     let vault = add(&memory, &world.folder, None, false).unwrap();
     let options = SyncOptions::default();

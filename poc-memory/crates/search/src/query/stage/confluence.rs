@@ -3,7 +3,7 @@
 
 use super::definition::{Hints, StageDef, StageImplementation};
 use super::seeds::best;
-use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
+use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, times_weight};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
 use crate::query::scan::visible_at;
@@ -60,7 +60,7 @@ pub(super) const STAGE: StageDef = StageDef {
         if started < sources.len() {
             ctx.remark(format!("stopped at {started} of the set: the limit on the work was reached"));
         }
-        Ok(weighed(ctx, found, wanted))
+        Ok(times_weight(ctx, found, wanted))
     }),
     hints: Hints::NONE,
 };

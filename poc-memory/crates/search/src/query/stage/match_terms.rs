@@ -82,7 +82,7 @@ struct Terms {
     // The folded terms with their indexes in `words`.
     indexes: FxHashMap<String, usize>,
     answered: Vec<bool>,
-    // Bit n is set if a term has n bytes; the last bit stands for all greater lengths.
+    // Bit n is set if a term has n bytes; the last bit is for all greater lengths.
     lengths: u64,
     // A buffer for a folded key.
     folded: String,

@@ -68,7 +68,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let sources: Vec<(Ix, f64)> =
             positive(ctx, items).into_iter().map(|item| (item.ix, item.score)).collect();
         let reached = spread(view, &sources, rules, visible_at(view, ctx.sources.visibility()));
-        Ok(weighed(ctx, reached, wanted))
+        Ok(times_weight(ctx, reached, wanted))
     }),
     hints: Hints::NONE,
 };
@@ -84,7 +84,11 @@ pub(super) fn rules(call: &Arguments) -> Result<SpreadOptions> {
 
 /// Converts activations to scores by multiplying each with the weight of its node. The first `wanted` items are the
 /// best, best first; the order of the others is unspecified.
-pub(super) fn weighed(ctx: &QueryContext<'_>, reached: Vec<(Ix, f64)>, wanted: usize) -> Vec<ScoredNode> {
+pub(super) fn times_weight(
+    ctx: &QueryContext<'_>,
+    reached: Vec<(Ix, f64)>,
+    wanted: usize,
+) -> Vec<ScoredNode> {
     let mut weight = weights(ctx);
     let mut scored: Vec<ScoredNode> = reached
         .into_iter()

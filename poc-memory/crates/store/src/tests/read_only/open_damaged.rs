@@ -7,13 +7,13 @@ proptest! {
 
     #[test]
     fn no_note_that_an_intact_copy_has_is_missing_and_nothing_changes_on_disk(
-        checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
+        checkpoint in 0..=COUNT, damages in proptest::collection::vec(damage(), 1..5),
     ) {
-        let made = made(checkpoint);
+        let made = closed_store(checkpoint);
         let original = bytes_of_files(made.folder.path());
-        let mut intact = Intact::of(&made);
-        for harm in &harms {
-            apply(harm, &made, &mut intact);
+        let mut intact = IntactParts::of(&made);
+        for damage in &damages {
+            apply(damage, &made, &mut intact);
         }
         let before = bytes_of_files(made.folder.path());
         // A record of the log whose bytes are unchanged, wherever the damage is.
@@ -30,7 +30,7 @@ proptest! {
             let parts = StoreOptions { heartbeat_timeout: std::time::Duration::from_secs(5), ..StoreOptions::default() };
             let store = open_in(&made.folder, parts).unwrap();
             // Whatever the log lacks is noticed.
-            prop_assert!(!intact.head || logged.len() as u64 == COUNT || store.damage().is_some(), "{:?}", harms);
+            prop_assert!(!intact.head || logged.len() as u64 == COUNT || store.damage().is_some(), "{:?}", damages);
             let view = store.view();
             for number in 1..=COUNT {
                 let id = node(number).id;
@@ -48,7 +48,7 @@ proptest! {
                 prop_assert_eq!(error.code, Code::ReadOnly);
                 store.checkpoint().unwrap();
                 drop(store);
-                prop_assert!(bytes_of_files(made.folder.path()) == before, "{:?}", harms);
+                prop_assert!(bytes_of_files(made.folder.path()) == before, "{:?}", damages);
             } else {
                 // In that case nothing is known about notes that are not shown.
                 prop_assert_eq!(&numbers(&store), &listed);
@@ -66,7 +66,7 @@ proptest! {
 #[test]
 fn nothing_changes_on_disk_when_the_number_of_the_last_transaction_is_lost() {
     for checkpoint in [3, COUNT] {
-        let made = made(checkpoint);
+        let made = closed_store(checkpoint);
         fs::remove_file(made.folder.path().join("records/last")).unwrap();
         fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
         let before = bytes_of_files(made.folder.path());

@@ -22,12 +22,12 @@ proptest! {
 
     #[test]
     fn a_repair_keeps_what_it_says_and_is_undone_byte_for_byte(
-        checkpoint in 0..=COUNT, harms in proptest::collection::vec(harm(), 1..5),
+        checkpoint in 0..=COUNT, damages in proptest::collection::vec(damage(), 1..5),
     ) {
-        let made = made(checkpoint);
-        let mut intact = Intact::of(&made);
-        for harm in &harms {
-            apply(harm, &made, &mut intact);
+        let made = closed_store(checkpoint);
+        let mut intact = IntactParts::of(&made);
+        for damage in &damages {
+            apply(damage, &made, &mut intact);
         }
         let shown = {
             let store = open_in(&made.folder, StoreOptions::default()).unwrap();
@@ -60,7 +60,7 @@ proptest! {
             }
             prop_assert!(kept.iter().all(|number| shown.contains(number)));
             undo_repair(copy.path(), &["index"]).unwrap();
-            prop_assert!(parts(copy.path()) == before, "{:?}: {:?}", option, harms);
+            prop_assert!(parts(copy.path()) == before, "{:?}: {:?}", option, damages);
             prop_assert_eq!(undo_repair(copy.path(), &["index"]).unwrap_err().code, Code::NotFound);
         }
     }
@@ -192,7 +192,7 @@ proptest! {
 
 #[test]
 fn an_interrupted_repair_is_completed_by_the_next_open() {
-    let made = made(COUNT);
+    let made = closed_store(COUNT);
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
     let before = bytes_of_files(made.folder.path());
     repaired(&made.folder, RepairSource::Records);
@@ -230,7 +230,7 @@ fn an_interrupted_repair_is_completed_by_the_next_open() {
 
 #[test]
 fn an_intact_store_is_not_repaired() {
-    let made = made(3);
+    let made = closed_store(3);
     assert!(Repair::of(made.folder.path(), false).unwrap().is_none());
     let store = open_in(&made.folder, StoreOptions::default()).unwrap();
     assert_eq!(Repair::of(made.folder.path(), false).err().unwrap().code, Code::Locked);
@@ -278,7 +278,7 @@ fn a_gap_of_large_notes_is_repaired() {
 /// The index of a table is damaged, so the records as a whole cannot be used, and the log has lost a segment.
 #[test]
 fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
-    let made = made(COUNT);
+    let made = closed_store(COUNT);
     for path in files(&made.folder.path().join("records")) {
         if path.extension().is_some_and(|own| own == "table") {
             let mut bytes = fs::read(&path).unwrap();
@@ -385,7 +385,7 @@ fn the_intact_blocks_of_damaged_records_are_used() {
 
 #[test]
 fn a_repair_deletes_what_was_derived_from_the_old_log() {
-    let made = made(COUNT);
+    let made = closed_store(COUNT);
     fs::remove_file(segment_files(&made.folder).remove(1)).unwrap();
     let index = made.folder.path().join("index");
     let write = || {
