@@ -35,6 +35,9 @@ const ATTRIBUTE_ENDINGS: [&str; 5] = ["ly", "able", "ible", "ful", "ed"];
 /// The minimum length in bytes of a term that counts as the beginning of another one, such as `mail` of `mailer`.
 const MIN_VARIANT: usize = 4;
 
+/// The maximum number of compounds of a question that are compared, because a question may be a long prompt.
+const MAX_COMPOUNDS: usize = 64;
+
 /// A word of a text.
 struct Word {
     folded: String,
@@ -136,8 +139,8 @@ fn adjacent(words: &[Word]) -> Vec<Compound<'_>> {
     found
 }
 
-/// The compounds in the noun phrases of a question that begin with a determiner. A phrase ends at a stop word or at
-/// punctuation.
+/// The first compounds in the noun phrases of a question that begin with a determiner. A phrase ends at a stop word or
+/// at punctuation.
 fn in_noun_phrases(words: &[Word]) -> Vec<Compound<'_>> {
     let mut in_phrase = false;
     let mut found = adjacent(words);
@@ -145,6 +148,7 @@ fn in_noun_phrases(words: &[Word]) -> Vec<Compound<'_>> {
         in_phrase = (*begins_phrase || in_phrase && modifier.adjoins) && !modifier.is_stop_word;
         in_phrase && modifier.is_modifier() && head.is_head()
     });
+    found.truncate(MAX_COMPOUNDS);
     found
 }
 
