@@ -1,12 +1,9 @@
 //! Finds nodes by their id, key or another name.
 
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Ix, Node, NodeId, View, Visibility, closest_name, normal_key};
-use poc_search::retrieve::key::notes_of_name;
+use poc_graph::{Node, NodeId, View, Visibility, closest_name, normal_key};
+use poc_search::retrieve::key::{notes_of_name, notes_with_id_prefix};
 use poc_store::{DAMAGED_HINT, Records, Transaction};
-
-/// The minimum number of characters of an id that name a node.
-const MIN_ID_CHARS: usize = 8;
 
 /// The node with an id or a key in `records`, in any state. If there is none, the name is matched less
 /// strictly in `view`: first as names in questions are matched, that is, ignoring case, file extension and
@@ -21,7 +18,7 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
     }
     let mut found = notes_of_name(view, name);
     if found.is_empty() {
-        found = with_id_prefix(view, name);
+        found = notes_with_id_prefix(view, name);
     }
     match found.as_slice() {
         [only] => {
@@ -48,15 +45,6 @@ pub fn exact<R: Records + ?Sized>(records: &R, name: &str) -> Result<Option<Node
         return Ok(Some(node));
     }
     records.find_key(&normal_key(name))?.map_or(Ok(None), |id| records.node(id))
-}
-
-/// The stored nodes whose id begins with a text of at least [`MIN_ID_CHARS`] characters. A node that was
-/// deleted and restored occurs under several indexes.
-fn with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
-    let text = text.to_lowercase();
-    let is_prefix = text.len() >= MIN_ID_CHARS && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
-    let all = (0..view.slots()).filter(|&ix| is_prefix && view.state(ix).is_some());
-    all.filter(|&ix| view.id(ix).is_some_and(|id| id.to_string().starts_with(&text))).collect()
 }
 
 /// Like [`find`] in a transaction, for the value of a request's field.

@@ -4,6 +4,9 @@ use poc_graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
 use poc_index::{is_name, names, without_possessive};
 use rustc_hash::FxHashSet;
 
+/// The minimum number of characters of an id that name a note.
+const MIN_ID_CHARS: usize = 8;
+
 /// A note that a text names by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyMatch<'a> {
@@ -64,6 +67,17 @@ pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
         }
     }
     owners_of_other_name(view, name, &|_, _| true)
+}
+
+/// The notes in any state whose id begins with a text of at least 8 hexadecimal digits.
+pub fn notes_with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
+    let text = text.to_lowercase();
+    if text.len() < MIN_ID_CHARS || !text.chars().all(|c| c.is_ascii_hexdigit()) {
+        return Vec::new();
+    }
+    let has_prefix = |ix: &Ix| view.id(*ix).is_some_and(|id| id.to_string().starts_with(&text));
+    // A note that was deleted and restored occurs under several indexes.
+    (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter(has_prefix).collect()
 }
 
 /// The notes with this key or, if there are none, with this other name.

@@ -76,6 +76,11 @@ fn notes_are_found_by_all_of_their_names() {
     assert_eq!(world.keys("key:\"page index\" | sort:created"), ["wal", "b-tree"]);
     assert_eq!(world.keys("key:btre?"), [""; 0]);
     assert_eq!(world.keys("type:semantic | !key:btree | key:b*"), [""; 0]);
+    // A stage that starts from a note also takes its id, whose beginning must be unique.
+    let id = testing::node(1).id;
+    assert_eq!(world.keys(&format!("neighbors:{id}")), world.keys("neighbors:wal"));
+    let ambiguous = parse("neighbors:00000000").unwrap().run(&world.sources()).unwrap_err();
+    assert_eq!(ambiguous.code, Code::InvalidArgument, "{ambiguous}");
     // Terms are looked up in all names.
     assert_eq!(world.keys("match:btree"), ["b-tree"]);
     assert_eq!(world.keys("match:balanced"), ["b-tree"]);
