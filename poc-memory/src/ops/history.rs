@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// List every change of a note: when, by whom, in which run, and what it changed. The history of a deleted
-/// note is under its id.
+/// note is under its id, and for a while also under its key.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "History")]

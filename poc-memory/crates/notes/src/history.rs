@@ -4,8 +4,8 @@ use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
 use poc_config::schedule::local_text;
 use poc_graph::cancellation;
-use poc_graph::error::{Error, Result};
-use poc_graph::{Edge, Node, NodeId, Tenant, Visibility};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key};
 use poc_store::{Cause, LoggedChange, LoggedChangeKind, LoggedTransaction, Record, Table, Write};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -61,14 +61,23 @@ impl ChangeKind {
     }
 }
 
-/// The history of the node with an id or a key. A deleted node is found by its id only.
+/// Number of transactions, the latest ones, in which a deleted node is looked up by its key.
+const DELETED_AMONG: usize = 1000;
+
+/// The history of the node with an id or a key. A deleted node is found by its id, or by its key if its deletion is
+/// among the latest transactions.
 pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<History> {
     match memory.find(name) {
         Ok(node) => resolve::require_visible_node(node, visibility).and_then(|node| {
             Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id, None)? })
         }),
         Err(unknown) => {
-            let Ok(id) = name.parse::<NodeId>() else {
+            let id = match name.parse::<NodeId>() {
+                Ok(id) => Some(id),
+                Err(_) if unknown.code == Code::NotFound => last_deleted(memory, name)?,
+                Err(_) => None,
+            };
+            let Some(id) = id else {
                 let hint = unknown.hint.as_ref().map_or_else(String::new, |hint| format!("{hint}; "));
                 return Err(unknown.hint(format!("{hint}use the id to see the history of a deleted note")));
             };
@@ -82,6 +91,24 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
             }
         }
     }
+}
+
+/// The node that was deleted last of those with a key.
+fn last_deleted(memory: &Memory, key: &str) -> Result<Option<NodeId>> {
+    let key = normal_key(key);
+    let base = memory.store.history_base().map_or(0, |base| base.seq);
+    for seq in (base + 1..=memory.store.last_seq()).rev().take(DELETED_AMONG) {
+        cancellation::check()?;
+        let Some(txn) = memory.store.transaction(seq)? else { continue };
+        for write in txn.writes.iter().rev().filter(|write| write.table == Table::Nodes) {
+            if let (Some(before), None) = (write.before.as_deref(), &write.after)
+                && Node::decode(before)?.key == *key
+            {
+                return Ok(write.node_id());
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The changes of a node, oldest first, up to the transaction `last` if one is given.

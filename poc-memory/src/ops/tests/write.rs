@@ -24,6 +24,7 @@ fn ops_that_write_have_text_answers() {
         "delete btree",
         "delete btree",
         "history btree",
+        "history quantum",
         "get jurnal",
         "search",
     ] {
@@ -71,8 +72,14 @@ fn ops_that_write_have_text_answers() {
     not_found: `node`: there is no note `btree`
     `poc-memory search btree` looks for it
     $ history btree
-    not_found: `node`: there is no note `btree`
-    `poc-memory search btree` looks for it; use the id to see the history of a deleted note
+    btree (ID)
+      2026-11-21 08:00:00Z  v1  created by manual (insert, change 1)
+      2026-11-21 09:00:00Z  v2  changed by manual (supersede, change 12)
+        state: "active" → "superseded"
+      2026-11-21 09:00:00Z  v2  deleted by manual (delete, change 13)
+    $ history quantum
+    not_found: `node`: there is no note `quantum`
+    `poc-memory search quantum` looks for it; use the id to see the history of a deleted note
     $ get jurnal
     not_found: `node`: there is no note `jurnal`
     did you mean `journal`?
