@@ -48,6 +48,7 @@ fn degraded(answer: &Value) -> Vec<&str> {
 #[test]
 fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
     let mut world = filled(6);
+    world.write("config.toml", ON);
     damage(&world);
     let store = world.home().join("store");
     let before = files(&store);
@@ -87,7 +88,7 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
             assert!(is_told(&history), "{history}");
         }
         assistant.end();
-        // Also the text of an answer that has no other room for it, and the error for a note that may be lost.
+        // Also the text of an answer that has no other room for it, and every error for a note that may be lost.
         assert!(world.run(&["history", "note-6"]).stdout.contains("\ndegraded: read-only: log segment `"));
         let unknown = world.run(&["get", "note-7"]);
         assert!(
@@ -95,6 +96,24 @@ fn damage_in_the_log_makes_the_store_read_only_and_every_answer_says_so() {
             "{}",
             unknown.stderr
         );
+        assert!(unknown.stderr.contains("\ndegraded: read-only: log segment `"), "{}", unknown.stderr);
+        let unknown = world.run(&["--json", "get", "note-7"]);
+        let unknown: Value = serde_json::from_str(unknown.stderr.lines().last().unwrap()).unwrap();
+        let mut assistant = Assistant::start(&world);
+        let called =
+            assistant.ask("tools/call", json!({"name": "memory_get", "arguments": {"node": "note-7"}}));
+        let called: Value =
+            serde_json::from_str(called["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        let read = assistant.ask("resources/read", json!({"uri": "memory://nodes/note-7"}));
+        assistant.end();
+        let mut errors =
+            vec![unknown["error"].clone(), called["error"].clone(), read["error"]["data"].clone()];
+        if is_served {
+            errors.push(Http::of(&world).call("GET /v1/nodes/note-7", None).json());
+        }
+        for error in errors {
+            assert!(error["code"] == "not_found" && is_told(&error), "{error}");
+        }
         // A dry run writes nothing, so it is not refused.
         assert_eq!(world.json(&["agent", "run", "linker", "--dry-run"])["dry_run"], true);
         let exported = world.run(&["export"]);

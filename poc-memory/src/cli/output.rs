@@ -93,6 +93,8 @@ impl Output {
             let hint = self.terminal().with_options(hint, self.takes_tenant);
             text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
         }
+        let reasons = error.degraded.iter().map(|reason| format!("degraded: {}\n", escaped(reason)));
+        text.extend(reasons);
         print_message(&mut stderr, &text);
     }
 

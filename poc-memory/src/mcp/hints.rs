@@ -21,10 +21,8 @@ pub(super) fn for_models(error: &Error, tools: &[OfferedTool]) -> Value {
 
 /// Rewrites the warnings of an answer, and the errors of single notes. Notes themselves stay as they are.
 pub(super) fn rewrite_warnings(answer: &mut Value, tools: &[OfferedTool]) {
-    match answer.get_mut("degraded") {
-        Some(Value::Array(warnings)) => warnings.iter_mut().for_each(|warning| rewrite(warning, tools)),
-        Some(warning) => rewrite(warning, tools),
-        None => {}
+    if let Some(reasons) = answer.get_mut("degraded") {
+        rewrite_each(reasons, tools);
     }
     if let Some(warning) = answer.get_mut("warning") {
         rewrite(warning, tools);
@@ -36,19 +34,28 @@ pub(super) fn rewrite_warnings(answer: &mut Value, tools: &[OfferedTool]) {
     }
 }
 
-/// Rewrites every message and hint within an error.
+/// Rewrites every message, hint and reason within an error.
 fn rewrite_messages(value: &mut Value, tools: &[OfferedTool]) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 match name.as_str() {
                     "message" | "hint" => rewrite(value, tools),
+                    "degraded" => rewrite_each(value, tools),
                     _ => rewrite_messages(value, tools),
                 }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| rewrite_messages(item, tools)),
         _ => {}
+    }
+}
+
+/// Rewrites a text or every text of a list.
+fn rewrite_each(value: &mut Value, tools: &[OfferedTool]) {
+    match value {
+        Value::Array(texts) => texts.iter_mut().for_each(|text| rewrite(text, tools)),
+        text => rewrite(text, tools),
     }
 }
 

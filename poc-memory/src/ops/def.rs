@@ -401,9 +401,10 @@ impl OpDef {
                 }
                 Ok(answer)
             }
-            Err(error) if error.code == Code::NotFound && ctx.memory.store.damage().is_some() => {
-                Err(possibly_lost(error))
-            }
+            Err(error) if error.code == Code::NotFound => Err(match answer_status::damage(ctx.memory) {
+                Some(reason) => possibly_lost(error, reason),
+                None => error,
+            }),
             Err(error) => Err(error),
         }
     }
@@ -466,11 +467,11 @@ fn answer_schema<O: Op>() -> Schema {
     schema
 }
 
-/// Adds to the error for something that does not exist that damage may be the reason.
-fn possibly_lost(error: Error) -> Error {
+/// Adds to the error for something that does not exist that damage may be the reason. `reason` describes the damage.
+fn possibly_lost(error: Error, reason: String) -> Error {
     const LOST: &str = "the store is damaged, and this may be lost: see `poc-memory doctor`";
     let hint = error.hint.as_ref().map_or_else(|| LOST.to_owned(), |hint| format!("{LOST}; {hint}"));
-    error.hint(hint)
+    Error { degraded: vec![reason], ..error.hint(hint) }
 }
 
 /// The error for a caller that may only read.

@@ -37,6 +37,9 @@ pub struct Error {
     /// Where in the input the error is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Box<ErrorLocation>>,
+    /// Reasons why something may exist although it was not found, one line each; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub degraded: Vec<String>,
 }
 
 /// A result whose error can be returned to any surface.
@@ -45,7 +48,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Creates an error without hint and location.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), hint: None, at: None }
+        Error { code, message: message.into(), hint: None, at: None, degraded: Vec::new() }
     }
 
     /// An error for a malformed request.

@@ -58,6 +58,14 @@ pub fn read_only(memory: &Memory) -> Option<String> {
     Some(format!("{prefix}{}", cause.message()))
 }
 
+/// What is damaged, as the line of [`read_only`]; `None` if no damage is known.
+pub fn damage(memory: &Memory) -> Option<String> {
+    match memory.store.read_only()? {
+        ReadOnlyReason::Damage(_) => read_only(memory),
+        _ => None,
+    }
+}
+
 /// A hint that tells a person how to remove a reason of [`read_only`]; `None` for other reasons.
 pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     if reason.starts_with(READ_ONLY_FOR_NOW) {
