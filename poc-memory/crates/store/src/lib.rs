@@ -21,6 +21,7 @@ mod follower;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod group_commit;
+mod index_entries;
 mod index_workers;
 mod keys;
 mod lock;

@@ -8,10 +8,12 @@ use crate::engine::lsm::{self, LsmEngine};
 use crate::engine::memory::InMemoryEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine, EngineError, Watermark, changes, temporary_write_error};
+use crate::index_entries;
 use crate::log::Log;
 use crate::watchdog::run_watched;
 use intact_blocks::IntactBlocks;
 use poc_graph::error::Result;
+use rustc_hash::FxHashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,6 +93,14 @@ impl SalvagedRecords {
         let copy = TemporaryFolder::create()?;
         let engine = BufferedEngine::new(Arc::new(LsmEngine::open_copy(copy.path())?), BUFFER_BYTES)?;
         let engine = IntactBlocks::new(engine, log).read(folder, heartbeat_timeout)?;
+        if let Some(engine) = &engine {
+            // If the blocks are newer than the log, it lacks its end.
+            let lost = if newest > log.last() { Some(newest) } else { last_lost(log, 0, log.last()) };
+            if let Some(lost) = lost {
+                correct_entries(engine, log, (lost, log.last()), &|| {})?
+                    .map_err(|error| temporary_write_error(&error))?;
+            }
+        }
         Ok(engine.map(|engine| SalvagedRecords {
             engine: Arc::new(engine),
             base: 0,
@@ -143,10 +153,16 @@ impl SalvagedRecords {
                 let applied = engine.apply(changes(&txn)?.into(), Watermark { seq: txn.seq, checksum });
                 applied.inspect_err(|error| unwritten = Some(temporary_write_error(error)))
             });
-            match unwritten {
-                Some(error) => Ok(Err(error)),
-                None => replayed.map(|()| Ok((engine, watermark.seq))),
+            if let Some(error) = unwritten {
+                return Ok(Err(error));
             }
+            replayed?;
+            if let Some(lost) = last_lost(&log, watermark.seq, last)
+                && let Err(error) = correct_entries(&engine, &log, (lost, last), &beat)?
+            {
+                return Ok(Err(temporary_write_error(&error)));
+            }
+            Ok(Ok((engine, watermark.seq)))
         });
         match opened {
             Ok(Ok((engine, base))) => {
@@ -171,4 +187,33 @@ fn check(engine: &LsmEngine, watermark: Watermark, log: &Log) -> Result<()> {
         return Err(EngineError::Interrupted.into());
     }
     Ok(())
+}
+
+/// The last transaction from `base` + 1 to `last` that the log lacks.
+fn last_lost(log: &Log, base: u64, last: u64) -> Option<u64> {
+    let lost = log.missing().into_iter().rfind(|(from, to)| *to > base && *from <= last);
+    lost.map(|(_, to)| to)
+}
+
+/// Makes the entries of nodes and edges fit them, after transactions up to and including `lost` were lost. `last` is
+/// the last transaction in the records. What those after the lost ones wrote is right, and stays as it is: a repaired
+/// log writes it again. The inner error says why nothing could be written.
+fn correct_entries(
+    engine: &BufferedEngine,
+    log: &Log,
+    (lost, last): (u64, u64),
+    beat: &dyn Fn(),
+) -> Result<Result<()>> {
+    let mut corrections = index_entries::corrections(engine, beat)?;
+    if corrections.is_empty() {
+        return Ok(Ok(()));
+    }
+    let mut written: FxHashSet<Vec<u8>> = FxHashSet::default();
+    log.replay(lost + 1, last, &mut |txn, _| {
+        beat();
+        written.extend(txn.writes.iter().map(|write| write.table.engine_key(txn.tenant, &write.key)));
+        Ok(())
+    })?;
+    corrections.retain(|(key, _)| !written.contains(key));
+    Ok(engine.apply(corrections.into(), engine.watermark()?))
 }

@@ -2,14 +2,16 @@
 //!
 //! Intact records are copied byte for byte, so that their numbers and checksums do not change. The transactions of a
 //! gap are replaced by the same number of new ones. The last of these write what the gap must have changed: records
-//! whose before-image in a later transaction differs from their value before the gap, and whatever else the repaired
-//! state needs. The history within the gap is lost.
+//! whose before-image in a later transaction differs from their value before the gap, and in the last gap whatever else
+//! the repaired state needs. If that gap has too few transactions for it, the others have a part of it. The history
+//! within the gaps is lost.
 
 use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
 use crate::engine::lsm::LsmEngine;
 use crate::engine::temporary_folder::TemporaryFolder;
 use crate::engine::{Engine, Watermark, changes, temporary_write_error};
+use crate::index_entries;
 use crate::log::{Appender, Log, LogLimits, frame};
 use crate::logged_transaction::{Cause, LoggedTransaction, MAX_RECORD, Write};
 use crate::table::Table;
@@ -17,7 +19,7 @@ use poc_graph::Tenant;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,18 +51,27 @@ impl NewLog<'_> {
     /// Writes the log. `target` is the state that it must lead to. Without a target, the damaged log must have no gap
     /// up to `last`.
     pub(super) fn write(&self, target: Option<&dyn Engine>) -> Result<()> {
+        let written = self.write_differences_to(Gaps::Last, target);
+        // The last gap may have too few transactions, for example for changes of several tenants.
+        if written.is_err() && self.log.missing().len() > 1 {
+            return self.write_differences_to(Gaps::All, target);
+        }
+        written
+    }
+
+    fn write_differences_to(&self, gaps: Gaps, target: Option<&dyn Engine>) -> Result<()> {
         let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
         let mut writer = NewLogWriter::new(self.folder)?;
         for (first, last) in self.log.intact_parts(self.last) {
-            self.fill(&mut writer, first - 1, target)?;
+            self.fill(&mut writer, first - 1, gaps, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
                 let txn = LoggedTransaction::decode(&payload)?;
                 writer.add(&txn, &payload, Some(checksum))?;
                 Ok(txn.seq == seq)
             })?;
         }
-        self.fill(&mut writer, self.last, target)?;
+        self.fill(&mut writer, self.last, gaps, target)?;
         if !writer.finish(self.last, target)? {
             return Err(failed(
                 "it does not reproduce the state from which it was created",
@@ -71,7 +82,13 @@ impl NewLog<'_> {
     }
 
     /// Replaces the missing transactions up to and including number `last`.
-    fn fill(&self, writer: &mut NewLogWriter, last: u64, target: Option<&dyn Engine>) -> Result<()> {
+    fn fill(
+        &self,
+        writer: &mut NewLogWriter,
+        last: u64,
+        gaps: Gaps,
+        target: Option<&dyn Engine>,
+    ) -> Result<()> {
         let first = writer.next;
         if last < first {
             return Ok(());
@@ -92,12 +109,15 @@ impl NewLog<'_> {
             Ok(())
         })?;
         let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
-        if let Some(target) = target.filter(|_| is_last_gap) {
+        // As many transactions as the gap has.
+        let max_txns = last - first + 1;
+        if let Some(target) = target.filter(|_| is_last_gap || gaps == Gaps::All) {
+            let mut differences: Vec<(Tenant, Write)> = Vec::new();
             let mut add = |key: &[u8], before: Option<Vec<u8>>, after: Option<Vec<u8>>| {
                 let record_key =
                     Table::split_engine_key(key).filter(|(_, table, _)| *table != Table::Changes);
                 if let Some((tenant, table, key)) = record_key {
-                    writes.push((tenant, Write { table, key: key.to_vec(), before, after }));
+                    differences.push((tenant, Write { table, key: key.to_vec(), before, after }));
                 }
             };
             target.scan(&[], &mut |key, value| {
@@ -113,10 +133,12 @@ impl NewLog<'_> {
                 }
                 Ok(())
             })?;
+            if !is_last_gap {
+                differences = early_differences(differences, &writes, &writer.state, max_txns)?;
+            }
+            writes.extend(differences);
         }
         let at = self.log.time_of_last(first - 1)?.or(self.log.time_of_next(last)?).unwrap_or(self.now);
-        // As many transactions as the gap has.
-        let max_txns = last - first + 1;
         let gap = format!("{first} to {last}");
         let divided = divide(writes, max_txns)?;
         if divided.len() as u64 > max_txns {
@@ -137,6 +159,53 @@ impl NewLog<'_> {
         }
         Ok(())
     }
+}
+
+/// The gaps of a log that can have differences between its state and the state that it must lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gaps {
+    Last,
+    All,
+}
+
+/// The differences that a gap of `max_txns` transactions can have although it is not the last one: additions and
+/// changes, of records whose nodes exist in `state` or are among the differences or the other `writes` of the gap. As
+/// many tenants are chosen as the gap has transactions.
+fn early_differences(
+    differences: Vec<(Tenant, Write)>,
+    writes: &[(Tenant, Write)],
+    state: &dyn Engine,
+    max_txns: u64,
+) -> Result<Vec<(Tenant, Write)>> {
+    let own = |(_, write): &&(Tenant, Write)| !write.table.is_shared();
+    let mut tenants: BTreeSet<Tenant> = writes.iter().filter(own).map(|(tenant, _)| *tenant).collect();
+    for (tenant, _) in differences.iter().filter(own) {
+        if (tenants.len() as u64) < max_txns {
+            tenants.insert(*tenant);
+        }
+    }
+    let is_chosen = |tenant: &Tenant, write: &Write| write.table.is_shared() || tenants.contains(tenant);
+    let nodes: BTreeSet<(Tenant, &[u8])> = writes
+        .iter()
+        .chain(differences.iter().filter(|(tenant, write)| is_chosen(tenant, write)))
+        .filter(|(_, write)| write.table == Table::Nodes && write.after.is_some())
+        .map(|(tenant, write)| (*tenant, write.key.as_slice()))
+        .collect();
+    let exists = |tenant: Tenant, id: &[u8]| -> Result<bool> {
+        Ok(nodes.contains(&(tenant, id)) || state.get(&Table::Nodes.engine_key(tenant, id))?.is_some())
+    };
+    let mut early = Vec::new();
+    for (tenant, write) in &differences {
+        let Some(after) = write.after.as_deref().filter(|_| is_chosen(tenant, write)) else { continue };
+        let mut is_possible = true;
+        for id in index_entries::owners(write.table, &write.key, after) {
+            is_possible = is_possible && exists(*tenant, id)?;
+        }
+        if is_possible {
+            early.push((*tenant, write.clone()));
+        }
+    }
+    Ok(early)
 }
 
 /// Divides writes into transactions of one tenant each, with nodes first, and into at most `max_txns` of them if

@@ -4,7 +4,7 @@ use super::{Transaction, TransactionError};
 use crate::record_encoding::Record;
 use crate::records::Records;
 use crate::table::Table;
-use crate::{keys, vector_encoding};
+use crate::{index_entries, keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Visit};
 
@@ -61,15 +61,14 @@ impl Transaction<'_> {
         }
         self.put(node.id.as_bytes(), node)?;
         // Unchanged entries are not written again.
-        let wanted = entries(node);
-        for (table, key) in before.iter().flat_map(entries) {
+        let wanted = index_entries::of_node(node);
+        for (table, key) in before.iter().flat_map(index_entries::of_node) {
             if !wanted.iter().any(|entry| entry.0 == table && entry.1 == key) {
                 self.put_raw(table, &key, None)?;
             }
         }
         for (table, key) in wanted {
-            let value = if table == Table::Keys { node.id.as_bytes().to_vec() } else { Vec::new() };
-            self.put_raw(table, &key, Some(value))?;
+            self.put_raw(table, &key, Some(index_entries::value(table, node.id)))?;
         }
         Ok(())
     }
@@ -85,7 +84,7 @@ impl Transaction<'_> {
                 self.put_raw(table, &key, None)?;
             }
         }
-        for (table, key) in entries(&node) {
+        for (table, key) in index_entries::of_node(&node) {
             self.put_raw(table, &key, None)?;
         }
         self.delete::<Activity>(id.as_bytes())?;
@@ -210,16 +209,4 @@ impl Transaction<'_> {
         };
         if exists { Ok(()) } else { Err(TransactionError::NoNode(id).into()) }
     }
-}
-
-/// The index entries of a node: its key, its aliases and, if it is live, its content hash and keywords.
-fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
-    let mut entries: Vec<(Table, Vec<u8>)> =
-        node.names().map(|name| (Table::Keys, keys::name(name))).collect();
-    if node.state.is_live() {
-        entries.push((Table::Hashes, keys::hash(&node.content_hash, node.id)));
-        let words = node.keywords.iter();
-        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(word, node.id))));
-    }
-    entries
 }

@@ -190,6 +190,102 @@ proptest! {
     }
 }
 
+/// Flips a bit in the last byte of some records of the first segment, which are given by their numbers. `ends` are the
+/// ends of all its records, in bytes.
+fn damage_records(folder: &TempDir, ends: &[usize], numbers: &[usize]) {
+    let path = segment_files(folder).remove(0);
+    let mut log = fs::read(&path).unwrap();
+    for number in numbers {
+        log[ends[number - 1] - 1] ^= 0x10;
+    }
+    fs::write(path, log).unwrap();
+}
+
+/// The transactions that created the nodes and the edge are lost, and later ones that changed them are not.
+#[test]
+fn what_a_lost_transaction_created_is_whole_if_a_later_one_changed_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let worded = |number: u64| Node { keywords: vec!["anchor".into()], ..node(number) };
+    let renamed = |number: u64| Node { key: format!("renamed-{number}"), ..worded(number) };
+    let link = |strength: f64| edge(2, 3, EdgeKind::Link, strength);
+    let before = {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        let mut ends = Vec::new();
+        let mut run = |act: &dyn Fn(&mut Transaction<'_>) -> Result<()>| {
+            store.transact(cause(), act).unwrap();
+            ends.push(store.sizes().unwrap().log as usize);
+        };
+        run(&|tx| tx.put_node(&worded(1)));
+        run(&|tx| tx.put_node(&worded(2)));
+        run(&|tx| tx.put_node(&worded(3)));
+        run(&|tx| tx.put_edge(&link(0.2)));
+        run(&|tx| tx.put_node(&renamed(1)));
+        run(&|tx| tx.put_node(&Node { body: "Changed".into(), ..worded(2) }));
+        run(&|tx| tx.put_node(&Node { body: "Changed".into(), ..renamed(1) }));
+        run(&|tx| tx.put_node(&Node { body: "Changed".into(), ..worded(3) }));
+        run(&|tx| tx.put_edge(&link(0.4)));
+        let before = stated(&store);
+        drop(store);
+        damage_records(&folder, &ends, &[2, 3, 4, 5]);
+        before
+    };
+    let check = |store: &Store| {
+        assert!(stated(store) == before, "{:?}", store.damage());
+        for (number, key) in [(1, "renamed-1"), (2, "n2"), (3, "n3")] {
+            assert_eq!(store.find_key(key).unwrap(), Some(node(number).id));
+        }
+        assert_eq!(store.find_key("n1").unwrap(), None);
+        assert_eq!(Records::edges(store, node(3).id).unwrap(), [link(0.4)]);
+    };
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert!(store.damage().is_some());
+    check(&store);
+    drop(store);
+    repaired(&folder, RepairSource::SoundLog);
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!(store.damage(), None);
+    check(&store);
+    // The former key is free, and a node is deleted with its edges.
+    put(&store, 1000);
+    store.transact(cause(), |tx| tx.put_node(&Node { key: "n1".into(), ..node(1000) })).unwrap();
+    store.transact(cause(), |tx| tx.delete_node(node(3).id)).unwrap();
+    assert!(Records::edges(&store, node(2).id).unwrap().is_empty());
+}
+
+/// Each of two gaps has a single lost transaction, and their changes are of different tenants.
+#[test]
+fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
+    let of = |store: &Store, writer: usize| match writer {
+        0 => store.clone(),
+        _ => store.for_tenant(&poc_graph::Tuple::new([("who", format!("w{writer}"))]).unwrap()),
+    };
+    let writers = [0, 1, 2, 2, 0, 1, 1, 2, 0];
+    for lost in [[2, 4], [3, 6], [4, 7]] {
+        let folder = tempfile::tempdir().unwrap();
+        let state = |store: &Store| {
+            (0..3).map(|writer| (stated(&of(store, writer)), numbers(&of(store, writer)))).collect::<Vec<_>>()
+        };
+        let (before, ends) = {
+            let store = open_in(&folder, StoreOptions::default()).unwrap();
+            let mut ends = Vec::new();
+            for (number, writer) in (1..).zip(writers) {
+                let own = of(&store, writer);
+                let node = Node { tenant: own.tenant(), ..node(number) };
+                own.transact(cause(), |tx| tx.put_node(&node)).unwrap();
+                ends.push(store.sizes().unwrap().log as usize);
+            }
+            store.checkpoint().unwrap();
+            put(&store, 50);
+            (state(&store), ends)
+        };
+        damage_records(&folder, &ends, &lost);
+        repaired(&folder, RepairSource::Records);
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        assert_eq!(store.damage(), None);
+        assert!(state(&store) == before, "{lost:?}");
+    }
+}
+
 #[test]
 fn an_interrupted_repair_is_completed_by_the_next_open() {
     let made = closed_store(COUNT);
@@ -380,6 +476,12 @@ fn the_intact_blocks_of_damaged_records_are_used() {
     assert!(options[0].is_partial && options[0].notes == shown.len() as u64, "{options:?}");
     repair.run(RepairSource::Records, Timestamp(9), &[]).unwrap();
     let store = open_in(&folder, StoreOptions::default()).unwrap();
+    // The entries may have been in damaged blocks.
+    for number in shown.keys() {
+        let kept = store.node(node(*number).id).unwrap().unwrap();
+        assert_eq!(store.find_key(&kept.key).unwrap(), Some(kept.id));
+        assert_eq!(store.find_hash(&kept.content_hash).unwrap(), Some(kept.id));
+    }
     assert_eq!((store.damage(), state(&store)), (None, shown));
 }
 

@@ -1,0 +1,114 @@
+//! Entries that follow from nodes and edges: those for names, content hashes and keywords, and the mirrors of edges.
+//!
+//! The transaction that creates a node or an edge writes its entries, and later ones do not write them again. If that
+//! transaction is lost and a later one is not, the node or the edge is there without its entries.
+
+use crate::engine::{Engine, Put};
+use crate::keys;
+use crate::record_encoding::Record as _;
+use crate::table::Table;
+use poc_graph::error::Result;
+use poc_graph::{EdgeId, Node, NodeId, Tenant};
+use std::collections::BTreeMap;
+
+/// The length of an id in bytes.
+const ID: usize = 16;
+
+/// The keys of the entries of a node: for its key, its aliases and, if it is live, its content hash and keywords.
+pub(crate) fn of_node(node: &Node) -> Vec<(Table, Vec<u8>)> {
+    let mut entries: Vec<(Table, Vec<u8>)> =
+        node.names().map(|name| (Table::Keys, keys::name(name))).collect();
+    if node.state.is_live() {
+        entries.push((Table::Hashes, keys::hash(&node.content_hash, node.id)));
+        let words = node.keywords.iter();
+        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(word, node.id))));
+    }
+    entries
+}
+
+/// The value of an entry of a node.
+pub(crate) fn value(table: Table, id: NodeId) -> Vec<u8> {
+    if table == Table::Keys { id.as_bytes().to_vec() } else { Vec::new() }
+}
+
+/// The changes after which the entries in an engine are those of its nodes and edges. If several nodes have the same
+/// name, its entry stays with one of them. `beat` is called for every record.
+pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Put>> {
+    let mut corrections: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
+    engine.scan(&[], &mut |full, found| {
+        beat();
+        let Some((tenant, table, key)) = Table::split_engine_key(full) else { return Ok(()) };
+        match table {
+            Table::Nodes => {
+                // A record that cannot be decoded has no entries.
+                let Ok(node) = Node::decode(found) else { return Ok(()) };
+                for (table, key) in of_node(&node) {
+                    let entry = table.engine_key(tenant, &key);
+                    let is_right = match engine.get(&entry)? {
+                        Some(named) if table == Table::Keys => {
+                            is_of_node(engine, tenant, table, &key, &named)?
+                        }
+                        found => found.is_some(),
+                    };
+                    if !is_right {
+                        corrections.entry(entry).or_insert_with(|| Some(value(table, node.id)));
+                    }
+                }
+            }
+            Table::Edges => {
+                let Ok(edge) = keys::read_edge(key) else { return Ok(()) };
+                let mirror = Table::EdgesIn.engine_key(tenant, &edge_key(edge.reversed()));
+                if engine.get(&mirror)?.is_none() {
+                    corrections.insert(mirror, Some(Vec::new()));
+                }
+            }
+            Table::EdgesIn => {
+                let Ok(mirror) = keys::read_edge(key) else { return Ok(()) };
+                let edge = Table::Edges.engine_key(tenant, &edge_key(mirror.reversed()));
+                if engine.get(&edge)?.is_none() {
+                    corrections.insert(full.to_vec(), None);
+                }
+            }
+            Table::Keys | Table::Hashes | Table::Keywords => {
+                if !is_of_node(engine, tenant, table, key, found)? {
+                    corrections.entry(full.to_vec()).or_insert(None);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(corrections.into_iter().collect())
+}
+
+fn edge_key(EdgeId { src, kind, dst }: EdgeId) -> Vec<u8> {
+    keys::edge(src, kind, dst)
+}
+
+/// Whether an entry is one of the node that it names.
+fn is_of_node(engine: &dyn Engine, tenant: Tenant, table: Table, key: &[u8], found: &[u8]) -> Result<bool> {
+    let Some(id) = named_node(table, key, found) else { return Ok(false) };
+    let Some(bytes) = engine.get(&Table::Nodes.engine_key(tenant, id))? else { return Ok(false) };
+    let is_own = |entry: &(Table, Vec<u8>)| entry.0 == table && entry.1 == key;
+    Ok(Node::decode(&bytes).is_ok_and(|node| of_node(&node).iter().any(is_own)))
+}
+
+/// The id of the node that an entry for a name, a content hash or a keyword names.
+fn named_node<'a>(table: Table, key: &'a [u8], found: &'a [u8]) -> Option<&'a [u8]> {
+    match table {
+        Table::Keys => Some(found),
+        _ => key.len().checked_sub(ID).and_then(|at| key.get(at..)),
+    }
+}
+
+/// The ids of the nodes that a record belongs to. A node belongs to none.
+pub(crate) fn owners<'a>(table: Table, key: &'a [u8], found: &'a [u8]) -> Vec<&'a [u8]> {
+    match table {
+        Table::Edges | Table::EdgesIn => [key.get(..ID), key.get(ID + 1..)].into_iter().flatten().collect(),
+        Table::Vectors | Table::Visits | Table::Activity | Table::Frames => {
+            key.get(..ID).into_iter().collect()
+        }
+        Table::Keys | Table::Hashes | Table::Keywords => named_node(table, key, found).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
