@@ -18,8 +18,8 @@ const ERRORS: [Errno; 5] = [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::ROFS, 
 struct Plan {
     /// The results of the next operations; `None` means success. Operations without an entry succeed.
     faults: Mutex<std::collections::VecDeque<Option<Errno>>>,
-    /// Whether every operation fails.
-    is_down: AtomicBool,
+    /// If set, every operation fails with this error.
+    down: Mutex<Option<Errno>>,
     /// Parts of files that the system has dropped because their sync failed. A later sync does not write them.
     dropped: Mutex<BTreeMap<PathBuf, Vec<(u64, u64)>>>,
     synced: Mutex<BTreeMap<PathBuf, u64>>,
@@ -28,11 +28,8 @@ struct Plan {
 
 impl Plan {
     fn next(&self) -> io::Result<()> {
-        let fault = if self.is_down.load(Ordering::SeqCst) {
-            Some(Errno::NOSPC)
-        } else {
-            self.faults.lock().pop_front().flatten()
-        };
+        let down = *self.down.lock();
+        let fault = down.or_else(|| self.faults.lock().pop_front().flatten());
         let Some(errno) = fault else { return Ok(()) };
         self.injected.fetch_add(1, Ordering::SeqCst);
         Err(errno.into())
@@ -355,24 +352,30 @@ proptest! {
 
 #[test]
 fn writing_resumes_without_a_write_attempt() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = FailingDisk::default();
-    let store =
-        open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..parts(&disk) }).unwrap();
-    put(&store, 1);
-    disk.0.is_down.store(true, Ordering::SeqCst);
-    let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
-    insta::assert_snapshot!(error, @"the store accepts no writes: its log cannot be written: No space left on device (os error 28)");
-    assert!(error.hint.is_some());
-    assert!(!folder.path().join("reserve").exists(), "the reserve is freed when the disk is full");
-    assert_eq!(store.read_only().unwrap().name(), "disk");
-    assert_eq!(numbers(&store), [1]);
-    disk.0.is_down.store(false, Ordering::SeqCst);
-    while store.read_only().is_some() {
-        std::thread::yield_now();
+    for (errno, named) in [
+        (Errno::NOSPC, "No space left on device (os error 28)"),
+        (Errno::DQUOT, "Disk quota exceeded (os error 122)"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = FailingDisk::default();
+        let store =
+            open_in(&folder, StoreOptions { retry_delay: Duration::from_millis(1), ..parts(&disk) }).unwrap();
+        put(&store, 1);
+        *disk.0.down.lock() = Some(errno);
+        let error = store.transact(cause(), |tx| tx.put_node(&node(2))).unwrap_err();
+        let expected = format!("the store accepts no writes: its log cannot be written: {named}");
+        assert_eq!(error.to_string(), expected);
+        assert!(error.hint.is_some());
+        assert!(!folder.path().join("reserve").exists(), "the reserve is freed when the disk is full");
+        assert_eq!(store.read_only().unwrap().name(), "disk");
+        assert_eq!(numbers(&store), [1]);
+        *disk.0.down.lock() = None;
+        while store.read_only().is_some() {
+            std::thread::yield_now();
+        }
+        assert!(folder.path().join("reserve").exists());
+        assert_eq!(put(&store, 3).seq, 2);
     }
-    assert!(folder.path().join("reserve").exists());
-    assert_eq!(put(&store, 3).seq, 2);
 }
 
 /// A command ends right after its write has failed.
@@ -399,6 +402,47 @@ fn a_failed_write_leaves_nothing_for_the_next_open() {
     assert_eq!(numbers(&store), (1..=12).collect::<Vec<_>>());
     assert!(store.recovery().messages.is_empty(), "{:?}", store.recovery().messages);
     assert!(!folder.path().join("quarantine").exists());
+}
+
+/// The disk refuses the write, and also to cut off what was written, until the process ends. The next open finds the
+/// end of an interrupted write or a whole record, and no damage.
+#[test]
+fn what_cannot_be_cut_off_after_a_failed_write_is_not_damage() {
+    let mut left_behind = 0;
+    // In the middle of a segment, and before and after the beginning of one.
+    for (errno, count) in (0..ERRORS.len()).zip([3, 4, 5, 6, 7]).chain([(0, 8), (1, 9)]) {
+        for succeeding in 0..6 {
+            let folder = tempfile::tempdir().unwrap();
+            let disk = FailingDisk::default();
+            let store = open_in(&folder, parts(&disk)).unwrap();
+            for number in 1..=count {
+                put(&store, number);
+            }
+            let log = folder.path().join("log");
+            let before = bytes_of_files(&log);
+            let failing = std::iter::repeat_n(Some(errno), 1000);
+            disk.fail(&std::iter::repeat_n(None, succeeding).chain(failing).collect::<Vec<_>>());
+            let refused = store.transact(cause(), |tx| tx.put_node(&node(99)));
+            drop(store);
+            left_behind += usize::from(refused.is_err() && bytes_of_files(&log) != before);
+            disk.fail(&[]);
+            let acknowledged: Vec<u64> = (1..=count).chain(refused.is_ok().then_some(99)).collect();
+            let mut store = open_in(&folder, parts(&disk)).unwrap();
+            let kept = numbers(&store);
+            assert!(
+                kept == acknowledged || kept == [&acknowledged[..], &[99]].concat(),
+                "{errno} {count} {succeeding}: {kept:?}"
+            );
+            for number in [100, 101] {
+                assert_eq!((store.damage(), store.read_only()), (None, None), "{errno} {count} {succeeding}");
+                put(&store, number);
+                drop(store);
+                store = open_in(&folder, parts(&disk)).unwrap();
+            }
+            assert_eq!(numbers(&store), [&kept[..], &[100, 101]].concat());
+        }
+    }
+    assert!(left_behind > 10, "the remains of {left_behind} failed writes could not be cut off");
 }
 
 /// A transaction built on one that is rolled back gets its error. A later transaction with the same number does not
@@ -459,7 +503,7 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 5).unwrap();
     // As if the last record had never been acknowledged.
     fs::remove_file(folder.path().join(log_head::NAME)).unwrap();
-    disk.0.is_down.store(true, Ordering::SeqCst);
+    *disk.0.down.lock() = Some(Errno::NOSPC);
     FULL.lock().insert(folder.path().join("records"));
     let store = open_in(&folder, parts(&disk)).unwrap();
     assert_eq!(numbers(&store), [1, 2]);
@@ -467,7 +511,7 @@ fn a_store_opens_for_reading_when_its_disk_takes_no_writes() {
     assert_eq!(fs::metadata(&path).unwrap().len(), length - 5);
     assert!(!folder.path().join("quarantine").join("records").exists());
     assert_eq!(store.transact(cause(), |tx| tx.put_node(&node(4))).unwrap_err().code, Code::ReadOnly);
-    disk.0.is_down.store(false, Ordering::SeqCst);
+    *disk.0.down.lock() = None;
     FULL.lock().remove(&folder.path().join("records"));
     assert_eq!(put(&store, 5).seq, 3);
     drop(store);

@@ -1,4 +1,6 @@
 use super::*;
+use poc_graph::error::Code;
+use rustix::io::Errno;
 
 fn engine(folder: &tempfile::TempDir) -> Result<SledEngine> {
     SledEngine::open(folder.path())
@@ -64,11 +66,19 @@ fn opening_waits_for_a_lock_that_is_about_to_be_released() {
 
 #[test]
 fn a_failing_disk_is_not_damage() {
-    let folder = tempfile::tempdir().unwrap();
-    let failing = engine(&folder).unwrap();
-    let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-    let error = failing.run(|_| -> sled::Result<()> { Err(sled::Error::Io(full)) }).unwrap_err();
-    assert!(error.message.starts_with("the record engine failed: "), "{error}");
-    drop(failing);
-    assert!(engine(&folder).is_ok());
+    for errno in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::IO, Errno::ROFS] {
+        // sled copies an error when it returns it more than once.
+        for copies in 0..2 {
+            let folder = tempfile::tempdir().unwrap();
+            let failing = engine(&folder).unwrap();
+            let mut failure = sled::Error::Io(errno.into());
+            (0..copies).for_each(|_| failure = failure.clone());
+            let error = failing.run(|_| -> sled::Result<()> { Err(failure) }).unwrap_err();
+            assert!(error.message.starts_with("the record engine failed: "), "{error}");
+            assert_eq!(error.code, Code::ReadOnly, "{error}");
+            assert!(failing.has_failed(), "{error}");
+            drop(failing);
+            assert!(engine(&folder).is_ok(), "{error}");
+        }
+    }
 }
