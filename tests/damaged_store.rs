@@ -568,7 +568,14 @@ fn visits_weights_and_runs_are_restored_from_the_quarantine() {
     world.json(&["weight", "alpha", "2"]);
     world.json(&["agent", "run", "linker"]);
     damage_text(&world, "gamma");
-    world.json(&["repair", "--from", "log", "--yes"]);
+    let repaired = world.json(&["repair", "--from", "log", "--yes"])["repaired"].clone();
+    let number = |name: &str| repaired[format!("restorable_{name}")].as_u64();
+    assert_eq!(
+        (number("notes"), number("visits"), number("weights")),
+        (Some(2), Some(6), Some(2)),
+        "{repaired}"
+    );
+    assert_eq!((number("messages"), number("runs")), (Some(0), Some(1)), "{repaired}");
     let runs = || world.json(&["agent", "history", "linker"])["runs"].as_array().unwrap().len();
     let note = |key: &str| {
         let note = world.json(&["get", key]);

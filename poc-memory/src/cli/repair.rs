@@ -10,8 +10,8 @@ use poc_notes::INDEX_FOLDERS;
 use poc_notes::backup::{KnownBackup, KnownBackups, known_backups};
 use poc_notes::resolve::quoted;
 use poc_store::{
-    ReadablePart, Repair, RepairOption, RepairReport, RepairSource, atomic_file, has_undoable_repair,
-    quarantine_names, repair_folders, undo_repair,
+    ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords, atomic_file,
+    has_undoable_repair, quarantine_names, repair_folders, undo_repair,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -168,6 +168,20 @@ pub(super) enum RepairOutput {
         /// The same number of links.
         #[serde(skip_serializing_if = "Option::is_none")]
         restorable_links: Option<u64>,
+        /// The same number of visits.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restorable_visits: Option<u64>,
+        /// The same number of weights.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restorable_weights: Option<u64>,
+        /// The same number of messages.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restorable_messages: Option<u64>,
+        /// The same number of runs of agents.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        restorable_runs: Option<u64>,
+        #[serde(skip)]
+        restorable: Option<RestorableRecords>,
     },
     /// A repair was undone.
     Undone {
@@ -228,8 +242,18 @@ impl LocalCommand for RepairStore {
         }
         let RepairReport { replaced, restorable } = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
         forget_verification(context);
-        let (restorable_notes, restorable_links) = restorable.unzip();
-        Ok(RepairOutput::Repaired { replaced, choice, restorable_notes, restorable_links })
+        let number = |of: fn(&RestorableRecords) -> u64| restorable.as_ref().map(of);
+        Ok(RepairOutput::Repaired {
+            choice,
+            replaced,
+            restorable_notes: number(|found| found.notes),
+            restorable_links: number(|found| found.links),
+            restorable_visits: number(|found| found.visits),
+            restorable_weights: number(|found| found.weights),
+            restorable_messages: number(|found| found.messages),
+            restorable_runs: number(|found| found.runs),
+            restorable,
+        })
     }
 
     fn show(output: &RepairOutput) -> String {
@@ -273,11 +297,11 @@ impl LocalCommand for RepairStore {
                 let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));
                 format!("{damage}\n\n{end}{lines}{rest}{advice}")
             }
-            RepairOutput::Repaired { choice, replaced, restorable_notes, restorable_links } => format!(
+            RepairOutput::Repaired { choice, replaced, restorable, .. } => format!(
                 "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}`poc-memory repair \
                  --undo --yes` reverts the repair\n",
                 line(choice),
-                restorable_line(choice, replaced, restorable_notes.zip(*restorable_links))
+                restorable_line(choice, replaced, *restorable)
             ),
             RepairOutput::Undone { replaced } => format!(
                 "the repair was undone; the files that it created, and all changes since then, are in \
@@ -376,18 +400,24 @@ fn backup_lines(backup: &FullerBackup) -> String {
 }
 
 /// Whether something can be restored from the replaced files, and how. Empty if nothing was lost.
-fn restorable_line(choice: &RepairChoice, replaced: &str, restorable: Option<(u64, u64)>) -> String {
-    match restorable {
-        Some((0, 0)) if choice.lost_changes.is_empty() => String::new(),
-        Some((0, 0)) => "the store has every note and link that can be read there\n".to_owned(),
-        Some((notes, links)) => format!(
-            "they have {} and {} that the store lacks: `poc-memory doctor quarantine restore {replaced}` restores \
-             them\n",
-            plural(notes, "note"),
-            plural(links, "link"),
-        ),
-        None => "they cannot be read\n".to_owned(),
+fn restorable_line(choice: &RepairChoice, replaced: &str, restorable: Option<RestorableRecords>) -> String {
+    let Some(found) = restorable else { return "they cannot be read\n".to_owned() };
+    if found == RestorableRecords::default() {
+        return match choice.lost_changes.is_empty() {
+            true => String::new(),
+            false => "the store has every note and link that can be read there, and every visit, weight, message and run\n"
+                .to_owned(),
+        };
     }
+    let RestorableRecords { notes, links, visits, weights, messages, runs } = found;
+    let others = [(visits, "visit"), (weights, "weight"), (messages, "message"), (runs, "run")];
+    let mut named = vec![plural(notes, "note"), plural(links, "link")];
+    named.extend(others.into_iter().filter(|(count, _)| *count > 0).map(|(count, name)| plural(count, name)));
+    let last = named.pop().unwrap_or_default();
+    format!(
+        "they have {} and {last} that the store lacks: `poc-memory doctor quarantine restore {replaced}` restores them\n",
+        named.join(", ")
+    )
 }
 
 /// Deletes the result of the last verification, because it is about the replaced files. The daemon verifies

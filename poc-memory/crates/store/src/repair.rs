@@ -12,8 +12,9 @@ mod quarantine_parts;
 pub(crate) use journal::complete;
 pub use journal::repair_folders;
 pub use quarantine_parts::{
-    QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, delete_quarantine_part,
-    for_each_quarantine_record, quarantine_contents, quarantine_names, quarantine_parts,
+    QuarantineNote, QuarantinePart, QuarantineRecord, QuarantineTenant, RestorableRecords,
+    delete_quarantine_part, for_each_quarantine_record, quarantine_contents, quarantine_names,
+    quarantine_parts,
 };
 
 use crate::catch_up;
@@ -89,9 +90,8 @@ pub struct ReadablePart {
 pub struct RepairReport {
     /// The name of the folder in the quarantine with the replaced files.
     pub replaced: String,
-    /// The numbers of notes and links that can be read in the replaced files and that the store lacks; `None` if the
-    /// files cannot be read.
-    pub restorable: Option<(u64, u64)>,
+    /// What can be read in the replaced files and the store lacks; `None` if the files cannot be read.
+    pub restorable: Option<RestorableRecords>,
 }
 
 /// A damaged store that no other process has open.
@@ -276,14 +276,23 @@ impl Repair {
 
     /// The views of the store if it is repaired from a source.
     fn views(&self, source: RepairSource) -> Result<Views> {
-        let last = self.last(source);
+        self.with_records(source, |engine| catch_up::views(engine, self.last(source), &|| {}))
+    }
+
+    /// Calls `read` with the records of the store if it is repaired from a source.
+    fn with_records<T>(
+        &self,
+        source: RepairSource,
+        read: impl FnOnce(&dyn Engine) -> Result<T>,
+    ) -> Result<T> {
         match (&self.records, source) {
-            (Some(records), RepairSource::Records) => catch_up::views(records.engine.as_ref(), last, &|| {}),
+            (Some(records), RepairSource::Records) => read(records.engine.as_ref()),
             (_, RepairSource::Log) => {
+                let last = self.last(source);
                 let prefix = SalvagedRecords::of_log(self.log.clone(), last, HEARTBEAT_TIMEOUT)?;
-                catch_up::views(prefix.engine.as_ref(), last, &|| {})
+                read(prefix.engine.as_ref())
             }
-            _ => catch_up::views(self.sound_log.engine.as_ref(), last, &|| {}),
+            _ => read(self.sound_log.engine.as_ref()),
         }
     }
 
@@ -311,15 +320,18 @@ impl Repair {
             .write(target)
             // If this cannot be deleted now, the next repair deletes it.
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
-        let views = self.views(source)?;
-        let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
-        let replaced = journal.run(&self.directory, derived)?;
-        // The store is repaired, whether the replaced files can be read or not.
-        let restorable = quarantine_contents(&self.directory, &replaced)
-            .map(|contents| quarantine_parts::missing_in(&contents, &views))
-            .inspect_err(|error| tracing::warn!("the replaced files cannot be read: {error}"))
-            .ok();
-        Ok(RepairReport { replaced, restorable })
+        // The records are read before the files of the log are moved.
+        self.with_records(source, |engine| {
+            let views = catch_up::views(engine, last, &|| {})?;
+            let journal = Journal::exchange(&self.directory, NEW_LOG, source_name(source))?;
+            let replaced = journal.run(&self.directory, derived)?;
+            // The store is repaired, whether the replaced files can be read or not.
+            let restorable = quarantine_contents(&self.directory, &replaced)
+                .and_then(|contents| quarantine_parts::missing_in(&contents, &views, engine))
+                .inspect_err(|error| tracing::warn!("the replaced files cannot be read: {error}"))
+                .ok();
+            Ok(RepairReport { replaced, restorable })
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::journal::MANIFEST;
 use super::part_files::{part_files, unreadable};
-use crate::engine::lsm;
+use crate::engine::{Engine, lsm};
 use crate::keys;
 use crate::log::intact_records;
 use crate::logged_transaction::{LoggedTransaction, Write};
@@ -12,8 +12,8 @@ use crate::tenants::TenantRow;
 use crate::views::Views;
 use crate::watchdog::HEARTBEAT_TIMEOUT;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Edge, Neighbor, Node, NodeId, Tenant, Tuple};
-use rustc_hash::FxHashSet;
+use poc_graph::{Edge, Neighbor, Node, NodeId, Tenant, Tuple, Visit};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -226,19 +226,39 @@ fn follows_from_notes(table: Table) -> bool {
     )
 }
 
-/// The numbers of notes and edges of quarantined data that views lack, without deleted notes and without edges of notes
-/// that neither has.
-pub(super) fn missing_in(contents: &BTreeMap<Tenant, QuarantineTenant>, views: &Views) -> (u64, u64) {
-    let (mut notes, mut edges) = (0, 0);
+/// Numbers of records of all tenants that can be read in the quarantine, that the store lacks, and that can be restored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RestorableRecords {
+    /// Notes that were not deleted.
+    pub notes: u64,
+    /// Edges between notes that the store or the quarantine has.
+    pub links: u64,
+    /// Visits of notes that the store or the quarantine has, in this version or a later one.
+    pub visits: u64,
+    /// Weights of notes that the store or the quarantine has.
+    pub weights: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Runs of agents.
+    pub runs: u64,
+}
+
+/// What quarantined data has and a store with these views and records lacks.
+pub(super) fn missing_in(
+    contents: &BTreeMap<Tenant, QuarantineTenant>,
+    views: &Views,
+    engine: &dyn Engine,
+) -> Result<RestorableRecords> {
+    let mut all = RestorableRecords::default();
     for (tenant, own) in contents {
         let view = views.get(tenant).map_or_else(Default::default, Arc::clone);
-        let missing: FxHashSet<NodeId> = own
+        let missing: FxHashMap<NodeId, u32> = own
             .notes
             .iter()
             .filter(|note| !note.deleted && view.find(note.node.id).is_none())
-            .map(|note| note.node.id)
+            .map(|note| (note.node.id, note.node.version))
             .collect();
-        let exists = |id: NodeId| missing.contains(&id) || view.find(id).is_some();
+        let exists = |id: NodeId| missing.contains_key(&id) || view.find(id).is_some();
         let has_edge = |edge: &Edge| {
             let (Some(src), Some(dst)) = (view.find(edge.src), view.find(edge.dst)) else { return false };
             let is_same = |near: &Neighbor| {
@@ -247,10 +267,38 @@ pub(super) fn missing_in(contents: &BTreeMap<Tenant, QuarantineTenant>, views: &
             view.edges(src).iter().chain(view.other_edges(src)).any(is_same)
         };
         let is_missing = |edge: &&Edge| exists(edge.src) && exists(edge.dst) && !has_edge(edge);
-        edges += own.edges.iter().filter(is_missing).count() as u64;
-        notes += missing.len() as u64;
+        all.links += own.edges.iter().filter(is_missing).count() as u64;
+        all.notes += missing.len() as u64;
+        let version = |key: &[u8]| -> Result<Option<u32>> {
+            let Some(id) = key.first_chunk().map(|id| NodeId::from_bytes(*id)) else { return Ok(None) };
+            if let Some(version) = missing.get(&id) {
+                return Ok(Some(*version));
+            }
+            let stored = engine.get(&Table::Nodes.engine_key(*tenant, id.as_bytes()))?;
+            Ok(stored.map(|bytes| Node::decode(&bytes)).transpose()?.map(|node| node.version))
+        };
+        for QuarantineRecord { table, key, value } in &own.records {
+            let count = match table {
+                Table::Visits => &mut all.visits,
+                Table::Activity => &mut all.weights,
+                Table::Messages => &mut all.messages,
+                Table::Runs => &mut all.runs,
+                _ => continue,
+            };
+            let is_restorable = match table {
+                Table::Visits => {
+                    let visited = Visit::decode(value)?.version;
+                    version(key)?.is_some_and(|version| visited <= version)
+                }
+                Table::Activity => version(key)?.is_some(),
+                _ => true,
+            };
+            if is_restorable && engine.get(&table.engine_key(*tenant, key))?.is_none() {
+                *count += 1;
+            }
+        }
     }
-    (notes, edges)
+    Ok(all)
 }
 
 /// Calls `each` with every readable record of all tenants in a file or folder of the quarantine: the old and new values

@@ -116,7 +116,7 @@ fn a_log_that_lost_its_end_is_damaged_until_a_person_decides() {
             (RepairSource::Log, kept, &vec![(kept + 1, 6)])
         );
         let report = repair.run(RepairSource::Log, Timestamp(9), &[]).unwrap();
-        assert_eq!(report.restorable, Some((0, 0)));
+        assert_eq!(report.restorable, Some(RestorableRecords::default()));
         let store = open_in(&folder, StoreOptions::default()).unwrap();
         assert_eq!((store.damage(), put(&store, 9).seq), (None, kept + 1));
         drop(store);

@@ -400,7 +400,7 @@ fn a_repair_is_compared_with_what_can_be_read_and_the_rest_is_restorable() {
     assert_eq!((sound_log.source, &sound_log.missing_notes), (RepairSource::SoundLog, &vec![lost, lost]));
     assert_eq!((log.source, &log.missing_notes), (RepairSource::Log, &vec![COUNT - log.last_seq; 2]));
     let report = repair.run(RepairSource::SoundLog, Timestamp(9), &[]).unwrap();
-    assert_eq!(report.restorable, Some((lost, 0)));
+    assert_eq!(report.restorable, Some(RestorableRecords { notes: lost, ..RestorableRecords::default() }));
     let contents = quarantine_contents(made.folder.path(), &report.replaced).unwrap();
     assert_eq!(contents[&Tenant::default()].notes.len() as u64, COUNT);
 }
