@@ -55,9 +55,14 @@ impl Assistant {
 
     /// Sends a request and returns the answer.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.ask_with(&format!("\"method\": {}, \"params\": {params}", json!(method)))
+    }
+
+    /// The same with the text of the fields, which may not be a correct request.
+    pub(crate) fn ask_with(&mut self, fields: &str) -> Value {
         self.last += 1;
         let id = self.last;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        writeln!(self.to.as_mut().unwrap(), "{{\"jsonrpc\": \"2.0\", \"id\": {id}, {fields}}}").unwrap();
         loop {
             let mut line = String::new();
             assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "the program ended");
@@ -125,6 +130,11 @@ fn session(world: &World) {
         "memory_history",
     ];
     assert_eq!(tools, six);
+
+    // Which of the two texts is meant is unknown.
+    let twice = r#""method": "tools/call", "params": {"name": "memory_remember", "arguments": {"text": "a", "text": "b"}}"#;
+    let refused = assistant.ask_with(twice);
+    assert_eq!(refused["error"]["message"], "the field `text` is given twice", "{refused}");
 
     let title = format!("The journal is written first, says {}", world.home().display());
     let stored = assistant.call("memory_remember", json!({"title": title, "keywords": "storage", "key": ""}));

@@ -7,7 +7,7 @@ use super::local::LocalCommand;
 use super::project_label::ProjectLabel;
 use super::setup::Assistant;
 use crate::dispatch::{self, Connection};
-use crate::mcp::{OpExecutor, Server};
+use crate::mcp::{OpExecutor, Server, StdioTransport};
 use crate::ops::{Access, OpDef, Principal, tenancy};
 use parking_lot::Mutex;
 use poc_config::paths::Paths;
@@ -17,7 +17,6 @@ use poc_graph::error::{Error, Result};
 use poc_notes::resolve::quoted;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::stdio;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -52,7 +51,7 @@ impl LocalCommand for McpServe {
             .build()
             .map_err(|error| failed(&error))?;
         let ended = runtime.block_on(async {
-            match Server::new(Arc::new(caller)).serve(stdio()).await {
+            match Server::new(Arc::new(caller)).serve(StdioTransport::new()).await {
                 Ok(service) => service.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
                 // The client disconnected before it sent anything.
                 Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),

@@ -9,15 +9,18 @@ pub mod fuzzing;
 mod hints;
 mod prompts;
 mod recent_searches;
+pub mod repeated_field;
 mod resources;
 mod results;
 mod schema;
 mod server;
+mod stdio;
 #[cfg(test)]
 mod tests;
 mod tools;
 
 pub use server::Server;
+pub use stdio::StdioTransport;
 
 use crate::ops::{Access, OpDef};
 use poc_config::{TenantSchema, ToolSet};

@@ -22,8 +22,7 @@ use axum::routing::any;
 use poc_config::{TenantSchema, ToolSet};
 use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::Result;
-use poc_graph::json::{self, UniqueFields};
-use poc_memory::mcp::{OpExecutor, Server};
+use poc_memory::mcp::{OpExecutor, Server, repeated_field};
 use poc_memory::ops::{Access, OpDef, Principal};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -249,12 +248,8 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     let fail = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
     let id_of =
         |value: &Value| value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-    // If a field occurs twice, the SDK would use the last one.
-    if let Err(error) = serde_json::from_slice::<UniqueFields>(bytes)
-        && let Some(name) = json::repeated_field(&error)
-    {
-        let id = serde_json::from_slice(bytes).ok().as_ref().and_then(id_of);
-        return fail(id, ErrorData::invalid_params(format!("the field `{name}` is given twice"), None));
+    if let Some(refusal) = repeated_field::refusal(bytes) {
+        return Err(Box::new(refusal));
     }
     match serde_json::from_slice(bytes) {
         Ok(ClientJsonRpcMessage::Request(request)) => match request.request {
