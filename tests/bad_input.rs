@@ -1,14 +1,19 @@
 //! Invalid requests, generated from the schema of each op, over the socket and REST: the error has the right code and
 //! field, and nothing changes. The command line and MCP have tests of their own.
 
-use crate::support::World;
 use crate::support::http::{Http, ON};
+use crate::support::{WAIT_LIMIT, World};
 use poc_graph::error::Code;
 use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Span;
 use poc_memory::client::Client;
 use poc_memory::ops::{Access, Method, OPS, OpDef};
 use serde_json::{Map, Value, json};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 const LIMIT: usize = 1 << 24;
 
@@ -348,4 +353,74 @@ fn a_wrong_daemon_command_line_is_reported_like_any_other_error() {
         "{export}"
     );
     assert!(!export.contains(".tmp"), "{export}");
+}
+
+/// A frame with its header that is not a valid one.
+fn malformed_frame(rng: &SeededRng) -> Vec<u8> {
+    let random: Vec<u8> = (0..rng.below(1, 200)).map(|_| rng.next_u64() as u8).collect();
+    let framed = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes(), bytes].concat();
+    match rng.next_u64() % 4 {
+        // The header promises more than may be sent, or more than is sent.
+        0 => [&u32::MAX.to_be_bytes(), random.as_slice()].concat(),
+        1 => [&(random.len() as u32 + 7).to_be_bytes(), random.as_slice()].concat(),
+        2 => framed(&random),
+        // A map that continues with something else.
+        _ => framed(&[&[0x81_u8, 0xA5][..], b"hello", &random].concat()),
+    }
+}
+
+/// The 99th percentile of times.
+fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() * 99 / 100]
+}
+
+/// The figure is a ratio within one run, because other programs use the machine, too. It is printed and not checked.
+#[test]
+#[ignore = "sends 100,000 frames, which takes minutes; `just reliability full R14` runs it"]
+#[expect(clippy::print_stdout, reason = "`just reliability` reports the figure")]
+fn malformed_frames_neither_end_the_daemon_nor_lock_others_out() {
+    let number = std::env::var("POC_MEMORY_FRAMES").ok().and_then(|number| number.parse().ok());
+    let frames: u64 = number.unwrap_or(100_000);
+    let mut world = World::new();
+    for number in 0..20 {
+        world.json(&["insert", "--title", &format!("Harbour {number}"), "--body", "Ships at anchor"]);
+    }
+    world.start_daemon();
+    let pid = world.daemon_pid();
+    let socket = world.home().join("daemon.sock");
+    let mut client = Client::connect(&socket, LIMIT, Span::MINUTE).unwrap().unwrap();
+    let mut ask = || {
+        let started = Instant::now();
+        let answer = client.call("search", json!({ "text": "harbour" }), &|_| {}).unwrap();
+        assert!(!answer["results"].as_array().unwrap().is_empty(), "{answer}");
+        started.elapsed()
+    };
+    let calm: Vec<Duration> = (0..2000).map(|_| ask()).collect();
+    let is_sent = AtomicBool::new(false);
+    let mut meanwhile = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let rng = SeededRng::new(5);
+            for _ in 0..frames {
+                let mut stream = UnixStream::connect(&socket).unwrap();
+                stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
+                // The daemon may have closed the connection before it has all of the frame.
+                let _ = stream.write_all(&malformed_frame(&rng));
+                let _ = stream.shutdown(Shutdown::Write);
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+            is_sent.store(true, Ordering::SeqCst);
+        });
+        while !is_sent.load(Ordering::SeqCst) {
+            meanwhile.push(ask());
+        }
+    });
+    assert_eq!(world.json(&["daemon", "status"])["pid"], pid);
+    let (calm, busy) = (p99(calm), p99(meanwhile));
+    println!(
+        "figure: the 99th percentile of searches is {:.2} times as long while {frames} malformed frames arrive",
+        busy.as_secs_f64() / calm.as_secs_f64()
+    );
+    world.stop_daemon();
 }

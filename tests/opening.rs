@@ -1,9 +1,10 @@
 //! Opening the store: checkpoints that an idle daemon saves, and concurrent commands.
 
 use crate::support::world::{binary, files_below};
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{CommandResult, Deadline, WAIT_LIMIT, World};
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 fn hits(answer: &serde_json::Value) -> usize {
     answer["results"].as_array().unwrap().len()
@@ -51,6 +52,90 @@ fn concurrent_commands_wait_for_each_other() {
         }
     });
     assert_eq!(hits(&world.json(&["search", "-p", "all"])), 6);
+}
+
+/// Daemons that are killed when a test fails.
+struct Daemons(Vec<Child>);
+
+impl Drop for Daemons {
+    fn drop(&mut self) {
+        for daemon in &mut self.0 {
+            daemon.kill().ok();
+            daemon.wait().ok();
+        }
+    }
+}
+
+/// The number of rounds: `POC_MEMORY_STARTS`, or 2.
+fn rounds() -> u64 {
+    std::env::var("POC_MEMORY_STARTS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+}
+
+/// Twelve daemons and eight commands start at the same time in each round. In every other round, the daemon was killed
+/// and the text index has to be rebuilt.
+#[test]
+fn of_many_simultaneous_starts_one_owns_the_store_and_no_answer_is_silently_empty() {
+    const NOTES: usize = 300;
+    let world = World::new();
+    let line = |number: usize| {
+        format!("{{\"key\":\"line-{number}\",\"title\":\"Line {number}\",\"body\":\"Harbour {number}\"}}\n")
+    };
+    world.write("lines.jsonl", &(0..NOTES).map(line).collect::<String>());
+    world.json(&["import", "lines.jsonl"]);
+    let check = |ran: &CommandResult, expected: Option<usize>| {
+        if ran.status != 0 {
+            let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+            let code = error["error"]["code"].as_str().unwrap();
+            assert!(["locked", "unavailable"].contains(&code), "{ran:?}");
+            return;
+        }
+        let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let is_degraded = answer["degraded"].as_array().is_some_and(|reasons| !reasons.is_empty());
+        let is_complete = expected.map_or(hits(&answer) > 0, |expected| hits(&answer) == expected);
+        assert!(is_complete || is_degraded, "{answer}");
+    };
+    for round in 0..rounds() {
+        let is_killed = round % 2 == 1;
+        let start = |_| {
+            let mut daemon = world.command("poc-daemon");
+            daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        let mut daemons = Daemons((0..12).map(start).collect());
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (world, check) = (&world, &check);
+                scope.spawn(move || match number % 2 {
+                    0 => check(&world.run(&["--json", "search", "-p", "all"]), Some(NOTES)),
+                    _ => check(&world.run(&["--json", "search", "harbour"]), None),
+                });
+            }
+        });
+        let deadline = Deadline::after(2 * WAIT_LIMIT);
+        loop {
+            daemons.0.retain_mut(|daemon| match daemon.try_wait().unwrap() {
+                Some(status) => {
+                    assert_eq!(status.code(), Some(5), "round {round}: {status}");
+                    false
+                }
+                None => true,
+            });
+            if daemons.0.len() == 1 && world.run(&["daemon", "status"]).status == 0 {
+                break;
+            }
+            deadline.wait(|| format!("round {round}: {} daemons run", daemons.0.len()));
+        }
+        assert_eq!(world.json(&["daemon", "status"])["pid"], daemons.0[0].id());
+        check(&world.run(&["--json", "search", "-p", "all"]), Some(NOTES));
+        let mut owner = daemons.0.remove(0);
+        let signal = if is_killed { "-9" } else { "-TERM" };
+        let sent = Command::new("kill").args([signal, &owner.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(owner.wait().unwrap().success(), !is_killed);
+        let index = world.home().join("store/text");
+        if is_killed && index.exists() {
+            std::fs::remove_dir_all(index).unwrap();
+        }
+    }
 }
 
 #[test]

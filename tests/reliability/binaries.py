@@ -26,7 +26,7 @@ class TestBinary:
         self, names: list[str], environment: dict[str, str], ignored: bool = False, limit: float | None = None
     ) -> tuple[dict[str, str], str]:
         """Runs tests, at most for so many seconds. Returns the outcome of each, and what was printed."""
-        options = ["--include-ignored"] if ignored else []
+        options = ["--show-output"] + (["--include-ignored"] if ignored else [])
         try:
             ran = subprocess.run(
                 [str(self.path), "--exact", *names, *options],

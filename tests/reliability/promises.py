@@ -155,7 +155,8 @@ PROMISES = [
             "candle::tests::a_damaged_file_is_an_error_not_a_panic",
         ],
         {},
-        {"PROPTEST_CASES": "1000000"},
+        {"PROPTEST_CASES": "1000000", "POC_MEMORY_FRAMES": "100000"},
+        ["bad_input::malformed_frames_neither_end_the_daemon"],
     ),
     Promise(
         "R15",
@@ -200,6 +201,8 @@ PROMISES = [
         "R19",
         "One process owns a store, and every answer says how fresh it is",
         ["lock::tests::", "tests::fresh::", "opening::", "callers::a_starting_daemon_waits"],
+        {"POC_MEMORY_STARTS": "2"},
+        {"POC_MEMORY_STARTS": "200"},
     ),
     Promise(
         "R20",

@@ -8,6 +8,7 @@ passed and every planted bug was caught.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,13 +20,15 @@ from promises import PROMISES, Promise
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / "target" / "reliability"
+# A figure that a test prints.
+FIGURE = re.compile(r"^figure: (.*)$", re.MULTILINE)
 
 
 def run(promise: Promise, binaries: list[TestBinary], environment: dict[str, str], full: bool) -> dict:
     """Runs the tests of a promise. Fails for a name that matches no test, because a renamed test would be missed."""
     filters = promise.tests + (promise.ignored if full else [])
     started = time.monotonic()
-    passed, failed, matched = 0, [], set()
+    passed, failed, matched, figures = 0, [], set(), []
     for binary in binaries:
         own = binary.matching(filters)
         if not own:
@@ -33,6 +36,7 @@ def run(promise: Promise, binaries: list[TestBinary], environment: dict[str, str
         matched.update(part for part in filters if any(part in name for name in own))
         outcomes, output = binary.run(own, os.environ | environment, ignored=full and bool(promise.ignored))
         passed += sum(outcome == "ok" for outcome in outcomes.values())
+        figures += FIGURE.findall(output)
         wrong = sorted(name for name, outcome in outcomes.items() if outcome == "FAILED")
         failed += wrong
         if wrong or not outcomes:
@@ -48,6 +52,7 @@ def run(promise: Promise, binaries: list[TestBinary], environment: dict[str, str
         "tests": passed,
         "failed": failed,
         "unmatched": unmatched,
+        "figures": figures,
         "seconds": round(time.monotonic() - started, 1),
         "holds": passed > 0 and not failed and not unmatched,
     }
@@ -66,6 +71,8 @@ def show(row: dict) -> str:
     setting = " ".join(f"{name}={value}" for name, value in row["environment"].items())
     state = "holds" if row["holds"] else "BROKEN"
     line = f"{row['promise']:<4} {state:<7} {row['tests']:>4} tests {row['seconds']:>7.1f} s  {row['text']}  {setting}"
+    for figure in row.get("figures", []):
+        line += f"\n     {figure}"
     for name in row["failed"]:
         line += f"\n     failed: {name}"
     for name in row["unmatched"]:
