@@ -291,6 +291,12 @@ fn settings_are_changed_one_at_a_time() {
     assert!(text().ends_with("[consolidate]\nschedule = \"weekly on monday\"\n"), "{}", text());
     let unset = world.json(&["config", "set", "retrieve.top-k", "--unset"]);
     assert_eq!((&unset["value"], &unset["origin"]), (&json!(8), &json!("default")));
+    for command in [&["config", "set", "retrieve.topk", "--unset"][..], &["config", "unset", "retrieve.topk"]]
+    {
+        let unknown = world.json_with_status(command, 1);
+        assert_eq!(unknown["error"]["code"], "not_found", "{unknown:#}");
+        assert_eq!(unknown["error"]["hint"], "did you mean `retrieve.top-k`?", "{unknown:#}");
+    }
 }
 
 #[test]

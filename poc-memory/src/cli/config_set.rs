@@ -3,6 +3,7 @@
 use super::command_context::CommandContext;
 use super::daemon_client::{self, RESTART};
 use super::local::LocalCommand;
+use super::settings;
 use crate::dispatch;
 use poc_config::Config;
 use poc_config::endpoint::{self, EndpointError};
@@ -71,11 +72,10 @@ impl LocalCommand for ConfigSet {
             create_private(file.parent().unwrap_or(&file))?;
             files::write(&file, &after)?;
         }
-        let settings = poc_config::settings(&file)?;
-        let setting = settings.into_iter().find(|setting| setting.key == self.key);
-        if setting.is_none() && !changed {
-            return Err(Error::not_found(format!("`{}` is not set", self.key)).field("key"));
-        }
+        let setting = match settings::find(poc_config::settings(&file)?, &self.key) {
+            Err(error) if !changed => return Err(error),
+            found => found.ok(),
+        };
         let (value, origin) = setting.map(|setting| (setting.value, setting.origin)).unzip();
         let config = context.config()?;
         // An unreachable daemon is not an error of the settings.

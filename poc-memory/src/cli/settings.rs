@@ -93,7 +93,7 @@ impl LocalCommand for ConfigGet {
 ///
 /// # Errors
 /// `not_found`, with similar keys or with the keys of the section as a hint.
-fn find(mut settings: Vec<Setting>, key: &str) -> Result<Setting> {
+pub(super) fn find(mut settings: Vec<Setting>, key: &str) -> Result<Setting> {
     if let Some(index) = settings.iter().position(|setting| setting.key == key) {
         return Ok(settings.swap_remove(index));
     }
