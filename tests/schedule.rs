@@ -104,3 +104,21 @@ fn a_daemon_keeps_its_schedule_when_the_clock_jumps() {
     }
     world.stop_daemon();
 }
+
+/// The battery of a machine's clock may be empty.
+#[test]
+fn a_clock_before_1970_stops_nothing_and_the_schedule_begins_when_it_is_set() {
+    let Some(mut world) = World::with_clock() else { return };
+    world.write("config.toml", "[daemon]\nheartbeat = \"1s\"\n[agents]\ncatch-up-spread = \"0s\"\n");
+    world.write("agents/often.toml", &agent("default", "every 2s"));
+    world.write("clock", "-80y");
+    world.start_daemon();
+    let note = world.json(&["insert", "--title", "A note", "--body", "about page splits"]);
+    assert!(world.json(&["get", note["key"].as_str().unwrap()])["created"].as_str().unwrap() < "1970");
+    assert_eq!(world.json(&["search", "splits"])["results"].as_array().unwrap().len(), 1);
+    world.write("clock", "+0");
+    world.until(WAIT_LIMIT, &["agent", "history", "often"], |history| {
+        runs(history).iter().any(|run| run.0.as_str() > "1970")
+    });
+    world.stop_daemon();
+}

@@ -14,6 +14,7 @@ mod slow_agent;
 mod tests;
 
 use crate::state::DaemonState;
+use heartbeat::ScheduleHeartbeat;
 use parking_lot::Mutex;
 use poc_agent::due_slots::Tick;
 use poc_agent::ledger;
@@ -62,7 +63,7 @@ async fn run_until(
     let recovering = state.clone();
     blocking(&state, RECOVERY, move || recover(&recovering)).await;
     let mut recovered = Instant::now();
-    let Some(mut heartbeat) = heartbeat::start(&state).await else {
+    let Some(mut heartbeat) = ScheduleHeartbeat::start(&state).await else {
         state.stop();
         return;
     };
@@ -79,8 +80,8 @@ async fn run_until(
         }
         if silent >= LOST_AFTER {
             silent = 0;
-            heartbeat::stop(&mut heartbeat).await;
-            match heartbeat::start(&state).await {
+            heartbeat.stop().await;
+            match ScheduleHeartbeat::start(&state).await {
                 Some(started) => heartbeat = started,
                 None => {
                     state.stop();
@@ -116,7 +117,7 @@ async fn run_until(
         });
         due.await.unwrap_or_default().into_iter().for_each(|due| runs.start(due));
     }
-    heartbeat::stop(&mut heartbeat).await;
+    heartbeat.stop().await;
     runs.drain(grace, cancelled).await;
 }
 

@@ -1,7 +1,7 @@
 //! The heartbeat: a repeated job of tokio-cron-scheduler that wakes the loop.
 
 use crate::state::DaemonState;
-use poc_graph::time::Span;
+use poc_graph::time::{Span, Timestamp};
 use std::time::Duration;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 
@@ -10,13 +10,31 @@ pub(super) fn period(state: &DaemonState) -> Duration {
     state.memory.config.daemon.heartbeat.max(Span::SECOND).std()
 }
 
-/// Starts the heartbeat. Errors are logged.
-pub(super) async fn start(state: &DaemonState) -> Option<JobScheduler> {
-    match try_start(state).await {
-        Ok(scheduler) => Some(scheduler),
-        Err(error) => {
-            tracing::error!("the heartbeat of the scheduler cannot start: {error}");
-            None
+/// The heartbeat. While the clock is before 1970, which the scheduler does not support, it is missing: the loop then
+/// wakes by its own timeout and tries to start it again.
+pub(super) struct ScheduleHeartbeat(Option<JobScheduler>);
+
+impl ScheduleHeartbeat {
+    /// Starts the heartbeat. Errors are logged.
+    pub(super) async fn start(state: &DaemonState) -> Option<ScheduleHeartbeat> {
+        if state.memory.now() < Timestamp(0) {
+            tracing::debug!("the clock is before 1970: the schedule has no heartbeat until it is set");
+            return Some(ScheduleHeartbeat(None));
+        }
+        match try_start(state).await {
+            Ok(scheduler) => Some(ScheduleHeartbeat(Some(scheduler))),
+            Err(error) => {
+                tracing::error!("the heartbeat of the scheduler cannot start: {error}");
+                None
+            }
+        }
+    }
+
+    /// Stops the heartbeat.
+    pub(super) async fn stop(&mut self) {
+        let Some(scheduler) = &mut self.0 else { return };
+        if let Err(error) = scheduler.shutdown().await {
+            tracing::warn!("the heartbeat of the scheduler did not stop: {error}");
         }
     }
 }
@@ -27,11 +45,4 @@ async fn try_start(state: &DaemonState) -> Result<JobScheduler, JobSchedulerErro
     scheduler.add(Job::new_repeated(period(state), move |_, _| wake.notify_one())?).await?;
     scheduler.start().await?;
     Ok(scheduler)
-}
-
-/// Stops the heartbeat.
-pub(super) async fn stop(scheduler: &mut JobScheduler) {
-    if let Err(error) = scheduler.shutdown().await {
-        tracing::warn!("the heartbeat of the scheduler did not stop: {error}");
-    }
 }
