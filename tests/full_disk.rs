@@ -267,6 +267,55 @@ fn a_read_only_disk_is_read() {
     world.json(&["insert", "--title", "New", "--body", "Accepted"]);
 }
 
+/// The system returns errors for a write and for a sync of the log, also that of an exceeded quota.
+#[test]
+fn an_error_of_the_system_refuses_one_write_and_no_read() {
+    for error in ["ENOSPC", "EDQUOT", "EIO"] {
+        let mut world = World::new();
+        let mut acknowledged: BTreeSet<String> = insert(&world, "first", 100).into_iter().collect();
+        let log = world.home().join("store/log/00000000000000000001.log");
+        let injected = |call: &str, when: u32| format!("inject={call}:error={error}:when={when}");
+        let is_started = world.start_daemon_under_strace(&[
+            "-qq",
+            "-o",
+            "trace",
+            "-P",
+            log.to_str().unwrap(),
+            "-e",
+            "trace=write,fdatasync",
+            "-e",
+            &injected("write", 3),
+            "-e",
+            &injected("fdatasync", 5),
+        ]);
+        if !is_started {
+            return;
+        }
+        let mut refused = 0;
+        for number in 0..10 {
+            let key = format!("note-{number}");
+            let ran = world.run(&["insert", "--key", &key, "--title", &key, "--body", "Ships at anchor"]);
+            if ran.status == 0 {
+                acknowledged.insert(key);
+                continue;
+            }
+            refused += 1;
+            let expected = "the store accepts no writes: its log cannot be written: ";
+            assert!(ran.stderr.contains(expected), "{error}: {}", ran.stderr);
+            assert_eq!(world.json(&["get", "first"])["key"], "first");
+            assert!(world.run(&["get", &key]).status != 0, "{error}: `{key}` was refused");
+            world.until(WAIT_LIMIT, &["stats"], |stats| degraded(stats).is_empty());
+        }
+        assert_eq!(refused, 2, "{error}");
+        world.stop_daemon();
+        let trace = std::fs::read_to_string(world.home().join("trace")).unwrap();
+        assert_eq!(trace.matches("(INJECTED)").count(), 2, "{trace}");
+        check(&world, &acknowledged);
+        assert_eq!(world.json(&["stats"])["nodes"], acknowledged.len());
+        assert!(!world.home().join("store/quarantine").exists(), "{error}");
+    }
+}
+
 /// The signal for files that are too long would end the process.
 #[test]
 fn a_limit_on_the_length_of_files_is_an_error() {

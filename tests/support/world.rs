@@ -227,8 +227,21 @@ impl World {
 
     /// The same, and writes what it writes, sends and syncs to a file in the home. Does nothing and returns `false`, with
     /// a message, where `strace` is not installed or may not trace.
-    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
     pub(crate) fn start_traced_daemon(&mut self, trace: &str) -> bool {
+        self.start_daemon_under_strace(&[
+            "-y",
+            "-s",
+            "4096",
+            "-e",
+            "trace=write,sendto,sendmsg,fsync,fdatasync",
+            "-o",
+            trace,
+        ])
+    }
+
+    /// The same with other options of `strace`, such as those that make system calls fail.
+    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+    pub(crate) fn start_daemon_under_strace(&mut self, options: &[&str]) -> bool {
         let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
         if !tried.is_ok_and(|status| status.success()) {
             eprintln!("not run: strace is not installed or may not trace");
@@ -238,17 +251,8 @@ impl World {
         let mut command = Command::new("strace");
         command
             // The daemon stays the child of the test, also with all threads traced.
-            .args([
-                "-D",
-                "-f",
-                "-y",
-                "-s",
-                "4096",
-                "-e",
-                "trace=write,sendto,sendmsg,fsync,fdatasync",
-                "-o",
-                trace,
-            ])
+            .args(["-D", "-f"])
+            .args(options)
             .arg(daemon.get_program())
             .env_clear()
             .envs(daemon.get_envs().filter_map(|(name, value)| Some((name, value?))))
