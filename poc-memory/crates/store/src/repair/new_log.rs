@@ -2,9 +2,8 @@
 //!
 //! Intact records are copied byte for byte, so that their numbers and checksums do not change. The transactions of a
 //! gap are replaced by the same number of new ones. The last of these write what the gap must have changed: records
-//! whose before-image in a later transaction differs from their value before the gap, and in the last gap whatever else
-//! the repaired state needs. If that gap has too few transactions for it, the others have a part of it. The history
-//! within the gaps is lost.
+//! whose before-image in a later transaction differs from their value before the gap, and whatever else the repaired
+//! state needs, as early as possible and in the last gap at the latest. The history within the gaps is lost.
 
 use crate::disk::{SystemDisk, remove_folder};
 use crate::engine::buffered::{BUFFER_BYTES, BufferedEngine};
@@ -51,27 +50,18 @@ impl NewLog<'_> {
     /// Writes the log. `target` is the state that it must lead to. Without a target, the damaged log must have no gap
     /// up to `last`.
     pub(super) fn write(&self, target: Option<&dyn Engine>) -> Result<()> {
-        let written = self.write_differences_to(Gaps::Last, target);
-        // The last gap may have too few transactions, for example for changes of several tenants.
-        if written.is_err() && self.log.missing().len() > 1 {
-            return self.write_differences_to(Gaps::All, target);
-        }
-        written
-    }
-
-    fn write_differences_to(&self, gaps: Gaps, target: Option<&dyn Engine>) -> Result<()> {
         let made = remove_folder(self.folder).and_then(|()| fs::create_dir_all(self.folder));
         made.map_err(|error| failed("its folder cannot be created", &error))?;
         let mut writer = NewLogWriter::new(self.folder)?;
         for (first, last) in self.log.intact_parts(self.last) {
-            self.fill(&mut writer, first - 1, gaps, target)?;
+            self.fill(&mut writer, first - 1, target)?;
             self.log.replay_payloads(first, last, &mut |seq, payload, checksum| {
                 let txn = LoggedTransaction::decode(&payload)?;
                 writer.add(&txn, &payload, Some(checksum))?;
                 Ok(txn.seq == seq)
             })?;
         }
-        self.fill(&mut writer, self.last, gaps, target)?;
+        self.fill(&mut writer, self.last, target)?;
         if !writer.finish(self.last, target)? {
             return Err(failed(
                 "it does not reproduce the state from which it was created",
@@ -82,21 +72,20 @@ impl NewLog<'_> {
     }
 
     /// Replaces the missing transactions up to and including number `last`.
-    fn fill(
-        &self,
-        writer: &mut NewLogWriter,
-        last: u64,
-        gaps: Gaps,
-        target: Option<&dyn Engine>,
-    ) -> Result<()> {
+    fn fill(&self, writer: &mut NewLogWriter, last: u64, target: Option<&dyn Engine>) -> Result<()> {
         let first = writer.next;
         if last < first {
             return Ok(());
         }
         let mut writes: Vec<(Tenant, Write)> = Vec::new();
         let mut touched: FxHashSet<Vec<u8>> = FxHashSet::default();
+        let mut needed = NodeIds::default();
         self.log.replay(last + 1, self.last, &mut |txn, _| {
             for write in txn.writes {
+                if let Some(after) = &write.after {
+                    let owners = index_entries::owners(write.table, &write.key, after);
+                    needed.extend(owners.into_iter().map(|id| (txn.tenant, id.to_vec())));
+                }
                 let key = write.table.engine_key(txn.tenant, &write.key);
                 if !touched.contains(&key) {
                     let before = writer.state.get(&key)?;
@@ -111,7 +100,7 @@ impl NewLog<'_> {
         let is_last_gap = self.log.missing().iter().all(|(from, _)| *from <= last || *from > self.last);
         // As many transactions as the gap has.
         let max_txns = last - first + 1;
-        if let Some(target) = target.filter(|_| is_last_gap || gaps == Gaps::All) {
+        if let Some(target) = target {
             let mut differences: Vec<(Tenant, Write)> = Vec::new();
             let mut add = |key: &[u8], before: Option<Vec<u8>>, after: Option<Vec<u8>>| {
                 let record_key =
@@ -134,7 +123,8 @@ impl NewLog<'_> {
                 Ok(())
             })?;
             if !is_last_gap {
-                differences = early_differences(differences, &writes, &writer.state, max_txns)?;
+                let gap = EarlyGap { state: &writer.state, writes: &writes, needed: &needed, max_txns };
+                differences = gap.differences(differences)?;
             }
             writes.extend(differences);
         }
@@ -161,51 +151,87 @@ impl NewLog<'_> {
     }
 }
 
-/// The gaps of a log that can have differences between its state and the state that it must lead to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gaps {
-    Last,
-    All,
+/// Ids of nodes, each with its tenant.
+type NodeIds = FxHashSet<(Tenant, Vec<u8>)>;
+
+/// A gap that is not the last one.
+struct EarlyGap<'a> {
+    /// The state before the gap.
+    state: &'a dyn Engine,
+    /// What the gap has changed for certain.
+    writes: &'a [(Tenant, Write)],
+    /// The nodes to which later transactions add something.
+    needed: &'a NodeIds,
+    /// The number of transactions in the gap.
+    max_txns: u64,
 }
 
-/// The differences that a gap of `max_txns` transactions can have although it is not the last one: additions and
-/// changes, of records whose nodes exist in `state` or are among the differences or the other `writes` of the gap. As
-/// many tenants are chosen as the gap has transactions.
-fn early_differences(
-    differences: Vec<(Tenant, Write)>,
-    writes: &[(Tenant, Write)],
-    state: &dyn Engine,
-    max_txns: u64,
-) -> Result<Vec<(Tenant, Write)>> {
-    let own = |(_, write): &&(Tenant, Write)| !write.table.is_shared();
-    let mut tenants: BTreeSet<Tenant> = writes.iter().filter(own).map(|(tenant, _)| *tenant).collect();
-    for (tenant, _) in differences.iter().filter(own) {
-        if (tenants.len() as u64) < max_txns {
-            tenants.insert(*tenant);
+impl EarlyGap<'_> {
+    /// The differences from the state that the log must lead to which are written here. The others are left to later
+    /// gaps. No later transaction changes their records, so each could be written in any gap. But a node must exist
+    /// before something is added to it, and a gap has a limited number of transactions, each for one tenant. Deletions
+    /// are left to the last gap unless they concern only nodes that are not needed any more.
+    fn differences(&self, mut differences: Vec<(Tenant, Write)>) -> Result<Vec<(Tenant, Write)>> {
+        let node = |tenant: Tenant, id: &[u8]| (tenant, id.to_vec());
+        let is_node = |write: &Write| write.table == Table::Nodes;
+        let owners = |tenant: Tenant, write: &Write| -> Vec<(Tenant, Vec<u8>)> {
+            match write.after.as_deref().or(write.before.as_deref()) {
+                _ if is_node(write) => vec![node(tenant, &write.key)],
+                Some(value) => {
+                    let ids = index_entries::owners(write.table, &write.key, value);
+                    ids.into_iter().map(|id| node(tenant, id)).collect()
+                }
+                None => Vec::new(),
+            }
+        };
+        let is_needed = |tenant: Tenant, write: &Write| {
+            owners(tenant, write).iter().any(|owner| self.needed.contains(owner))
+        };
+        // What is needed comes first, and nodes before what belongs to them.
+        differences.sort_by_cached_key(|(tenant, write)| (!is_needed(*tenant, write), !is_node(write)));
+        let own = self.writes.iter().filter(|(_, write)| !write.table.is_shared());
+        let mut tenants: BTreeSet<Tenant> = own.map(|(tenant, _)| *tenant).collect();
+        let written = self.writes.iter().filter(|(_, write)| is_node(write) && write.after.is_some());
+        let mut nodes: NodeIds = written.map(|(tenant, write)| node(*tenant, &write.key)).collect();
+        let (mut chosen, mut bytes) = (Vec::new(), 0);
+        for (tenant, write) in differences {
+            let length = write_length(&write);
+            let is_shared = write.table.is_shared();
+            let is_new_tenant = !is_shared && !tenants.contains(&tenant);
+            if bytes + length > TXN_BYTES || is_new_tenant && tenants.len() as u64 >= self.max_txns {
+                continue;
+            }
+            if write.after.is_none() {
+                if is_needed(tenant, &write) {
+                    continue;
+                }
+            } else if is_node(&write) {
+                nodes.insert(node(tenant, &write.key));
+            } else {
+                let mut exist = true;
+                for owner in owners(tenant, &write) {
+                    exist = exist
+                        && (nodes.contains(&owner)
+                            || self.state.get(&Table::Nodes.engine_key(tenant, &owner.1))?.is_some());
+                }
+                if !exist {
+                    continue;
+                }
+            }
+            bytes += length;
+            if !is_shared {
+                tenants.insert(tenant);
+            }
+            chosen.push((tenant, write));
         }
+        Ok(chosen)
     }
-    let is_chosen = |tenant: &Tenant, write: &Write| write.table.is_shared() || tenants.contains(tenant);
-    let nodes: BTreeSet<(Tenant, &[u8])> = writes
-        .iter()
-        .chain(differences.iter().filter(|(tenant, write)| is_chosen(tenant, write)))
-        .filter(|(_, write)| write.table == Table::Nodes && write.after.is_some())
-        .map(|(tenant, write)| (*tenant, write.key.as_slice()))
-        .collect();
-    let exists = |tenant: Tenant, id: &[u8]| -> Result<bool> {
-        Ok(nodes.contains(&(tenant, id)) || state.get(&Table::Nodes.engine_key(tenant, id))?.is_some())
-    };
-    let mut early = Vec::new();
-    for (tenant, write) in &differences {
-        let Some(after) = write.after.as_deref().filter(|_| is_chosen(tenant, write)) else { continue };
-        let mut is_possible = true;
-        for id in index_entries::owners(write.table, &write.key, after) {
-            is_possible = is_possible && exists(*tenant, id)?;
-        }
-        if is_possible {
-            early.push((*tenant, write.clone()));
-        }
-    }
-    Ok(early)
+}
+
+/// The size of an encoded write in bytes, at most.
+fn write_length(write: &Write) -> usize {
+    let images = [&write.before, &write.after].into_iter().flatten().map(Vec::len).sum::<usize>();
+    WRITE_BYTES + write.key.len() + images
 }
 
 /// Divides writes into transactions of one tenant each, with nodes first, and into at most `max_txns` of them if
@@ -247,8 +273,7 @@ fn parts_of(by_tenant: &BTreeMap<Tenant, Vec<Write>>, limit: usize) -> Vec<(Tena
     for (tenant, writes) in by_tenant {
         let mut bytes = limit;
         for write in writes {
-            let images = [&write.before, &write.after].into_iter().flatten().map(Vec::len).sum::<usize>();
-            let length = WRITE_BYTES + write.key.len() + images;
+            let length = write_length(write);
             if bytes + length > limit {
                 parts.push((*tenant, Vec::new()));
                 bytes = 0;

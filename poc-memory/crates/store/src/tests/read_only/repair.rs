@@ -286,6 +286,36 @@ fn lost_transactions_of_several_tenants_are_repaired_from_the_records() {
     }
 }
 
+/// A lost note of an early gap, to which a later intact transaction links, and another gap after that.
+#[test]
+fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, ends) = {
+        let store = open_in(&folder, StoreOptions::default()).unwrap();
+        let mut ends = Vec::new();
+        for number in 1..=6 {
+            put(&store, number);
+            ends.push(store.sizes().unwrap().log as usize);
+            if number == 3 {
+                store.transact(cause(), |tx| tx.put_edge(&edge(3, 2, EdgeKind::Link, 0.5))).unwrap();
+                ends.push(store.sizes().unwrap().log as usize);
+            }
+        }
+        store.checkpoint().unwrap();
+        put(&store, 7);
+        (stated(&store), ends)
+    };
+    // The creations of the second and of the fifth note.
+    damage_records(&folder, &ends, &[2, 6]);
+    repaired(&folder, RepairSource::Records);
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
+    assert!(stated(&store) == before);
+    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
+    let found = store.verify(&callbacks).unwrap();
+    assert!(found.is_empty(), "{found:?}");
+}
+
 #[test]
 fn an_interrupted_repair_is_completed_by_the_next_open() {
     let made = closed_store(COUNT);
