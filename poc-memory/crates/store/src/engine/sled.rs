@@ -49,6 +49,9 @@ pub(crate) const FILE: &str = "db";
 /// The name of the file with sled's settings, which are the same in every directory.
 const SETTINGS: &str = "conf";
 
+/// The beginning of the names of sled's snapshots.
+const SNAPSHOT: &str = "snap.";
+
 /// Maximum time to wait for sled's own lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -86,6 +89,16 @@ impl SledEngine {
             _ => {}
         }
         SledEngine::open_in(directory, None)
+    }
+
+    /// Like [`SledEngine::open_copy`], also if a snapshot is damaged. What sled's file has is read then, without the
+    /// parts of it that are damaged, so records may be older than they were.
+    pub(crate) fn open_damaged_copy(directory: &Path) -> Result<SledEngine> {
+        SledEngine::open_copy(directory).or_else(|error| {
+            let is_removed =
+                remove_snapshots(directory).map_err(|source| directory_error(directory, source))?;
+            if is_removed { SledEngine::open_copy(directory) } else { Err(error) }
+        })
     }
 
     fn open_in(directory: &Path, boot_marker: Option<BootMarker>) -> Result<SledEngine> {
@@ -228,6 +241,19 @@ impl SledEngine {
         let longest = std::fs::metadata(self.directory.join(FILE)).map_or(0, |found| found.len());
         Ok(disk::check_space(&self.directory, bytes, longest).map_err(EngineError::NoSpace)?)
     }
+}
+
+/// Deletes sled's snapshots, from which it starts to read its file. Returns whether there were any.
+fn remove_snapshots(directory: &Path) -> io::Result<bool> {
+    let mut is_removed = false;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(SNAPSHOT) {
+            std::fs::remove_file(entry.path())?;
+            is_removed = true;
+        }
+    }
+    Ok(is_removed)
 }
 
 fn directory_error(directory: &Path, source: io::Error) -> EngineError {

@@ -42,7 +42,8 @@ pub(crate) fn newest_seq(directory: &Path, heartbeat_timeout: Duration) -> Resul
     for folder in folders_of_sled.into_iter().filter(|folder| boot_marker::is_same_boot(folder)) {
         // The files of a damaged store must not change, and sled changes what it opens.
         let copy = TemporaryFolder::copy_of(&folder)?;
-        match run_watched(heartbeat_timeout, move |_| SledEngine::open_copy(copy.path())?.newest_seq()) {
+        let read = move || SledEngine::open_damaged_copy(copy.path())?.newest_seq();
+        match run_watched(heartbeat_timeout, move |_| read()) {
             Ok(seq) => newest = newest.max(seq),
             Err(error) => tracing::warn!("the last transaction of the records cannot be read: {error}"),
         }
@@ -129,7 +130,7 @@ fn each_record_of_sled(
     each: &mut IntactRecordVisitor,
 ) -> Result<()> {
     let (watermark, records) = run_watched(heartbeat_timeout, move |heartbeat| {
-        let engine = SledEngine::open_copy(copy.path())?;
+        let engine = SledEngine::open_damaged_copy(copy.path())?;
         let mut records: Vec<StoredRecord> = Vec::new();
         let scanned = engine.scan(&[], &mut |key, encoded| {
             heartbeat.beat();

@@ -49,6 +49,33 @@ fn a_copy_opens_with_damaged_settings() {
     }
 }
 
+/// A snapshot has nothing that sled's file lacks.
+#[test]
+fn a_copy_opens_with_a_damaged_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    for seq in 1..=3 {
+        let made = engine(&folder).unwrap();
+        let changes = vec![(vec![seq as u8], Some(b"value".to_vec()))];
+        made.apply(changes.into(), Watermark { seq, checksum: 4 }).unwrap();
+    }
+    let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let is_snapshot = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(SNAPSHOT);
+    let snapshots: Vec<PathBuf> = entries.filter(is_snapshot).collect();
+    assert!(!snapshots.is_empty());
+    for path in snapshots {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x21;
+        std::fs::write(path, bytes).unwrap();
+    }
+    assert!(SledEngine::open_copy(folder.path()).is_err());
+    let copy = SledEngine::open_damaged_copy(folder.path()).unwrap();
+    assert_eq!(copy.newest_seq().unwrap(), 3);
+    for seq in 1..=3 {
+        assert_eq!(copy.get(&[seq]).unwrap().as_deref(), Some(b"value".as_slice()), "{seq}");
+    }
+}
+
 #[test]
 fn opening_waits_for_a_lock_that_is_about_to_be_released() {
     let folder = tempfile::tempdir().unwrap();
