@@ -160,6 +160,13 @@ fn a_backup_of_another_memory_or_of_an_empty_one_is_refused() {
         assert_eq!(error.code, Code::InvalidArgument, "{}", inside.display());
         assert!(error.message.contains("which is part of the memory"), "{error}");
     }
+    // A file that the daemon has not written yet.
+    for own in [paths.token(), paths.socket(), paths.daemon_log().join("below")] {
+        let error = create(other.store(), &paths, &own, 9, Timestamp(3), &quiet()).unwrap_err();
+        assert_eq!(error.code, Code::InvalidArgument, "{}", own.display());
+        assert!(error.message.contains("is the path of another file of the memory"), "{error}");
+        assert!(!own.exists());
+    }
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
         "{}",
         &long,
         r#"{"body": "good again"}"#,
+        r#"{"body": "one text", "body": "another"}"#,
     ]
     .join("\n");
     let report = lines(&memory, &text);
@@ -64,6 +65,7 @@ fn invalid_lines_are_reported_and_the_others_are_imported() {
     line 11: the key `k` was already used at line 10 (give each note a key of its own)
     line 12: the note has no text (give it a title, a body or both)
     line 13: the line has more than 320 bytes (split the note into several, one idea each)
+    line 15: the field `body` is given twice (give it once)
     "#);
     let warnings = ImportReport { failed: report.warnings, ..ImportReport::default() };
     insta::assert_snapshot!(failures(&warnings), @r"
