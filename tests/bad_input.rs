@@ -378,7 +378,6 @@ fn p99(mut times: Vec<Duration>) -> Duration {
 /// The figure is a ratio within one run, because other programs use the machine, too. It is printed and not checked.
 #[test]
 #[ignore = "sends 100,000 frames, which takes minutes; `just reliability full R14` runs it"]
-#[expect(clippy::print_stdout, reason = "`just reliability` reports the figure")]
 fn malformed_frames_neither_end_the_daemon_nor_lock_others_out() {
     let number = std::env::var("POC_MEMORY_FRAMES").ok().and_then(|number| number.parse().ok());
     let frames: u64 = number.unwrap_or(100_000);

@@ -32,8 +32,7 @@ impl From<LockError> for Error {
             LockError::Take { source, .. } => match source.kind() {
                 // Readers take the lock too, so that no other process writes while they read.
                 ErrorKind::PermissionDenied => Error::unavailable(message).hint(
-                    "a store must be writable even for reading: copy it to a folder that you may write to, \
-                     or ask its owner for access",
+                    "ask the owner of the store for access to its files, or copy it to a folder of yours",
                 ),
                 _ => Error::new(disk::code(&source), message),
             },
@@ -47,7 +46,7 @@ impl From<LockError> for Error {
 /// The lock, held until it is dropped.
 pub(super) struct Lock {
     path: PathBuf,
-    /// `None` if the disk is read-only and has no lock file. No other process can write there either.
+    /// `None` if the disk is full or read-only and has no lock file. No other process can write there either.
     file: Option<File>,
 }
 
@@ -66,15 +65,17 @@ impl Lock {
         let mut file = match opened {
             Ok(file) => file,
             // The store can still be opened for reading, and an existing lock file can still be locked.
-            Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem || disk::is_full(&error) => {
-                match File::open(path) {
-                    Ok(file) => file,
-                    Err(missing) if missing.kind() == ErrorKind::NotFound => {
-                        return Ok(Lock { path: path.to_owned(), file: None });
-                    }
-                    Err(_) => return Err(failed(error).into()),
+            Err(error) if may_be_readable(&error) => match File::open(path) {
+                Ok(file) => file,
+                // Who may write to the folder could create the file and write while this process reads.
+                Err(missing)
+                    if missing.kind() == ErrorKind::NotFound
+                        && error.kind() != ErrorKind::PermissionDenied =>
+                {
+                    return Ok(Lock { path: path.to_owned(), file: None });
                 }
-            }
+                Err(_) => return Err(failed(error).into()),
+            },
             Err(error) => return Err(failed(error).into()),
         };
         for attempt in 1.. {
@@ -131,6 +132,12 @@ impl Lock {
     }
 }
 
+/// Whether a file that cannot be opened for writing may be readable.
+fn may_be_readable(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
+        || disk::is_full(error)
+}
+
 /// The process id that the holder has written, as text.
 fn pid(file: &mut File) -> String {
     let mut text = String::new();
@@ -167,6 +174,31 @@ mod tests {
         assert_eq!(Lock::holder(&path).unwrap(), None);
         Lock::take(&path).unwrap();
         assert_eq!(Lock::holder(&folder.path().join("none")).unwrap(), None);
+    }
+
+    #[test]
+    fn a_lock_file_that_may_only_be_read_is_locked() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let allow = |path: &Path, mode: u32| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        std::fs::write(&path, "").unwrap();
+        allow(&path, 0o400);
+        if OpenOptions::new().write(true).open(&path).is_ok() {
+            eprintln!("not run: this user may write to every file");
+            return;
+        }
+        let lock = Lock::take(&path).unwrap();
+        assert_eq!(Lock::holder(&path).unwrap(), Some(0));
+        assert_eq!(Lock::take(&path).err().unwrap().code, Code::Locked);
+        drop(lock);
+        // The owner of the folder may create the file at any time.
+        std::fs::remove_file(&path).unwrap();
+        allow(folder.path(), 0o500);
+        assert_eq!(Lock::take(&path).err().unwrap().code, Code::Unavailable);
+        allow(folder.path(), 0o700);
     }
 
     #[test]
