@@ -49,7 +49,8 @@ impl ReadOnlyReason {
         match self {
             ReadOnlyReason::Damage(_) => DAMAGED_HINT,
             ReadOnlyReason::Disk(_) => {
-                "free disk space, or check the disk: writing resumes without a restart; all acknowledged writes are safe"
+                "free disk space, or check the disk and the permissions of the files: writing resumes without a restart; \
+                 all acknowledged writes are safe"
             }
             ReadOnlyReason::ChangedLog(_) => {
                 "put the files back; or stop the daemon and use `poc-memory repair`: the records still contain what the log \
