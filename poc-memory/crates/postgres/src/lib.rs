@@ -29,12 +29,17 @@ use error::{failure, is_rolled_back};
 use listener::{Listener, announce};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
-use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId};
+use poc_store::{
+    AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId,
+};
 use std::time::Duration;
 use store_connection::StoreConnection;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
+
+/// Maximum number of records that one statement deletes, so that it finishes within its time limit.
+const DELETED_AT_ONCE: i64 = 1000;
 
 /// Maximum number of times that a call is run if the database rolls it back because of concurrent transactions. A
 /// database whose transactions are always serializable rolls back even single statements.
@@ -170,6 +175,50 @@ impl SharedLog for PostgresLog {
             };
             rows.iter().map(peer).collect()
         })
+    }
+
+    fn dropped(&self) -> Result<DroppedHistory> {
+        self.with(|connection| {
+            let row = connection.client.query_one(
+                "SELECT dropped, erased, origin FROM poc_memory_store WHERE id = $1",
+                &[&connection.store],
+            )?;
+            let origin: Option<&[u8]> = row.try_get(2)?;
+            Ok(DroppedHistory {
+                last: row.try_get::<_, i64>(0)? as u64,
+                erased: row.try_get::<_, i64>(1)? as u64,
+                origin: origin.and_then(|origin| origin.try_into().ok()).unwrap_or_default(),
+            })
+        })
+    }
+
+    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
+        let [last, erased] = [dropped.last, dropped.erased].map(|number| number as i64);
+        let noted = self.with(|connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store \
+                 SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \
+                 WHERE id = $1 AND head > $2::INT8",
+                &[&connection.store, &last, &erased, &dropped.origin.as_slice()],
+            )
+        })?;
+        if noted == 0 {
+            return Ok(false);
+        }
+        // In parts, so that each statement finishes within its time limit. The first records are deleted first, so that
+        // a reader never finds a gap between two records.
+        loop {
+            let deleted = self.with(|connection| {
+                connection.client.execute(
+                    "DELETE FROM poc_memory_log WHERE store = $1 AND seq IN ( \
+                       SELECT seq FROM poc_memory_log WHERE store = $1 AND seq <= $2::INT8 ORDER BY seq LIMIT $3)",
+                    &[&connection.store, &last, &DELETED_AT_ONCE],
+                )
+            })?;
+            if deleted == 0 {
+                return Ok(true);
+            }
+        }
     }
 
     fn snapshots(&self) -> &dyn SnapshotStore {

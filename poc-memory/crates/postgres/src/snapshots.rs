@@ -29,6 +29,20 @@ impl SnapshotStore for PostgresLog {
         })
     }
 
+    fn find(&self, seq: u64) -> Result<Option<SharedSnapshot>> {
+        self.with(|connection| {
+            let row = connection.client.query_opt(
+                "SELECT parts, bytes FROM poc_memory_snapshot WHERE store = $1 AND seq = $2",
+                &[&connection.store, &(seq as i64)],
+            )?;
+            let snapshot = |row: postgres::Row| {
+                let (parts, bytes) = (row.try_get::<_, i64>(0)? as u64, row.try_get::<_, i64>(1)? as u64);
+                Ok(SharedSnapshot { seq, parts, bytes })
+            };
+            row.map(snapshot).transpose()
+        })
+    }
+
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
         self.with(|connection| {
             let row = connection.client.query_opt(
@@ -75,7 +89,7 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
-        let is_complete = self.with(|connection| {
+        self.with(|connection| {
             let writer = self.writer.as_slice();
             let [seq, parts, bytes] =
                 [snapshot.seq, snapshot.parts, snapshot.bytes].map(|number| number as i64);
@@ -87,12 +101,19 @@ impl SnapshotStore for PostgresLog {
                 &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;
             Ok(completed > 0)
+        })
+    }
+
+    fn delete_unneeded(&self, first: u64) -> Result<()> {
+        self.with(|connection| {
+            connection.client.execute(
+                "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq <> $3::INT8 AND (seq < $3::INT8 OR seq NOT IN \
+                 (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2))",
+                &[&connection.store, &KEPT, &(first as i64)],
+            )
         })?;
-        if is_complete {
-            self.delete_older();
-            self.delete_incomplete();
-        }
-        Ok(is_complete)
+        self.delete_incomplete();
+        Ok(())
     }
 
     fn release(&self) -> Result<()> {
@@ -107,20 +128,6 @@ impl SnapshotStore for PostgresLog {
 }
 
 impl PostgresLog {
-    /// Deletes all complete snapshots but the newest. Those that cannot be deleted now are deleted with the next one.
-    fn delete_older(&self) {
-        let deleted = self.with(|connection| {
-            connection.client.execute(
-                "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
-                 (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
-                &[&connection.store, &KEPT],
-            )
-        });
-        if let Err(error) = deleted {
-            tracing::debug!("older snapshots cannot be deleted: {error}");
-        }
-    }
-
     /// Deletes the parts of incomplete snapshots. Only the writer that holds the claim may do so. Parts that cannot be
     /// deleted now are deleted after the next claim.
     fn delete_incomplete(&self) {

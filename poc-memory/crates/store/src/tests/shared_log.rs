@@ -34,7 +34,7 @@ impl Daemon {
     }
 
     /// Opens the store with faults of the first calls to its log.
-    fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
+    pub(super) fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
         self.store = None;
         self.writer = self.log.writer();
         self.writer.plan(faults);
@@ -58,7 +58,21 @@ impl Daemon {
 
     pub(super) fn catch_up(&self, log: &MemoryLog) {
         self.writer.silence(false);
-        assert!(self.store().wait_published(log.records().len() as u64, HEARTBEAT_TIMEOUT));
+        assert!(self.store().wait_published(log.head(), HEARTBEAT_TIMEOUT));
+    }
+
+    /// Catches up, and opens the store again if the log has deleted what it lacks.
+    pub(super) fn catch_up_or_begin_anew(&mut self, log: &MemoryLog) {
+        self.writer.silence(false);
+        for _ in 0..6000 {
+            if self.store().wait_published(log.head(), Duration::from_millis(10)) {
+                return;
+            }
+            if matches!(self.store().read_only(), Some(ReadOnlyReason::Failure(_))) {
+                self.open().unwrap();
+            }
+        }
+        panic!("it does not catch up: {:?}", self.store().read_only());
     }
 }
 
@@ -66,6 +80,12 @@ impl Daemon {
 pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapshot>> {
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     store.make_snapshot(every, &callbacks)
+}
+
+/// Deletes the records that were made before a time from the shared log, if they are at least `worth`.
+pub(super) fn drop_history(store: &Store, before: i64, worth: u64) -> Result<Option<u64>> {
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.drop_shared_history(Timestamp(before), worth, &callbacks)
 }
 
 pub(super) fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
@@ -333,6 +353,8 @@ enum Step {
     FailSyncs(usize, bool),
     /// A store makes a snapshot while the next calls of its log have faults.
     Snapshot(usize, Vec<Option<LogFault>>),
+    /// A store deletes all records but the last one from the log while the next calls of its log have faults.
+    Drop(usize, Vec<Option<LogFault>>),
     /// A store begins anew in an empty folder.
     Replace(usize),
 }
@@ -345,7 +367,8 @@ fn step() -> impl Strategy<Value = Step> {
     let daemon = 0usize..3;
     prop_oneof![
         8 => (daemon.clone(), faults.clone()).prop_map(|(at, faults)| Step::Write(at, faults)),
-        1 => (daemon.clone(), faults).prop_map(|(at, faults)| Step::Snapshot(at, faults)),
+        1 => (daemon.clone(), faults.clone()).prop_map(|(at, faults)| Step::Snapshot(at, faults)),
+        1 => (daemon.clone(), faults).prop_map(|(at, faults)| Step::Drop(at, faults)),
         1 => daemon.clone().prop_map(Step::Replace),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, cut)| Step::Reopen(at, cut)),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, silent)| Step::Silence(at, silent)),
@@ -372,6 +395,7 @@ proptest! {
         let mut all = daemons(&log, 3);
         let (mut acknowledged, mut unknown) = (Vec::new(), Vec::new());
         for (number, step) in (2u64..).zip(steps) {
+            let is_drop = matches!(step, Step::Drop(..));
             match step {
                 Step::Write(at, faults) => {
                     all[at].writer.plan(faults);
@@ -394,10 +418,14 @@ proptest! {
                 }
                 Step::Silence(at, silent) => all[at].writer.silence(silent),
                 Step::FailSyncs(at, fails) => all[at].faults.fail_syncs.store(fails, Ordering::SeqCst),
-                Step::Snapshot(at, faults) => {
+                Step::Snapshot(at, faults) | Step::Drop(at, faults) => {
                     log.expire_claim();
                     all[at].writer.plan(faults);
-                    if let Err(error) = snapshot(all[at].store(), 1) {
+                    let done = match is_drop {
+                        true => drop_history(all[at].store(), i64::MAX, 1).map(drop),
+                        false => snapshot(all[at].store(), 1).map(drop),
+                    };
+                    if let Err(error) = done {
                         let is_planned = error.message.contains("the disk is gone");
                         let codes = [Code::Unavailable, Code::ReadOnly];
                         prop_assert!(codes.contains(&error.code) || is_planned, "{}", error);
@@ -412,9 +440,9 @@ proptest! {
                 }
             }
         }
-        for daemon in &all {
+        for daemon in &mut all {
             daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
-            daemon.catch_up(&log);
+            daemon.catch_up_or_begin_anew(&log);
         }
         let first = numbers(all[0].store());
         for number in &acknowledged {
