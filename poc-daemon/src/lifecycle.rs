@@ -7,7 +7,7 @@ use crate::signals::Signals;
 use crate::state::DaemonState;
 use crate::{
     checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
-    service_manager, shared_log_snapshots, store_log_check, structure_refresh, transcripts, vaults,
+    service_manager, shared_log_maintenance, store_log_check, structure_refresh, transcripts, vaults,
     verification,
 };
 use poc_agent::Catalog;
@@ -108,7 +108,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
             task(&state, "compaction", compaction::run(state.clone())),
             task(&state, "verification", verification::run(state.clone())),
             task(&state, "store log check", store_log_check::run(state.clone())),
-            task(&state, "shared log snapshots", shared_log_snapshots::run(state.clone())),
+            task(&state, "shared log maintenance", shared_log_maintenance::run(state.clone())),
             task(&state, "notifications", notifications::run(state.clone())),
             task(&state, "service manager", service_manager::run(state.clone())),
             task(&state, "rest", rest::run(state.clone(), over_http)),
