@@ -6,6 +6,7 @@ use crate::support::world::WAIT_LIMIT;
 use poc_postgres::testing::TestServer;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -295,4 +296,107 @@ fn a_new_daemon_begins_with_a_snapshot() {
     second.start_daemon();
     assert_eq!(insert(&second, "note-7"), 0);
     assert_eq!(keys(&settled_export(&[first, second])).len(), 8);
+}
+
+/// Fails unless the log in the database begins with the record after the last one that was deleted.
+fn require_deleted(server: &TestServer) {
+    server.execute(
+        "DO $$ BEGIN ASSERT (SELECT min(seq) FROM poc_memory_log) = (SELECT dropped + 1 FROM poc_memory_store); END $$",
+    );
+}
+
+/// Fails if the log or a snapshot in the database contains a text that is too short to be compressed.
+fn require_not_in_database(server: &TestServer, text: &str) {
+    for (table, column) in [("poc_memory_log", "payload"), ("poc_memory_snapshot_part", "bytes")] {
+        server.execute(&format!(
+            "DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM {table} WHERE position('{text}'::bytea IN {column}) > 0); END $$"
+        ));
+    }
+}
+
+/// Whether a file below a folder contains a text.
+fn is_in_files(folder: &Path, text: &str) -> bool {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return is_in_files(&path, text);
+        }
+        std::fs::read(&path).unwrap_or_default().windows(text.len()).any(|found| found == text.as_bytes())
+    })
+}
+
+#[test]
+fn a_text_is_erased_from_the_database_and_from_all_daemons() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds = daemons(&server, 3);
+    let text = "Zanzibarquetzal";
+    assert_eq!(worlds[0].run(&["insert", "--key", "gate", "--title", "Gate", "--body", text]).status, 0);
+    assert_eq!(insert(&worlds[0], "pier"), 0);
+    settled_export(&worlds);
+    // One daemon is stopped meanwhile, and lacks what is deleted from the log.
+    let mut stopped = worlds.pop().unwrap();
+    stopped.stop_daemon();
+    let erased = worlds[0].json(&["delete", "gate", "--erase"]);
+    assert!(erased["erasure"]["shared_log"].as_str().unwrap().contains("postgres://"), "{erased:#}");
+    require_not_in_database(&server, text);
+    require_deleted(&server);
+    let status = worlds[0].json(&["daemon", "status"]);
+    assert!(status["shared_log"]["first"].is_u64(), "{status:#}");
+    let store = |world: &World| world.home().join("store");
+    assert!(!is_in_files(&store(&worlds[0]), text));
+    // A daemon looks for erasures of others when it starts, and every minute.
+    worlds[1].stop_daemon();
+    worlds[1].start_daemon();
+    stopped.start_daemon();
+    worlds.push(stopped);
+    let export = settled_export(&worlds);
+    assert_eq!(keys(&export), ["pier"]);
+    for world in &worlds {
+        world.until(WAIT_LIMIT, &["stats"], |_| !is_in_files(&store(world), text));
+    }
+    assert_eq!(insert(&worlds[2], "mole"), 0);
+    assert_eq!(keys(&settled_export(&worlds)).len(), 2);
+    let new = world(&server);
+    assert_eq!(new.run(&["export"]).stdout, worlds[0].run(&["export"]).stdout);
+}
+
+#[test]
+fn history_that_is_not_kept_is_deleted_from_the_database() {
+    let Some(server) = TestServer::start() else { return };
+    let with = |more: &str| {
+        let world = World::new();
+        let store = format!("{}snapshot-every = 5\n{more}", settings(&server));
+        world.write("config.toml", &format!("{store}\n[daemon]\nruns-agents = false\n"));
+        world
+    };
+    let mut first = with("[history]\nkeep = \"1s\"");
+    first.json(&["store", "init"]);
+    for number in 0..8 {
+        assert_eq!(insert(&first, &format!("note-{number}")), 0);
+    }
+    let export = first.run(&["export"]).stdout;
+    let all = first.json(&["stats"])["as_of"]["seq"].as_u64().unwrap();
+    // The daemon looks once when it starts: the changes must be older than a second, and the commands must have ended.
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(1500) {
+        first.json(&["stats"]);
+    }
+    server.execute("UPDATE poc_memory_writer SET seen = seen - INTERVAL '1 minute'");
+    first.start_daemon();
+    let status =
+        first.until(WAIT_LIMIT, &["daemon", "status"], |status| status["shared_log"]["first"].is_u64());
+    assert!(status["shared_log"]["first"].as_u64() >= Some(all), "{status:#}");
+    require_deleted(&server);
+    for begin in ["", "begin-with = \"history\""] {
+        let mut new = with(begin);
+        assert_eq!(new.run(&["export"]).stdout, export, "{begin}");
+        new.start_daemon();
+        assert_eq!(insert(&new, &format!("note-of-{}", begin.len())), 0);
+        first.until(WAIT_LIMIT, &["stats"], |stats| stats["shared_log"]["behind"] == 0);
+        new.stop_daemon();
+    }
+    let back = World::new();
+    let home = back.home().to_str().unwrap();
+    first.json(&["store", "copy", "--from", &server.address(), "--to", home]);
+    assert_eq!(keys(&back.run(&["export"]).stdout).len(), 10);
 }

@@ -72,8 +72,8 @@ impl Store {
         if at >= before {
             return Ok(None);
         }
-        let read = copy.peers()?.iter().map(|peer| peer.head).filter(|head| *head > 0).min();
-        let last = read.map_or(seq, |head| seq.min(head - 1));
+        let live = copy.peers()?.into_iter().filter(|peer| peer.is_alive() && peer.head > 0);
+        let last = live.map(|peer| peer.head - 1).fold(seq, u64::min);
         if last < dropped.last.saturating_add(worth).max(log.base_seq()).max(1) {
             return Ok(None);
         }
@@ -104,6 +104,17 @@ impl Store {
             Some(false) => Err(SharedHistoryError::NoState(base.seq).into()),
             None => Err(SharedHistoryError::Claimed.into()),
         }
+    }
+
+    /// The number of the first record of the shared log if earlier ones were deleted; `None` otherwise, and if there is
+    /// no shared log.
+    ///
+    /// # Errors
+    /// Those of the shared log.
+    pub fn first_shared(&self) -> Result<Option<u64>> {
+        let Some(copy) = &self.shared.shared_log else { return Ok(None) };
+        let last = copy.dropped()?.last;
+        Ok((last > 0).then_some(last + 1))
     }
 
     /// The number of the last record that another writer has erased from the shared log, if this copy still has history

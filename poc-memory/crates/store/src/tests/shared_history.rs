@@ -40,6 +40,7 @@ fn old_history_is_deleted_and_new_copies_begin_after_it() {
     assert_eq!(drop_history(first.store(), 11, 10).unwrap(), Some(10));
     assert_eq!((first_record(&log), log.head(), log.snapshots()), (11, 20, vec![11]));
     assert_eq!((first.store().history_base(), log.is_claimed()), (None, false));
+    assert_eq!(first.store().first_shared().unwrap(), Some(11));
     put_at(first.store(), 21);
     assert_eq!(snapshot(first.store(), 1).unwrap().unwrap().seq, 21);
     for (start, base) in [(CopyStart::Snapshot, 20), (CopyStart::History, 10)] {
