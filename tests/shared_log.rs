@@ -256,6 +256,13 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let back = World::new();
     shared.json(&["store", "copy", "--from", &server.address(), "--to", back.home().to_str().unwrap()]);
     assert_eq!(back.run(&["export"]).stdout, export);
+    // A copy that was interrupted is not a memory, and the next one completes it.
+    let (store, partial) = (back.home().join("store"), back.home().join("store.partial"));
+    std::fs::rename(&store, &partial).unwrap();
+    let copy = ["store", "copy", "--from", &server.address(), "--to", back.home().to_str().unwrap()];
+    assert_eq!(shared.json(&copy)["head"], shared.json(&["stats"])["as_of"]["seq"]);
+    assert!(store.exists() && !partial.exists());
+    assert_eq!(back.run(&["export"]).stdout, export);
     assert_eq!(insert(&back, "note-7"), 0);
     // The files have changed since, so the database differs from them.
     insert(&files, "note-8");

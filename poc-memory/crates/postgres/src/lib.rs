@@ -32,6 +32,7 @@ use poc_graph::error::{Code, Result};
 use poc_store::{
     AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId,
 };
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
 
@@ -54,12 +55,15 @@ pub struct PostgresLog {
     name: String,
     connection: Mutex<Option<StoreConnection>>,
     listener: Mutex<Option<Listener>>,
+    /// Whether this writer copies another log into this one, which is not complete until then.
+    is_copier: AtomicBool,
 }
 
 impl PostgresLog {
     /// Creates the log at a location, for a writer with a new random id and a name. Does not connect.
     pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
-        PostgresLog { location, writer, name, connection: Mutex::default(), listener: Mutex::default() }
+        let (connection, listener, is_copier) = (Mutex::default(), Mutex::default(), AtomicBool::default());
+        PostgresLog { location, writer, name, connection, listener, is_copier }
     }
 
     /// Runs work on the connection and opens it first if necessary. If the database rolls the work back because of
@@ -98,6 +102,9 @@ impl PostgresLog {
     /// Opens a connection and announces this writer: other writers must know that it is alive before its first record.
     fn open_session(&self) -> Result<StoreConnection> {
         let mut connection = StoreConnection::open(&self.location)?;
+        if !self.is_copier.load(Ordering::Relaxed) {
+            store_row::require_complete(&mut connection.client, connection.store, &self.location)?;
+        }
         let announced = announce(&mut connection.client, connection.store, 0, &self.writer, &self.name);
         announced.map_err(|error| failure(&self.location, &error))?;
         Ok(connection)
@@ -175,6 +182,27 @@ impl SharedLog for PostgresLog {
             };
             rows.iter().map(peer).collect()
         })
+    }
+
+    fn begin_copy(&self) -> Result<()> {
+        self.is_copier.store(true, Ordering::Relaxed);
+        self.with(|connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store SET copying = TRUE WHERE id = $1 AND head = 0",
+                &[&connection.store],
+            )
+        })?;
+        Ok(())
+    }
+
+    fn end_copy(&self) -> Result<()> {
+        self.with(|connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store SET copying = FALSE WHERE id = $1 AND copying",
+                &[&connection.store],
+            )
+        })?;
+        Ok(())
     }
 
     fn dropped(&self) -> Result<DroppedHistory> {

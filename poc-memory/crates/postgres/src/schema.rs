@@ -31,7 +31,8 @@ const MIGRATIONS: &[&str] = &[
     "\
     ALTER TABLE poc_memory_store ADD COLUMN dropped INT8 NOT NULL DEFAULT 0; \
     ALTER TABLE poc_memory_store ADD COLUMN erased INT8 NOT NULL DEFAULT 0; \
-    ALTER TABLE poc_memory_store ADD COLUMN origin BYTEA;",
+    ALTER TABLE poc_memory_store ADD COLUMN origin BYTEA; \
+    ALTER TABLE poc_memory_store ADD COLUMN copying BOOL NOT NULL DEFAULT FALSE;",
 ];
 
 /// The result of [`init`].

@@ -252,7 +252,7 @@ fn tables_of_the_first_version_are_upgraded() {
     server.execute("DROP TABLE poc_memory_snapshot_part");
     server.execute("DROP TABLE poc_memory_snapshot_claim");
     server
-        .execute("ALTER TABLE poc_memory_store DROP COLUMN dropped, DROP COLUMN erased, DROP COLUMN origin");
+        .execute("ALTER TABLE poc_memory_store DROP COLUMN dropped, DROP COLUMN erased, DROP COLUMN origin, DROP COLUMN copying");
     server.execute("DELETE FROM poc_memory_schema WHERE version >= 2");
     let old = log(&server, 1).head().unwrap_err();
     assert_eq!(old.code, Code::InvalidConfig);
@@ -261,6 +261,24 @@ fn tables_of_the_first_version_are_upgraded() {
     assert_eq!(done, InitReport { from: 1, to: 3, is_new: false, head: 1 });
     assert_eq!(log(&server, 1).newest().unwrap(), None);
     assert_eq!(log(&server, 1).dropped().unwrap(), DroppedHistory::default());
+}
+
+#[test]
+fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let (first, second, other) = (log(&server, 1), log(&server, 2), log(&server, 3));
+    first.begin_copy().unwrap();
+    assert_eq!(append(&first, 1, 0), AppendOutcome::Appended);
+    assert_eq!(other.head().unwrap_err().code, Code::Conflict);
+    drop(first);
+    second.begin_copy().unwrap();
+    assert_eq!(append(&second, 1, 1), AppendOutcome::Appended);
+    second.end_copy().unwrap();
+    assert_eq!(other.head().unwrap(), 2);
+    // A log that has records is complete.
+    log(&server, 4).begin_copy().unwrap();
+    assert_eq!(log(&server, 5).head().unwrap(), 2);
 }
 
 #[test]

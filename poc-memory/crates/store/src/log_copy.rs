@@ -40,13 +40,26 @@ impl From<LogCopyError> for Error {
 }
 
 /// Copies the log in a store's folder to a shared log, record by record, and returns the number of the last record. The
-/// folder may be in use and does not change. Records that the shared log already has are not copied again.
+/// folder may be in use and does not change. Records that the shared log already has are not copied again. A log that was
+/// empty cannot be used before it is complete.
 ///
 /// # Errors
 /// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
 /// damaged, has lost its end, or lacks its beginning after a compaction.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
+    to.begin_copy()?;
+    copy_records(directory, to, progress).inspect_err(|_| {
+        // Others may use a log into which nothing was copied.
+        if matches!(to.head(), Ok(0))
+            && let Err(error) = to.end_copy()
+        {
+            tracing::debug!("the log stays unusable until the copy is repeated: {error}");
+        }
+    })
+}
+
+fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     let mut copied = to.head()?;
     let (mut number, mut is_checked) = (1, false);
     loop {
@@ -70,6 +83,7 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
         }
         let last = log.last();
         if copied >= last {
+            to.end_copy()?;
             return Ok(copied);
         }
         while copied < last {

@@ -154,6 +154,13 @@ pub trait SharedLog: Send + Sync {
     /// The other writers that were seen in the last minute. A writer is seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
 
+    /// Begins to copy another log into this one. If it is empty, all calls of other writers fail with `conflict` until the
+    /// copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
+    fn begin_copy(&self) -> Result<()>;
+
+    /// Ends a copy, also one that another writer has begun.
+    fn end_copy(&self) -> Result<()>;
+
     /// Which records were deleted.
     fn dropped(&self) -> Result<DroppedHistory>;
 

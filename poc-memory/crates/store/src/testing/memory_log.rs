@@ -35,6 +35,8 @@ struct Contents {
     claim: Option<WriterId>,
     /// The records that were deleted from the beginning of `records`.
     dropped: DroppedHistory,
+    /// Whether another log is being copied into it, which was empty.
+    is_copying: bool,
 }
 
 impl Contents {
@@ -61,7 +63,8 @@ impl MemoryLog {
             id
         };
         let log = self.clone();
-        Arc::new(MemoryLogWriter { log, id, faults: Mutex::default(), is_silent: Mutex::new(false) })
+        let (faults, is_silent, is_copier) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Arc::new(MemoryLogWriter { log, id, faults, is_silent, is_copier })
     }
 
     /// Forgets the records after a number, like a replica that had not received them yet.
@@ -128,6 +131,8 @@ pub struct MemoryLogWriter {
     faults: Mutex<Vec<Option<LogFault>>>,
     /// Whether it notices new records only when it reads.
     is_silent: Mutex<bool>,
+    /// Whether it copies another log.
+    is_copier: Mutex<bool>,
 }
 
 impl MemoryLogWriter {
@@ -151,7 +156,11 @@ impl MemoryLogWriter {
         if fault == Some(LogFault::Unreachable) {
             return Err(Error::unavailable("the log is not reached"));
         }
-        let done = act(&mut self.log.contents.lock());
+        let mut contents = self.log.contents.lock();
+        if contents.is_copying && !*self.is_copier.lock() {
+            return Err(Error::conflict("the log is being copied"));
+        }
+        let done = act(&mut contents);
         if fault == Some(LogFault::AnswerLost) {
             return Err(Error::unavailable("the answer is lost"));
         }
@@ -234,6 +243,15 @@ impl SharedLog for MemoryLogWriter {
             };
             others.map(peer).collect()
         })
+    }
+
+    fn begin_copy(&self) -> Result<()> {
+        *self.is_copier.lock() = true;
+        self.call(|contents| contents.is_copying |= contents.records.is_empty())
+    }
+
+    fn end_copy(&self) -> Result<()> {
+        self.call(|contents| contents.is_copying = false)
     }
 
     fn dropped(&self) -> Result<DroppedHistory> {

@@ -323,6 +323,30 @@ fn a_log_that_lost_its_end_is_not_copied() {
     assert_eq!((copy().unwrap(), log.records().len()), (3, 3));
 }
 
+#[test]
+fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=3 {
+        put(&store, number);
+    }
+    drop(store);
+    // Four calls: the beginning, the head, the append and the end. Without a record, there is nothing to complete.
+    for failing in 0..4 {
+        let log = Arc::new(MemoryLog::default());
+        let copier = log.writer();
+        let mut faults = vec![Some(LogFault::Unreachable)];
+        faults.resize(failing + 1, None);
+        copier.plan(faults);
+        let error = copy_log(folder.path(), copier.as_ref(), &|_, _| {}).unwrap_err();
+        assert_eq!(error.code, Code::Unavailable, "{failing}");
+        let used = log.writer().head().map_err(|error| error.code);
+        assert_eq!(used, if failing < 3 { Ok(0) } else { Err(Code::Conflict) }, "{failing}");
+        assert_eq!(copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap(), 3);
+        assert_eq!(numbers(Daemon::new(&log).store()), [1, 2, 3]);
+    }
+}
+
 /// The folder became a copy of a shared log that ends earlier.
 #[test]
 fn a_copy_ignores_the_head_of_its_folder() {
