@@ -20,6 +20,7 @@ mod store_row;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod time_limit;
 mod tls;
 
 pub use location::{LogLocation, LogSettings};
@@ -35,6 +36,7 @@ use poc_store::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
+use time_limit::within;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
@@ -68,20 +70,26 @@ impl PostgresLog {
 
     /// Runs work on the connection and opens it first if necessary. If the database rolls the work back because of
     /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
-    /// a new connection.
-    fn with<T>(&self, mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error>) -> Result<T> {
+    /// a new connection. Work that takes longer than the time limit of a statement counts as failed.
+    fn with<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
+    ) -> Result<T> {
         let mut kept = self.connection.lock();
         let mut connection = match kept.take() {
             Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
         };
-        let mut done = work(&mut connection);
-        for _ in 1..ATTEMPTS {
-            match &done {
-                Err(error) if is_rolled_back(error) => done = work(&mut connection),
-                _ => break,
+        let (connection, done) = within(&self.location, self.location.statement_limit(), move || {
+            let mut done = work(&mut connection);
+            for _ in 1..ATTEMPTS {
+                match &done {
+                    Err(error) if is_rolled_back(error) => done = work(&mut connection),
+                    _ => break,
+                }
             }
-        }
+            (connection, done)
+        })?;
         match done {
             Ok(done) => {
                 *kept = Some(connection);
@@ -101,13 +109,18 @@ impl PostgresLog {
 impl PostgresLog {
     /// Opens a connection and announces this writer: other writers must know that it is alive before its first record.
     fn open_session(&self) -> Result<StoreConnection> {
-        let mut connection = StoreConnection::open(&self.location)?;
-        if !self.is_copier.load(Ordering::Relaxed) {
-            store_row::require_complete(&mut connection.client, connection.store, &self.location)?;
-        }
-        let announced = announce(&mut connection.client, connection.store, 0, &self.writer, &self.name);
-        announced.map_err(|error| failure(&self.location, &error))?;
-        Ok(connection)
+        let client = self.location.connect()?;
+        let (location, writer, name) = (self.location.clone(), self.writer, self.name.clone());
+        let is_copier = self.is_copier.load(Ordering::Relaxed);
+        within(&self.location, self.location.statement_limit(), move || {
+            let mut connection = StoreConnection::prepare(client, &location)?;
+            if !is_copier {
+                store_row::require_complete(&mut connection.client, connection.store, &location)?;
+            }
+            let announced = announce(&mut connection.client, connection.store, 0, &writer, &name);
+            announced.map_err(|error| failure(&location, &error))?;
+            Ok(connection)
+        })?
     }
 }
 
@@ -125,11 +138,14 @@ impl SharedLog for PostgresLog {
     }
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
-        self.with(|connection| append::append(connection, &self.writer, records, expected))
+        let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
+        let (writer, number) = (self.writer, first.writer_seq);
+        let payloads: Vec<Vec<u8>> = records.iter().map(|record| record.payload.to_vec()).collect();
+        self.with(move |connection| append::append(connection, &writer, number, &payloads, expected))
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
-        self.with(|connection| {
+        self.with(move |connection| {
             let (after, limit) = (after as i64, i64::try_from(limit).unwrap_or(i64::MAX));
             let rows = connection
                 .client
@@ -149,23 +165,35 @@ impl SharedLog for PostgresLog {
 
     fn wait(&self, after: u64, timeout: Duration) -> Result<u64> {
         let mut kept = self.listener.lock();
-        let mut listener = match kept.take() {
-            Some(listener) if !listener.is_closed() => listener,
-            _ => Listener::open(&self.location)?,
+        let taken = kept.take().filter(|listener| !listener.is_closed());
+        let mut listener = match taken {
+            Some(listener) => listener,
+            None => {
+                let (client, location) = (self.location.connect()?, self.location.clone());
+                let limit = self.location.statement_limit();
+                within(&self.location, limit, move || Listener::open(client, &location))??
+            }
         };
-        let head = listener.wait(after, timeout, &self.writer, &self.name);
+        let (writer, name) = (self.writer, self.name.clone());
+        let (listener, head) =
+            within(&self.location, timeout + self.location.statement_limit(), move || {
+                let head = listener.wait(after, timeout, &writer, &name);
+                (listener, head)
+            })?;
         let head = head.map_err(|error| failure(&self.location, &error))?;
         *kept = Some(listener);
         Ok(head)
     }
 
     fn lease(&self, duration: Duration) -> Result<bool> {
-        self.with(|connection| append::lease(connection, &self.writer, duration))
+        let writer = self.writer;
+        self.with(move |connection| append::lease(connection, &writer, duration))
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
-        self.with(|connection| {
-            let writer = self.writer.as_slice();
+        let writer = self.writer;
+        self.with(move |connection| {
+            let writer = writer.as_slice();
             let rows = connection.client.query(
                 "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
@@ -222,7 +250,7 @@ impl SharedLog for PostgresLog {
 
     fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
         let [last, erased] = [dropped.last, dropped.erased].map(|number| number as i64);
-        let noted = self.with(|connection| {
+        let noted = self.with(move |connection| {
             connection.client.execute(
                 "UPDATE poc_memory_store \
                  SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \
@@ -236,7 +264,7 @@ impl SharedLog for PostgresLog {
         // In parts, so that each statement finishes within its time limit. The first records are deleted first, so that
         // a reader never finds a gap between two records.
         loop {
-            let deleted = self.with(|connection| {
+            let deleted = self.with(move |connection| {
                 connection.client.execute(
                     "DELETE FROM poc_memory_log WHERE store = $1 AND seq IN ( \
                        SELECT seq FROM poc_memory_log WHERE store = $1 AND seq <= $2::INT8 ORDER BY seq LIMIT $3)",

@@ -1,4 +1,4 @@
-//! A PostgreSQL server for a test, in a temporary folder.
+//! A PostgreSQL server for a test, in a temporary folder, and a proxy that can keep its answers.
 
 #![allow(
     missing_docs,
@@ -9,8 +9,14 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use tempfile::TempDir;
 
 /// The user `nobody`, because PostgreSQL refuses to run as root.
@@ -76,8 +82,12 @@ impl TestServer {
 
     /// The address of the server's database.
     pub fn address(&self) -> String {
-        let socket = self.folder.path().display().to_string().replace('/', "%2F");
-        format!("postgres://test@{socket}/postgres")
+        address(self.folder.path())
+    }
+
+    /// The socket of the server.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join(".s.PGSQL.5432")
     }
 
     /// Runs an SQL statement.
@@ -105,6 +115,61 @@ impl TestServer {
         command.current_dir(self.folder.path());
         command
     }
+}
+
+/// The address of a database whose socket is in a folder.
+fn address(folder: &Path) -> String {
+    let folder = folder.display().to_string().replace('/', "%2F");
+    format!("postgres://test@{folder}/postgres")
+}
+
+/// Forwards connections to a server. While it is silent, it accepts everything and answers nothing, like a server that
+/// is suspended.
+pub struct Proxy {
+    folder: TempDir,
+    is_silent: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    /// Starts forwarding to a server.
+    pub fn start(server: &TestServer) -> Proxy {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+        let (target, is_silent) = (server.socket(), Arc::new(AtomicBool::default()));
+        let silent = is_silent.clone();
+        // The threads end with the process, or with their connections.
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = UnixStream::connect(&target) else { continue };
+                forward(client.try_clone().unwrap(), server.try_clone().unwrap(), silent.clone());
+                forward(server, client, silent.clone());
+            }
+        });
+        Proxy { folder, is_silent }
+    }
+
+    /// The address of the server's database through the proxy.
+    pub fn address(&self) -> String {
+        address(self.folder.path())
+    }
+
+    /// Sets whether it is silent.
+    pub fn silence(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::SeqCst);
+    }
+}
+
+/// Forwards one direction of a connection.
+fn forward(mut from: UnixStream, mut to: UnixStream, is_silent: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            if !is_silent.load(Ordering::SeqCst) && to.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
 }
 
 impl Drop for TestServer {

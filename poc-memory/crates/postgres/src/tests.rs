@@ -1,6 +1,6 @@
 //! Tests of the log with a real server; skipped if PostgreSQL is not installed.
 
-use super::testing::TestServer;
+use super::testing::{Proxy, TestServer};
 use super::*;
 use poc_graph::error::Code;
 use poc_store::SharedSnapshot;
@@ -337,6 +337,37 @@ fn a_server_that_crashes_is_reached_again() {
         assert!(error.message.starts_with("log unreachable: `postgres://"), "{error}");
     }
     server.resume();
+    assert_eq!(log.head().unwrap(), 1);
+    assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
+    assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);
+}
+
+#[test]
+fn a_server_that_never_answers_counts_as_unreachable() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let proxy = Proxy::start(&server);
+    let second = Duration::from_secs(1);
+    let settings = LogSettings {
+        address: proxy.address(),
+        connect_timeout: second,
+        timeout: second,
+        ..settings(&server, "a")
+    };
+    let log = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "one".into());
+    assert_eq!(append(&log, 1, 0), AppendOutcome::Appended);
+    assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
+    proxy.silence(true);
+    // A statement, a new connection, and the connection that waits.
+    for failed in [log.head(), log.head(), log.wait(1, Duration::ZERO)] {
+        let error = failed.unwrap_err();
+        assert_eq!(error.code, Code::Unavailable);
+        assert!(
+            error.message.starts_with("log unreachable: `") && error.message.contains("no answer"),
+            "{error}"
+        );
+    }
+    proxy.silence(false);
     assert_eq!(log.head().unwrap(), 1);
     assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
     assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);
