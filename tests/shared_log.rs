@@ -407,3 +407,48 @@ fn history_that_is_not_kept_is_deleted_from_the_database() {
     first.json(&["store", "copy", "--from", &server.address(), "--to", home]);
     assert_eq!(keys(&back.run(&["export"]).stdout).len(), 10);
 }
+
+#[test]
+fn a_replica_takes_over_without_losing_an_acknowledged_write() {
+    let Some(server) = TestServer::start() else { return };
+    let replica = server.start_replica();
+    let mut worlds: Vec<World> = (0..2).map(|_| World::new()).collect();
+    for world in &worlds {
+        let address = server.address_with(&replica);
+        world.write(
+            "config.toml",
+            &format!(
+                "[store]\nlog = \"{address}\"\nconnect-timeout = \"5s\"\n[daemon]\nruns-agents = false\n"
+            ),
+        );
+    }
+    worlds[0].json(&["store", "init"]);
+    worlds.iter_mut().for_each(World::start_daemon);
+    let acknowledged = Mutex::new(BTreeSet::new());
+    let write = |world: &World, at: usize, round: usize| {
+        for number in 0..15 {
+            let key = format!("note-{round}-{at}-{number}");
+            if insert(world, &key) == 0 {
+                acknowledged.lock().unwrap().insert(key);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for (at, world) in worlds.iter().enumerate() {
+            let write = &write;
+            scope.spawn(move || write(world, at, 0));
+        }
+        server.crash();
+        replica.promote();
+    });
+    for world in &worlds {
+        world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+    }
+    worlds.iter().enumerate().for_each(|(at, world)| write(world, at, 1));
+    let found = keys(&settled_export(&worlds));
+    let found_once: BTreeSet<String> = found.iter().cloned().collect();
+    assert_eq!(found.len(), found_once.len(), "a note exists twice");
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
+    assert!(acknowledged.len() >= 30, "only {} writes were acknowledged", acknowledged.len());
+}

@@ -46,11 +46,7 @@ impl TestServer {
             }
             return None;
         };
-        let folder = tempfile::Builder::new().prefix("poc-pg-").tempdir().unwrap();
-        if is_root() {
-            run(Command::new("chown").arg(NOBODY).arg(folder.path()));
-        }
-        let server = TestServer { programs, folder, syncs };
+        let server = TestServer { programs, folder: new_folder(), syncs };
         let data = server.data();
         run(server
             .command("initdb")
@@ -58,6 +54,27 @@ impl TestServer {
             .arg(&data));
         server.resume();
         Some(server)
+    }
+
+    /// Starts a replica of the server. From then on, a commit also waits until the replica has it on disk.
+    pub fn start_replica(&self) -> TestServer {
+        let replica = TestServer { programs: self.programs.clone(), folder: new_folder(), syncs: self.syncs };
+        let (source, data) = (self.folder.path(), replica.data());
+        run(replica
+            .command("pg_basebackup")
+            .args(["-U", "test", "-R", "-X", "stream", "--checkpoint=fast", "--no-sync", "-h"])
+            .arg(source)
+            .arg("-D")
+            .arg(data));
+        replica.resume();
+        self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.execute("SELECT pg_reload_conf()");
+        replica
+    }
+
+    /// Makes a replica accept writes.
+    pub fn promote(&self) {
+        run(self.command("pg_ctl").args(["-w", "-D"]).arg(self.data()).arg("promote"));
     }
 
     /// Starts the server again.
@@ -82,7 +99,13 @@ impl TestServer {
 
     /// The address of the server's database.
     pub fn address(&self) -> String {
-        address(self.folder.path())
+        address(&[self.folder.path()])
+    }
+
+    /// The address of the database of this server or its replica, whichever accepts writes.
+    pub fn address_with(&self, replica: &TestServer) -> String {
+        let folders = [self.folder.path(), replica.folder.path()];
+        format!("{}?target_session_attrs=read-write", address(&folders))
     }
 
     /// The socket of the server.
@@ -117,10 +140,20 @@ impl TestServer {
     }
 }
 
-/// The address of a database whose socket is in a folder.
-fn address(folder: &Path) -> String {
-    let folder = folder.display().to_string().replace('/', "%2F");
-    format!("postgres://test@{folder}/postgres")
+/// The address of a database whose sockets are in these folders.
+fn address(folders: &[&Path]) -> String {
+    let folders: Vec<String> =
+        folders.iter().map(|folder| folder.display().to_string().replace('/', "%2F")).collect();
+    format!("postgres://test@{}/postgres", folders.join(","))
+}
+
+/// A folder for the files of a server, which does not run as root.
+fn new_folder() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("poc-pg-").tempdir().unwrap();
+    if is_root() {
+        run(Command::new("chown").arg(NOBODY).arg(folder.path()));
+    }
+    folder
 }
 
 /// Forwards connections to a server. While it is silent, it accepts everything and answers nothing, like a server that
@@ -150,7 +183,7 @@ impl Proxy {
 
     /// The address of the server's database through the proxy.
     pub fn address(&self) -> String {
-        address(self.folder.path())
+        address(&[self.folder.path()])
     }
 
     /// Sets whether it is silent.
