@@ -60,8 +60,11 @@ impl Store {
         let Some(copy) = &self.shared.shared_log else { return Ok(None) };
         let log = self.shared.log.as_ref();
         let dropped = copy.dropped()?;
-        // The times need not be read if there are too few records.
-        if log.last().saturating_sub(dropped.last) <= worth {
+        // One record shows whether the deletion is due, so that the history is not read every time.
+        let due = dropped.last.saturating_add(worth.max(1));
+        if log.last() <= due
+            || due > log.base_seq() && log.read(due)?.is_none_or(|(txn, _)| txn.cause.at >= before)
+        {
             return Ok(None);
         }
         let until = log.last() - 1;
