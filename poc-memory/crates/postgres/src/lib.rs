@@ -36,7 +36,6 @@ use poc_store::{
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
-use time_limit::within;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
@@ -80,7 +79,7 @@ impl PostgresLog {
             Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
         };
-        let (connection, done) = within(&self.location, self.location.statement_limit(), move || {
+        let (connection, done) = self.location.within(Duration::ZERO, move || {
             let mut done = work(&mut connection);
             for _ in 1..ATTEMPTS {
                 match &done {
@@ -112,7 +111,7 @@ impl PostgresLog {
         let client = self.location.connect()?;
         let (location, writer, name) = (self.location.clone(), self.writer, self.name.clone());
         let is_copier = self.is_copier.load(Ordering::Relaxed);
-        within(&self.location, self.location.statement_limit(), move || {
+        self.location.within(Duration::ZERO, move || {
             let mut connection = StoreConnection::prepare(client, &location)?;
             if !is_copier {
                 store_row::require_complete(&mut connection.client, connection.store, &location)?;
@@ -170,16 +169,14 @@ impl SharedLog for PostgresLog {
             Some(listener) => listener,
             None => {
                 let (client, location) = (self.location.connect()?, self.location.clone());
-                let limit = self.location.statement_limit();
-                within(&self.location, limit, move || Listener::open(client, &location))??
+                self.location.within(Duration::ZERO, move || Listener::open(client, &location))??
             }
         };
         let (writer, name) = (self.writer, self.name.clone());
-        let (listener, head) =
-            within(&self.location, timeout + self.location.statement_limit(), move || {
-                let head = listener.wait(after, timeout, &writer, &name);
-                (listener, head)
-            })?;
+        let (listener, head) = self.location.within(timeout, move || {
+            let head = listener.wait(after, timeout, &writer, &name);
+            (listener, head)
+        })?;
         let head = head.map_err(|error| failure(&self.location, &error))?;
         *kept = Some(listener);
         Ok(head)

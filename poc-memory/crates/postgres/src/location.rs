@@ -96,14 +96,16 @@ impl LogLocation {
         self.settings.poll
     }
 
-    /// Counts the calls that have not ended.
-    pub(crate) fn calls(&self) -> &CallCount {
-        &self.calls
-    }
-
-    /// The time after which a call counts as unanswered. The server ends a statement earlier.
-    pub(crate) fn statement_limit(&self) -> Duration {
-        self.settings.timeout + GRACE
+    /// Runs statements, and waits for them as long as one of them may take and additionally for `wait`.
+    ///
+    /// # Errors
+    /// `unavailable` if the database does not answer in time; the server ends a slow statement earlier.
+    pub(crate) fn within<T: Send + 'static>(
+        &self,
+        wait: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        within(self, &self.calls, self.settings.timeout + GRACE + wait, work)
     }
 
     /// Opens a connection.
@@ -114,7 +116,7 @@ impl LogLocation {
         let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
         let limit = self.settings.connect_timeout * hosts + GRACE;
         let location = self.clone();
-        within(self, limit, move || location.connect_unlimited())?
+        within(self, &self.calls, limit, move || location.connect_unlimited())?
     }
 
     fn connect_unlimited(&self) -> Result<Client> {

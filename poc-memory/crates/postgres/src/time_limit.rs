@@ -3,8 +3,8 @@
 //! The client library has none: if a server is suspended, or a network swallows packets and confirms them, a call never
 //! ends.
 
-use crate::location::LogLocation;
 use poc_graph::error::{Error, Result};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -35,18 +35,20 @@ impl Drop for Call {
     }
 }
 
-/// Runs work on a thread of its own, and waits at most for `limit` for its result. It is unknown whether work that takes
-/// longer succeeds; its thread ends when the database answers or the connection breaks.
+/// Runs work on a thread of its own, and waits at most for `limit` for its result. `location` names the database in
+/// errors, and `calls` counts its calls. It is unknown whether work that takes longer succeeds; its thread ends when the
+/// database answers or the connection breaks.
 ///
 /// # Errors
 /// `unavailable` if there is no result in time, or if too many earlier calls have not ended.
 pub(crate) fn within<T: Send + 'static>(
-    location: &LogLocation,
+    location: &impl Display,
+    calls: &CallCount,
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     let unreachable = |why: String| Error::unavailable(format!("log unreachable: `{location}`: {why}"));
-    let Some(call) = location.calls().start() else {
+    let Some(call) = calls.start() else {
         return Err(unreachable(format!("{MAX_CALLS} earlier calls have got no answer")));
     };
     let (sender, receiver) = mpsc::channel();
