@@ -259,7 +259,8 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     // A copy that was interrupted is not a memory, and the next one completes it.
     let (store, partial) = (back.home().join("store"), back.home().join("store.partial"));
     std::fs::rename(&store, &partial).unwrap();
-    let copy = ["store", "copy", "--from", &server.address(), "--to", back.home().to_str().unwrap()];
+    let address = server.address();
+    let copy = ["store", "copy", "--from", address.as_str(), "--to", back.home().to_str().unwrap()];
     assert_eq!(shared.json(&copy)["head"], shared.json(&["stats"])["as_of"]["seq"]);
     assert!(store.exists() && !partial.exists());
     assert_eq!(back.run(&["export"]).stdout, export);

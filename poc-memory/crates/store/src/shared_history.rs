@@ -40,13 +40,13 @@ impl From<SharedHistoryError> for Error {
 
 /// Maximum time to wait until all live writers have read what an erasure keeps. A writer that has not must begin with a
 /// snapshot.
-const READERS_PATIENCE: Duration = Duration::from_secs(30);
+const READERS_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time between two looks at what they have read.
 const READERS_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Store {
     /// Deletes the records of the shared log that were made before a time and that all live writers have read, if these
-    /// are at least `worth`. Returns the number of the last deleted record; `None` if nothing was deleted, another
+    /// are at least `min_records`. Returns the number of the last deleted record; `None` if nothing was deleted, another
     /// writer is storing a snapshot, or there is no shared log.
     ///
     /// # Errors
@@ -54,14 +54,14 @@ impl Store {
     pub fn drop_shared_history(
         &self,
         before: Timestamp,
-        worth: u64,
+        min_records: u64,
         callbacks: &CompactionCallbacks<'_>,
     ) -> Result<Option<u64>> {
         let Some(copy) = &self.shared.shared_log else { return Ok(None) };
         let log = self.shared.log.as_ref();
         let dropped = copy.dropped()?;
         // One record shows whether the deletion is due, so that the history is not read every time.
-        let due = dropped.last.saturating_add(worth.max(1));
+        let due = dropped.last.saturating_add(min_records.max(1));
         if log.last() <= due
             || due > log.base_seq() && log.read(due)?.is_none_or(|(txn, _)| txn.cause.at >= before)
         {
@@ -77,7 +77,7 @@ impl Store {
         }
         let live = copy.peers()?.into_iter().filter(|peer| peer.is_alive() && peer.head > 0);
         let last = live.map(|peer| peer.head - 1).fold(seq, u64::min);
-        if last < dropped.last.saturating_add(worth).max(log.base_seq()).max(1) {
+        if last < dropped.last.saturating_add(min_records).max(log.base_seq()).max(1) {
             return Ok(None);
         }
         let done = self.replace_shared_beginning(copy, DroppedHistory { last, ..dropped }, callbacks)?;
@@ -95,7 +95,7 @@ impl Store {
             return Ok(());
         };
         let since = Instant::now();
-        while since.elapsed() < READERS_PATIENCE
+        while since.elapsed() < READERS_TIMEOUT
             && copy.peers()?.iter().any(|peer| peer.is_alive() && peer.head <= base.seq)
         {
             (callbacks.check_cancelled)()?;

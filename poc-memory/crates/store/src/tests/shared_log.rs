@@ -82,10 +82,10 @@ pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapsho
     store.make_snapshot(every, &callbacks)
 }
 
-/// Deletes the records that were made before a time from the shared log, if they are at least `worth`.
-pub(super) fn drop_history(store: &Store, before: i64, worth: u64) -> Result<Option<u64>> {
+/// Deletes the records that were made before a time from the shared log, if they are at least `min_records`.
+pub(super) fn drop_history(store: &Store, before: i64, min_records: u64) -> Result<Option<u64>> {
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
-    store.drop_shared_history(Timestamp(before), worth, &callbacks)
+    store.drop_shared_history(Timestamp(before), min_records, &callbacks)
 }
 
 pub(super) fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
