@@ -265,6 +265,17 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     assert!(store.exists() && !partial.exists());
     assert_eq!(back.run(&["export"]).stdout, export);
     assert_eq!(insert(&back, "note-7"), 0);
+    // A memory without its old history moves, too.
+    back.json(&["compact", "--keep", "0s"]);
+    assert_eq!(insert(&back, "note-9"), 0);
+    let export = back.run(&["export"]).stdout;
+    shared.json(&["store", "init", "--name", "later"]);
+    let (from, address) = (back.home().to_str().unwrap(), server.address());
+    shared.json(&["store", "copy", "--name", "later", "--from", from, "--to", &address]);
+    let again = World::new();
+    let to = again.home().to_str().unwrap();
+    shared.json(&["store", "copy", "--name", "later", "--from", &address, "--to", to]);
+    assert_eq!(again.run(&["export"]).stdout, export);
     // The files have changed since, so the database differs from them.
     insert(&files, "note-8");
     let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);

@@ -220,6 +220,17 @@ impl SharedLog for PostgresLog {
         Ok(())
     }
 
+    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool> {
+        let begun = self.with(move |connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store SET head = $2::INT8, dropped = $2::INT8, origin = $3::BYTEA \
+                 WHERE id = $1 AND head = 0",
+                &[&connection.store, &(dropped.last as i64), &dropped.origin.as_slice()],
+            )
+        })?;
+        Ok(begun > 0)
+    }
+
     fn end_copy(&self) -> Result<()> {
         self.with(|connection| {
             connection.client.execute(

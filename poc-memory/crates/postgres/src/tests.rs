@@ -276,6 +276,15 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
     assert_eq!(append(&second, 1, 1), AppendOutcome::Appended);
     second.end_copy().unwrap();
     assert_eq!(other.head().unwrap(), 2);
+    // The log of a store that has dropped its history begins later.
+    init(&location(&server, "b")).unwrap();
+    let later = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
+    let dropped = DroppedHistory { last: 70, erased: 0, origin: [9; 16] };
+    later.begin_copy().unwrap();
+    assert!(later.begin_after(dropped).unwrap() && !later.begin_after(dropped).unwrap());
+    assert_eq!((later.head().unwrap(), later.dropped().unwrap()), (70, dropped));
+    assert_eq!(append(&later, 1, 70), AppendOutcome::Appended);
+    assert_eq!(later.read(0, 9).unwrap()[0].seq, 71);
     // A log that has records is complete.
     log(&server, 4).begin_copy().unwrap();
     assert_eq!(log(&server, 5).head().unwrap(), 2);

@@ -158,6 +158,10 @@ pub trait SharedLog: Send + Sync {
     /// copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
     fn begin_copy(&self) -> Result<()>;
 
+    /// Makes an empty log begin after `dropped.last`, because the log that is copied has no earlier records. Returns
+    /// `false` and changes nothing if it is not empty. A snapshot whose last record is the first one must follow.
+    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool>;
+
     /// Ends a copy, also one that another writer has begun.
     fn end_copy(&self) -> Result<()>;
 

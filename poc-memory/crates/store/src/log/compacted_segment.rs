@@ -5,7 +5,7 @@
 //! rename puts the segment into place: an open uses the last compacted segment and ignores every segment that begins
 //! before its end.
 
-use super::segment::{HEADER, Header, NextRecord, SegmentReader};
+use super::segment::{HEADER, Header, NextRecord, SegmentReader, frame};
 use super::{
     Log, LogError, RecordPosition, STRIDE, Segment, SegmentState, check_segment, modified_at, segment_path,
     unreadable,
@@ -183,6 +183,30 @@ impl Log {
         let mut origin = [0; 16];
         origin.iter_mut().zip(blake3::hash(first).as_bytes()).for_each(|(to, from)| *to = *from);
         origin
+    }
+
+    /// Passes the bytes of a segment that has the state with which a compacted log begins, and the record after it, to
+    /// `each`: in parts of `part` bytes, of which the last one may be shorter. Does nothing for a complete log.
+    pub(crate) fn each_part_of_beginning(
+        &self,
+        part: usize,
+        each: &mut dyn FnMut(Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let (first, base) = {
+            let index = self.index.read();
+            (index.first(), index.base)
+        };
+        let Some(base) = base else { return Ok(()) };
+        let mut bytes = Header::compacted(first).encode();
+        self.replay_payloads(first, base.seq + 1, &mut |seq, payload, _| {
+            bytes.extend_from_slice(&frame(seq, &payload).0);
+            while bytes.len() >= part {
+                let rest = bytes.split_off(part);
+                each(std::mem::replace(&mut bytes, rest))?;
+            }
+            Ok(true)
+        })?;
+        if bytes.is_empty() { Ok(()) } else { each(bytes) }
     }
 
     /// The last transaction such that it and all earlier ones were made before a time, with the latest of their times.

@@ -250,6 +250,16 @@ impl SharedLog for MemoryLogWriter {
         self.call(|contents| contents.is_copying |= contents.records.is_empty())
     }
 
+    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool> {
+        self.call(|contents| {
+            let is_empty = contents.head() == 0;
+            if is_empty {
+                contents.dropped = dropped;
+            }
+            is_empty
+        })
+    }
+
     fn end_copy(&self) -> Result<()> {
         self.call(|contents| contents.is_copying = false)
     }

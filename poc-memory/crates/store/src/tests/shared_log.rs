@@ -347,6 +347,44 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
     }
 }
 
+/// Any call may fail; the next copy completes it.
+#[test]
+fn a_compacted_store_is_copied_with_its_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=6 {
+        put(&store, number);
+    }
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+    for number in 7..=8 {
+        put(&store, number);
+    }
+    let (base, copied) = (store.history_base().unwrap(), contents_without_changes(&store));
+    assert_eq!(base.seq, 5);
+    drop(store);
+    for failing in 0..20 {
+        let log = Arc::new(MemoryLog::default());
+        let copier = log.writer();
+        let mut faults = vec![Some(LogFault::AnswerLost)];
+        faults.resize(failing + 1, None);
+        copier.plan(faults);
+        let first = copy_log(folder.path(), copier.as_ref(), &|_, _| {});
+        log.expire_claim();
+        assert_eq!(copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap(), 8, "{failing}");
+        let daemon = Daemon::new(&log);
+        assert_eq!(daemon.store().history_base(), Some(base));
+        assert_eq!(contents_without_changes(daemon.store()), copied);
+        assert_eq!(log.records().len(), 3);
+        put(daemon.store(), 9);
+        if first.is_ok() {
+            assert!(failing > 8, "only {failing} calls were made");
+            return;
+        }
+    }
+    panic!("a copy without a fault fails");
+}
+
 /// The folder became a copy of a shared log that ends earlier.
 #[test]
 fn a_copy_ignores_the_head_of_its_folder() {
