@@ -449,7 +449,7 @@ pub(super) fn tear(folder: &TempDir) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn every_acknowledged_write_is_stored_once(steps in proptest::collection::vec(step(), 1..40)) {
