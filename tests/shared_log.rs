@@ -3,7 +3,7 @@
 use crate::support::World;
 use crate::support::slow_agent::{self, agent, count};
 use crate::support::world::WAIT_LIMIT;
-use poc_postgres::testing::TestServer;
+use poc_postgres::testing::{Proxy, TestServer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -229,6 +229,36 @@ fn a_daemon_that_is_cut_off_reads_and_recovers() {
     std::fs::copy(world.home().join("config.toml"), other.home().join("config.toml")).unwrap();
     let error = other.json_with_status(&["stats"], 1);
     assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+}
+
+#[test]
+fn a_database_that_never_answers_stops_writes_but_not_reads() {
+    let Some(server) = TestServer::start() else { return };
+    let proxy = Proxy::start(&server);
+    let mut world = World::new();
+    let address = proxy.address();
+    world.write(
+        "config.toml",
+        &format!(
+            "[store]\nlog = \"{address}\"\nconnect-timeout = \"1s\"\ntimeout = \"2s\"\n[daemon]\nruns-agents = false\n"
+        ),
+    );
+    world.json(&["store", "init"]);
+    world.start_daemon();
+    assert_eq!(insert(&world, "pier"), 0);
+    proxy.silence(true);
+    let error =
+        world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 5);
+    assert_eq!(error["error"]["code"], "unavailable", "{error:#}");
+    let answer = world.json(&["search", "harbour"]);
+    assert_eq!(answer["results"][0]["key"], "pier", "{answer:#}");
+    assert!(answer["degraded"][0].as_str().unwrap().contains("log unreachable"), "{answer:#}");
+    proxy.silence(false);
+    world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+    assert_eq!(insert(&world, "quay"), 0);
+    // It is not known whether the failed write was made.
+    let found = keys(&world.run(&["export"]).stdout);
+    assert!(["pier", "quay"].iter().all(|key| found.iter().any(|found| found == key)), "{found:?}");
 }
 
 #[test]
