@@ -238,11 +238,12 @@ pub(super) fn fetch(
     start: CopyStart,
 ) -> Result<bool> {
     let folder = directory.join("log");
-    let mut last_tried = None;
+    let (mut start, mut last_tried) = (start, None);
     for _ in 0..ATTEMPTS {
-        let Some(snapshot) = first_of(shared, start)? else { return Ok(false) };
+        let Some(snapshot) = first_of(shared, start)? else { break };
         if last_tried.replace(snapshot) == Some(snapshot) {
-            break;
+            start = CopyStart::History;
+            continue;
         }
         let Some(segment) = download(&folder, disk, shared.snapshots(), snapshot)? else { continue };
         let record = shared.read(snapshot.seq - 1, 1)?.into_iter().next();
@@ -260,11 +261,12 @@ pub(super) fn fetch(
             log::remove_segments(&folder).map_err(CompactionError::Write)?;
             return segment.publish(snapshot.seq, checksum, disk);
         }
-        break;
+        // A shortened log has another one.
+        start = CopyStart::History;
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(
-            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the whole log is read"
+            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the log is read from its beginning"
         );
     }
     Ok(false)

@@ -127,6 +127,18 @@ fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
 }
 
 #[test]
+fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
+    let (log, first) = written(20);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    log.damage_snapshots(60);
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(log.snapshots(), [11, 20]);
+    let second = Daemon::new(&log);
+    assert_eq!(second.store().history_base().unwrap().seq, 10);
+    assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+}
+
+#[test]
 fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
     let (log, first) = written(3);
     let mut second = Daemon::new(&log);
