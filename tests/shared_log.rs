@@ -410,6 +410,30 @@ fn a_text_is_erased_from_the_database_and_from_all_daemons() {
 }
 
 #[test]
+fn a_daemon_that_missed_an_erasure_starts_again() {
+    let Some(server) = TestServer::start() else { return };
+    let worlds = daemons(&server, 2);
+    let text = "Zanzibarquetzal";
+    assert_eq!(worlds[0].run(&["insert", "--key", "gate", "--title", "Gate", "--body", text]).status, 0);
+    settled_export(&worlds);
+    // Like a machine that sleeps: the process goes on later, and its connections are still open.
+    worlds[1].signal_daemon("-STOP");
+    assert_eq!(insert(&worlds[0], "pier"), 0);
+    worlds[0].json(&["delete", "gate", "--erase"]);
+    assert_eq!(insert(&worlds[0], "mole"), 0);
+    worlds[1].signal_daemon("-CONT");
+    let export = worlds[0].run(&["export"]).stdout;
+    let since = Instant::now();
+    // While it starts again, a command may find no daemon or a store that is in use.
+    while worlds[1].run(&["export"]).stdout != export || worlds[1].run(&["daemon", "status"]).status != 0 {
+        assert!(since.elapsed() < Duration::from_secs(90), "{:?}", worlds[1].run(&["daemon", "status"]));
+    }
+    assert_eq!(insert(&worlds[1], "quay"), 0);
+    assert_eq!(keys(&settled_export(&worlds)).len(), 3);
+    assert!(!is_in_files(&worlds[1].home().join("store"), text));
+}
+
+#[test]
 fn history_that_is_not_kept_is_deleted_from_the_database() {
     let Some(server) = TestServer::start() else { return };
     let with = |more: &str| {

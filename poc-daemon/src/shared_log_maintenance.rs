@@ -11,9 +11,9 @@ use poc_store::{CompactionCallbacks, SharedSnapshot};
 use std::sync::Arc;
 
 /// How often the daemon checks in the database whether another one has erased something.
-const INTERVAL: Span = Span::MINUTE;
-/// The number of such checks after which it checks whether a snapshot or a deletion is due.
-const CHECKS_PER_SNAPSHOT: u64 = 10;
+const INTERVAL: Span = Span(10 * Span::SECOND.0);
+/// The number of such checks after which it checks whether a snapshot or a deletion is due: ten minutes.
+const CHECKS_PER_SNAPSHOT: u64 = 60;
 
 /// Maintains the shared log until the daemon stops.
 pub(crate) async fn run(state: Arc<DaemonState>) {
@@ -30,6 +30,13 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         }
         if !wall_clock::wait(&state, INTERVAL).await {
             return;
+        }
+        // Not before the first interval, so that a copy that cannot be replaced does not restart all the time.
+        if state.memory.store.is_outdated() {
+            tracing::warn!(
+                "the daemon starts again, because the shared log has deleted changes that it lacks"
+            );
+            return state.restart();
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct ErasureOutput {
     /// Where the history of the memory begins now.
     history_since: Timestamp,
     /// The shared log from which it was also deleted. The other daemons erase the text from their copies within
-    /// minutes, or when they start; the files and backups of the database itself may contain it for longer.
+    /// seconds, or when they start; the files and backups of the database itself may contain it for longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shared_log: Option<String>,
     /// Number of deleted rows of runs and proposals that quoted the text.
@@ -90,7 +90,7 @@ impl ErasureOutput {
         );
         if let Some(address) = &self.shared_log {
             text.push_str(&format!(
-                "deleted from {address}; other daemons erase it from their copies within minutes, or when they start\n\
+                "deleted from {address}; other daemons erase it from their copies within seconds, or when they start\n\
                  the files of the database contain it until `VACUUM FULL poc_memory_log, poc_memory_snapshot_part`, and \
                  its backups for longer\n"
             ));

@@ -148,6 +148,7 @@ fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
     let error = second.store().transact(cause(), |tx| tx.put_node(&node(30))).unwrap_err();
     assert_eq!(error.code, Code::ReadOnly, "{error}");
     assert!(error.message.contains("begins after change 3"), "{error}");
+    assert!(second.store().is_outdated());
     assert_eq!(numbers(second.store()), [1, 2, 3]);
     second.catch_up_or_begin_anew(&log);
     assert_eq!(numbers(second.store()), (1..=20).collect::<Vec<_>>());
