@@ -10,7 +10,7 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,6 +29,8 @@ pub struct TestServer {
     /// Whether the server syncs its files. Without syncing, data survives a crash of the server, but not of the
     /// machine.
     syncs: bool,
+    /// If it requires TLS, the port at which it is reached on this machine.
+    tls_port: Option<u16>,
 }
 
 impl TestServer {
@@ -46,19 +48,61 @@ impl TestServer {
             }
             return None;
         };
-        let server = TestServer { programs, folder: new_folder(), syncs };
-        let data = server.data();
-        run(server
-            .command("initdb")
-            .args(["--auth=trust", "--username=test", "--no-sync", "--encoding=UTF8", "-D"])
-            .arg(&data));
+        let server = TestServer { programs, folder: new_folder(), syncs, tls_port: None };
+        server.create();
         server.resume();
         Some(server)
     }
 
+    /// Starts a server that is also reached with TLS. Its certificate is of a new authority. Returns `None` and prints
+    /// that the test is skipped if PostgreSQL or `openssl` is not installed.
+    pub fn start_with_tls() -> Option<TestServer> {
+        let programs = programs().filter(|_| {
+            let version = Command::new("openssl").arg("version").stdout(Stdio::null()).status();
+            version.is_ok_and(|status| status.success())
+        });
+        let Some(programs) = programs else {
+            #[allow(clippy::print_stderr, reason = "a skipped test says so")]
+            {
+                eprintln!(
+                    "skipped: PostgreSQL or OpenSSL is not installed (`apt-get install postgresql openssl`)"
+                );
+            }
+            return None;
+        };
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = TestServer { programs, folder: new_folder(), syncs: false, tls_port: Some(free) };
+        server.create();
+        let made = |arguments: &str| {
+            let mut openssl = server.command_of(Path::new("openssl"));
+            run(openssl.current_dir(server.data()).args(arguments.split(' ')).stderr(Stdio::null()));
+        };
+        made(
+            "req -new -x509 -newkey rsa:2048 -days 30 -nodes -subj /CN=authority -keyout ca.key -out ca.crt \
+             -addext basicConstraints=critical,CA:TRUE",
+        );
+        made("req -new -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr");
+        std::fs::write(server.folder.path().join("names"), "subjectAltName=DNS:localhost\n").unwrap();
+        made(
+            "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -extfile ../names \
+             -out server.crt",
+        );
+        server.resume();
+        Some(server)
+    }
+
+    fn create(&self) {
+        let data = self.data();
+        run(self
+            .command("initdb")
+            .args(["--auth=trust", "--username=test", "--no-sync", "--encoding=UTF8", "-D"])
+            .arg(&data));
+    }
+
     /// Starts a replica of the server. From then on, a commit also waits until the replica has it on disk.
     pub fn start_replica(&self) -> TestServer {
-        let replica = TestServer { programs: self.programs.clone(), folder: new_folder(), syncs: self.syncs };
+        let programs = self.programs.clone();
+        let replica = TestServer { programs, folder: new_folder(), syncs: self.syncs, tls_port: None };
         let (source, data) = (self.folder.path(), replica.data());
         run(replica
             .command("pg_basebackup")
@@ -81,7 +125,11 @@ impl TestServer {
     pub fn resume(&self) {
         let socket = self.folder.path().display();
         let fsync = if self.syncs { "on" } else { "off" };
-        let options = format!("-c listen_addresses='' -c unix_socket_directories={socket} -c fsync={fsync}");
+        let tls = match self.tls_port {
+            Some(port) => format!("-c listen_addresses=127.0.0.1 -c port={port} -c ssl=on"),
+            None => "-c listen_addresses=''".to_owned(),
+        };
+        let options = format!("{tls} -c unix_socket_directories={socket} -c fsync={fsync}");
         let log = self.folder.path().join("log");
         run(self
             .command("pg_ctl")
@@ -108,18 +156,39 @@ impl TestServer {
         format!("{}?target_session_attrs=read-write", address(&folders))
     }
 
+    /// The address of the server's database over TLS.
+    pub fn tls_address(&self) -> String {
+        format!("postgres://test@localhost:{}/postgres?sslmode=require", self.port())
+    }
+
+    /// A file with the certificate of the server's authority.
+    pub fn authority(&self) -> PathBuf {
+        let copy = self.folder.path().join("authority.crt");
+        std::fs::copy(self.data().join("ca.crt"), &copy).unwrap();
+        copy
+    }
+
+    fn port(&self) -> u16 {
+        self.tls_port.unwrap_or(5432)
+    }
+
     /// The socket of the server.
     pub fn socket(&self) -> PathBuf {
-        self.folder.path().join(".s.PGSQL.5432")
+        self.folder.path().join(format!(".s.PGSQL.{}", self.port()))
     }
 
     /// Runs an SQL statement.
     pub fn execute(&self, statement: &str) {
-        run(self
-            .command("psql")
-            .arg("-h")
-            .arg(self.folder.path())
-            .args(["-U", "test", "-d", "postgres", "-c", statement]));
+        run(self.command("psql").arg("-h").arg(self.folder.path()).args([
+            "-U",
+            "test",
+            "-d",
+            "postgres",
+            "-p",
+            &self.port().to_string(),
+            "-c",
+            statement,
+        ]));
     }
 
     fn data(&self) -> PathBuf {
@@ -127,7 +196,11 @@ impl TestServer {
     }
 
     fn command(&self, program: &str) -> Command {
-        let program = self.programs.join(program);
+        self.command_of(&self.programs.join(program))
+    }
+
+    /// A program that runs as the user of the server, in its folder.
+    fn command_of(&self, program: &Path) -> Command {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);

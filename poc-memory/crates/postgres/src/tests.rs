@@ -352,6 +352,26 @@ fn a_server_that_crashes_is_reached_again() {
 }
 
 #[test]
+fn the_certificate_of_a_server_is_checked() {
+    let Some(server) = TestServer::start_with_tls() else { return };
+    let location = |ca_file| {
+        let settings = LogSettings { address: server.tls_address(), ca_file, ..settings(&server, "a") };
+        LogLocation::new(settings).unwrap()
+    };
+    let known = location(Some(server.authority()));
+    assert!(init(&known).unwrap().is_new);
+    let log = PostgresLog::new(known, [1; 16], "one".into());
+    assert_eq!(append(&log, 1, 0), AppendOutcome::Appended);
+    server.execute(
+        "DO $$ BEGIN ASSERT (SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+         WHERE application_name = 'poc-memory'); END $$",
+    );
+    let error = init(&location(None)).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains("certificate"), "{error}");
+}
+
+#[test]
 fn a_server_that_never_answers_counts_as_unreachable() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
