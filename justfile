@@ -73,6 +73,13 @@ page:
 reliability FORM="quick" *ARGUMENTS:
     python3 tests/reliability/run.py {{FORM}} {{ARGUMENTS}}
 
+# Try what RELIABILITY.md promises about several daemons over one log, with many random histories and a real PostgreSQL
+# server, which is installed on Debian if it is missing; then measure it.
+scale:
+    ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install -qy --no-install-recommends postgresql
+    python3 tests/reliability/run.py full R22
+    cargo bench --workspace --bench shared_log
+
 # Fuzz the parsers with libFuzzer on stable Rust: every target of fuzz/fuzz_targets, or one, with so many inputs (needs
 # `cargo install cargo-fuzz` and a C++ compiler). An input that fails is written to fuzz/artifacts, and
 # `cargo fuzz run -s none TARGET FILE` runs it again. Options of libFuzzer may follow: `just fuzz pipeline -1 -max_total_time=600`.

@@ -3,9 +3,10 @@
 use crate::support::World;
 use crate::support::slow_agent::{self, agent, count};
 use crate::support::world::WAIT_LIMIT;
-use poc_postgres::testing::TestServer;
+use poc_postgres::testing::{Proxy, TestServer};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -231,6 +232,36 @@ fn a_daemon_that_is_cut_off_reads_and_recovers() {
 }
 
 #[test]
+fn a_database_that_never_answers_stops_writes_but_not_reads() {
+    let Some(server) = TestServer::start() else { return };
+    let proxy = Proxy::start(&server);
+    let mut world = World::new();
+    let address = proxy.address();
+    world.write(
+        "config.toml",
+        &format!(
+            "[store]\nlog = \"{address}\"\nconnect-timeout = \"1s\"\ntimeout = \"2s\"\n[daemon]\nruns-agents = false\n"
+        ),
+    );
+    world.json(&["store", "init"]);
+    world.start_daemon();
+    assert_eq!(insert(&world, "pier"), 0);
+    proxy.silence(true);
+    let error =
+        world.json_with_status(&["insert", "--key", "mole", "--title", "Mole", "--body", "A wall"], 5);
+    assert_eq!(error["error"]["code"], "unavailable", "{error:#}");
+    let answer = world.json(&["search", "harbour"]);
+    assert_eq!(answer["results"][0]["key"], "pier", "{answer:#}");
+    assert!(answer["degraded"][0].as_str().unwrap().contains("log unreachable"), "{answer:#}");
+    proxy.silence(false);
+    world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+    assert_eq!(insert(&world, "quay"), 0);
+    // It is not known whether the failed write was made.
+    let found = keys(&world.run(&["export"]).stdout);
+    assert!(["pier", "quay"].iter().all(|key| found.iter().any(|found| found == key)), "{found:?}");
+}
+
+#[test]
 fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let Some(server) = TestServer::start() else { return };
     let mut files = World::new();
@@ -255,7 +286,26 @@ fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let back = World::new();
     shared.json(&["store", "copy", "--from", &server.address(), "--to", back.home().to_str().unwrap()]);
     assert_eq!(back.run(&["export"]).stdout, export);
+    // A copy that was interrupted is not a memory, and the next one completes it.
+    let (store, partial) = (back.home().join("store"), back.home().join("store.partial"));
+    std::fs::rename(&store, &partial).unwrap();
+    let address = server.address();
+    let copy = ["store", "copy", "--from", address.as_str(), "--to", back.home().to_str().unwrap()];
+    assert_eq!(shared.json(&copy)["head"], shared.json(&["stats"])["as_of"]["seq"]);
+    assert!(store.exists() && !partial.exists());
+    assert_eq!(back.run(&["export"]).stdout, export);
     assert_eq!(insert(&back, "note-7"), 0);
+    // A memory without its old history moves, too.
+    back.json(&["compact", "--keep", "0s"]);
+    assert_eq!(insert(&back, "note-9"), 0);
+    let export = back.run(&["export"]).stdout;
+    shared.json(&["store", "init", "--name", "later"]);
+    let (from, address) = (back.home().to_str().unwrap(), server.address());
+    shared.json(&["store", "copy", "--name", "later", "--from", from, "--to", &address]);
+    let again = World::new();
+    let to = again.home().to_str().unwrap();
+    shared.json(&["store", "copy", "--name", "later", "--from", &address, "--to", to]);
+    assert_eq!(again.run(&["export"]).stdout, export);
     // The files have changed since, so the database differs from them.
     insert(&files, "note-8");
     let error = files.json_with_status(&["store", "copy", "--from", home, "--to", &server.address()], 1);
@@ -295,4 +345,176 @@ fn a_new_daemon_begins_with_a_snapshot() {
     second.start_daemon();
     assert_eq!(insert(&second, "note-7"), 0);
     assert_eq!(keys(&settled_export(&[first, second])).len(), 8);
+}
+
+/// Fails unless the log in the database begins with the record after the last one that was deleted.
+fn require_deleted(server: &TestServer) {
+    server.execute(
+        "DO $$ BEGIN ASSERT (SELECT min(seq) FROM poc_memory_log) = (SELECT dropped + 1 FROM poc_memory_store); END $$",
+    );
+}
+
+/// Fails if the log or a snapshot in the database contains a text that is too short to be compressed.
+fn require_not_in_database(server: &TestServer, text: &str) {
+    for (table, column) in [("poc_memory_log", "payload"), ("poc_memory_snapshot_part", "bytes")] {
+        server.execute(&format!(
+            "DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM {table} WHERE position('{text}'::bytea IN {column}) > 0); END $$"
+        ));
+    }
+}
+
+/// Whether a file below a folder contains a text.
+fn is_in_files(folder: &Path, text: &str) -> bool {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return is_in_files(&path, text);
+        }
+        std::fs::read(&path).unwrap_or_default().windows(text.len()).any(|found| found == text.as_bytes())
+    })
+}
+
+#[test]
+fn a_text_is_erased_from_the_database_and_from_all_daemons() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds = daemons(&server, 3);
+    let text = "Zanzibarquetzal";
+    assert_eq!(worlds[0].run(&["insert", "--key", "gate", "--title", "Gate", "--body", text]).status, 0);
+    assert_eq!(insert(&worlds[0], "pier"), 0);
+    settled_export(&worlds);
+    // One daemon is stopped meanwhile, and lacks what is deleted from the log.
+    let mut stopped = worlds.pop().unwrap();
+    stopped.stop_daemon();
+    let erased = worlds[0].json(&["delete", "gate", "--erase"]);
+    assert!(erased["erasure"]["shared_log"].as_str().unwrap().contains("postgres://"), "{erased:#}");
+    require_not_in_database(&server, text);
+    require_deleted(&server);
+    let status = worlds[0].json(&["daemon", "status"]);
+    assert!(status["shared_log"]["first"].is_u64(), "{status:#}");
+    let store = |world: &World| world.home().join("store");
+    assert!(!is_in_files(&store(&worlds[0]), text));
+    // A daemon looks for erasures of others when it starts, and every minute.
+    worlds[1].stop_daemon();
+    worlds[1].start_daemon();
+    stopped.start_daemon();
+    worlds.push(stopped);
+    let export = settled_export(&worlds);
+    assert_eq!(keys(&export), ["pier"]);
+    for world in &worlds {
+        world.until(WAIT_LIMIT, &["stats"], |_| !is_in_files(&store(world), text));
+    }
+    assert_eq!(insert(&worlds[2], "mole"), 0);
+    assert_eq!(keys(&settled_export(&worlds)).len(), 2);
+    let new = world(&server);
+    assert_eq!(new.run(&["export"]).stdout, worlds[0].run(&["export"]).stdout);
+}
+
+#[test]
+fn a_daemon_that_missed_an_erasure_starts_again() {
+    let Some(server) = TestServer::start() else { return };
+    let worlds = daemons(&server, 2);
+    let text = "Zanzibarquetzal";
+    assert_eq!(worlds[0].run(&["insert", "--key", "gate", "--title", "Gate", "--body", text]).status, 0);
+    settled_export(&worlds);
+    // Like a machine that sleeps: the process goes on later, and its connections are still open.
+    worlds[1].signal_daemon("-STOP");
+    assert_eq!(insert(&worlds[0], "pier"), 0);
+    worlds[0].json(&["delete", "gate", "--erase"]);
+    assert_eq!(insert(&worlds[0], "mole"), 0);
+    worlds[1].signal_daemon("-CONT");
+    let export = worlds[0].run(&["export"]).stdout;
+    let since = Instant::now();
+    // While it starts again, a command may find no daemon or a store that is in use.
+    while worlds[1].run(&["export"]).stdout != export || worlds[1].run(&["daemon", "status"]).status != 0 {
+        assert!(since.elapsed() < Duration::from_secs(90), "{:?}", worlds[1].run(&["daemon", "status"]));
+    }
+    assert_eq!(insert(&worlds[1], "quay"), 0);
+    assert_eq!(keys(&settled_export(&worlds)).len(), 3);
+    assert!(!is_in_files(&worlds[1].home().join("store"), text));
+}
+
+#[test]
+fn history_that_is_not_kept_is_deleted_from_the_database() {
+    let Some(server) = TestServer::start() else { return };
+    let with = |more: &str| {
+        let world = World::new();
+        let store = format!("{}snapshot-every = 5\n{more}", settings(&server));
+        world.write("config.toml", &format!("{store}\n[daemon]\nruns-agents = false\n"));
+        world
+    };
+    let mut first = with("[history]\nkeep = \"1s\"");
+    first.json(&["store", "init"]);
+    for number in 0..8 {
+        assert_eq!(insert(&first, &format!("note-{number}")), 0);
+    }
+    let export = first.run(&["export"]).stdout;
+    let all = first.json(&["stats"])["as_of"]["seq"].as_u64().unwrap();
+    // The daemon looks once when it starts: the changes must be older than a second, and the commands must have ended.
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(1500) {
+        first.json(&["stats"]);
+    }
+    server.execute("UPDATE poc_memory_writer SET seen = seen - INTERVAL '1 minute'");
+    first.start_daemon();
+    let status =
+        first.until(WAIT_LIMIT, &["daemon", "status"], |status| status["shared_log"]["first"].is_u64());
+    assert!(status["shared_log"]["first"].as_u64() >= Some(all), "{status:#}");
+    require_deleted(&server);
+    for begin in ["", "begin-with = \"history\""] {
+        let mut new = with(begin);
+        assert_eq!(new.run(&["export"]).stdout, export, "{begin}");
+        new.start_daemon();
+        assert_eq!(insert(&new, &format!("note-of-{}", begin.len())), 0);
+        first.until(WAIT_LIMIT, &["stats"], |stats| stats["shared_log"]["behind"] == 0);
+        new.stop_daemon();
+    }
+    let back = World::new();
+    let home = back.home().to_str().unwrap();
+    first.json(&["store", "copy", "--from", &server.address(), "--to", home]);
+    assert_eq!(keys(&back.run(&["export"]).stdout).len(), 10);
+}
+
+#[test]
+fn a_replica_takes_over_without_losing_an_acknowledged_write() {
+    let Some(server) = TestServer::start() else { return };
+    let replica = server.start_replica();
+    let mut worlds: Vec<World> = (0..2).map(|_| World::new()).collect();
+    for world in &worlds {
+        let address = server.address_with(&replica);
+        world.write(
+            "config.toml",
+            &format!(
+                "[store]\nlog = \"{address}\"\nconnect-timeout = \"5s\"\n[daemon]\nruns-agents = false\n"
+            ),
+        );
+    }
+    worlds[0].json(&["store", "init"]);
+    worlds.iter_mut().for_each(World::start_daemon);
+    let acknowledged = Mutex::new(BTreeSet::new());
+    let write = |world: &World, at: usize, round: usize| {
+        for number in 0..15 {
+            let key = format!("note-{round}-{at}-{number}");
+            if insert(world, &key) == 0 {
+                acknowledged.lock().unwrap().insert(key);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for (at, world) in worlds.iter().enumerate() {
+            let write = &write;
+            scope.spawn(move || write(world, at, 0));
+        }
+        server.crash();
+        replica.promote();
+    });
+    for world in &worlds {
+        world.until(WAIT_LIMIT, &["stats"], |stats| stats["degraded"].as_array().unwrap().is_empty());
+    }
+    worlds.iter().enumerate().for_each(|(at, world)| write(world, at, 1));
+    let found = keys(&settled_export(&worlds));
+    let found_once: BTreeSet<String> = found.iter().cloned().collect();
+    assert_eq!(found.len(), found_once.len(), "a note exists twice");
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert_eq!(acknowledged.difference(&found_once).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
+    assert!(acknowledged.len() >= 30, "only {} writes were acknowledged", acknowledged.len());
 }

@@ -21,7 +21,7 @@ mod schedule;
 mod serve;
 mod service_manager;
 mod sessions;
-mod shared_log_snapshots;
+mod shared_log_maintenance;
 mod signals;
 mod state;
 mod store_log_check;

@@ -7,7 +7,7 @@ use crate::signals::Signals;
 use crate::state::DaemonState;
 use crate::{
     checkpoint, compaction, logging, notifications, opening, pools, recall_updates, reload, schedule,
-    service_manager, shared_log_snapshots, store_log_check, structure_refresh, transcripts, vaults,
+    service_manager, shared_log_maintenance, store_log_check, structure_refresh, transcripts, vaults,
     verification,
 };
 use poc_agent::Catalog;
@@ -15,8 +15,9 @@ use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::error::{Code, Error, Exit, Result};
 use poc_memory::cli::DaemonArguments;
+use std::os::unix::process::CommandExt;
 use std::pin::Pin;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -27,15 +28,30 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Runs the daemon and returns its exit code.
 pub(crate) fn main(arguments: &DaemonArguments) -> ExitCode {
     match start(arguments) {
-        Ok(()) => Exit::Ok.into(),
-        Err(error) => {
-            print_error(&error);
-            error.code.exit().into()
-        }
+        Ok(false) => Exit::Ok.into(),
+        Ok(true) => fail(&restart()),
+        Err(error) => fail(&error),
     }
 }
 
-fn start(arguments: &DaemonArguments) -> Result<()> {
+fn fail(error: &Error) -> ExitCode {
+    print_error(error);
+    error.code.exit().into()
+}
+
+/// Replaces this process with a new one of the same program with the same arguments. Returns only if that fails.
+fn restart() -> Error {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next().unwrap_or_default();
+    let error = match std::env::current_exe() {
+        Ok(program) => Command::new(program).arg0(name).args(arguments).exec(),
+        Err(error) => error,
+    };
+    Error::unavailable(format!("the daemon cannot be started again: {error}"))
+}
+
+/// Runs the daemon until it stops. Returns whether the program must start again.
+fn start(arguments: &DaemonArguments) -> Result<bool> {
     let paths = Paths::from_environment(arguments.profile.as_deref())?;
     paths.must_exist()?;
     let config = Config::load(&paths.config_file())?;
@@ -47,7 +63,7 @@ fn start(arguments: &DaemonArguments) -> Result<()> {
         let _context = runtime.enter();
         Signals::new()?
     };
-    let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(()) };
+    let Some(memory) = opening::open(&paths, &config, &runtime, &mut signals)? else { return Ok(false) };
     // Only the process that holds the store may write to the log.
     logging::start(arguments, &memory.paths, &memory.config.daemon)?;
     for note in &memory.store.recovery().messages {
@@ -56,6 +72,7 @@ fn start(arguments: &DaemonArguments) -> Result<()> {
     let catalog = Catalog::load(&memory)?;
     let state = Arc::new(DaemonState::new(memory, catalog));
     let result = runtime.block_on(serve(state.clone(), signals));
+    let is_restarting = state.is_restarting();
     let closed = result.and_then(|connections| {
         if let Err(error) = state.memory_now().flush() {
             tracing::warn!("what the memory learned last was not saved: {error}");
@@ -78,7 +95,7 @@ fn start(arguments: &DaemonArguments) -> Result<()> {
         Ok(()) => tracing::info!("stopped"),
         Err(error) => tracing::error!("{}", error.line()),
     }
-    closed
+    closed.map(|()| is_restarting)
 }
 
 /// Serves until the daemon is asked to stop and running work has ended, or its grace is over. Returns
@@ -108,7 +125,7 @@ async fn serve(state: Arc<DaemonState>, signals: Signals) -> Result<Vec<tokio::n
             task(&state, "compaction", compaction::run(state.clone())),
             task(&state, "verification", verification::run(state.clone())),
             task(&state, "store log check", store_log_check::run(state.clone())),
-            task(&state, "shared log snapshots", shared_log_snapshots::run(state.clone())),
+            task(&state, "shared log maintenance", shared_log_maintenance::run(state.clone())),
             task(&state, "notifications", notifications::run(state.clone())),
             task(&state, "service manager", service_manager::run(state.clone())),
             task(&state, "rest", rest::run(state.clone(), over_http)),

@@ -22,7 +22,13 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
             }
         };
         tokio::select! {
-            () = state.stopped() => return notify(&[NotifyState::Stopping]),
+            // A program that starts again is still the same service.
+            () = state.stopped() => {
+                if !state.is_restarting() {
+                    notify(&[NotifyState::Stopping]);
+                }
+                return;
+            }
             () = interval => {
                 let reading = state.clone();
                 if state.pools.requests.run(move || reading.memory.store.view().seq).await.is_ok() {

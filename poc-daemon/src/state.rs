@@ -16,6 +16,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -63,6 +64,8 @@ pub(crate) struct DaemonState {
     /// Wakes the HTTP server to take it.
     pub(crate) listen: Notify,
     stopping: watch::Sender<bool>,
+    /// Whether the program starts again after it has stopped.
+    restarting: AtomicBool,
     abandoning: watch::Sender<bool>,
 }
 
@@ -97,6 +100,7 @@ impl DaemonState {
             late_listener: Mutex::default(),
             listen: Notify::new(),
             stopping: watch::Sender::new(false),
+            restarting: AtomicBool::default(),
             abandoning: watch::Sender::new(false),
             memory,
         }
@@ -120,7 +124,19 @@ impl DaemonState {
 
     /// Asks every task to finish its current work and to end.
     pub(crate) fn stop(&self) {
+        self.restarting.store(false, Ordering::Relaxed);
         self.stopping.send_replace(true);
+    }
+
+    /// Like [`DaemonState::stop`], but the program starts again, unless it is asked to stop in the meantime.
+    pub(crate) fn restart(&self) {
+        self.restarting.store(true, Ordering::Relaxed);
+        self.stopping.send_replace(true);
+    }
+
+    /// Whether the program starts again after it has stopped.
+    pub(crate) fn is_restarting(&self) -> bool {
+        self.restarting.load(Ordering::Relaxed)
     }
 
     /// Whether the daemon is stopping. If so, no new work may start.

@@ -220,4 +220,17 @@ PROMISES = [
             "rest::limits::",
         ],
     ),
+    Promise(
+        "R22",
+        "Daemons over one log lose no acknowledged write and apply none twice",
+        [
+            "tests::shared_log::",
+            "tests::shared_snapshot::",
+            "tests::shared_history::",
+            "tests::several_daemons::",
+            "shared_log::",
+        ],
+        {},
+        {"PROPTEST_CASES": "2000"},
+    ),
 ]

@@ -45,6 +45,7 @@ class HealthScreen extends Screen {
           ["Running now", daemon.running.join(", ") || "nothing"], ["Next", daemon.next ? [daemon.next[0], " ", ago(daemon.next[1])] : "nothing"],
           ["Agents", Object.entries(daemon.agents).map(([state, number]) => `${number} ${state}`).join(", ")],
         ]),
+        sharedLog(daemon.shared_log),
         graphShape(stats),
         shares("Notes by type", stats.by_type), shares("Links by kind", named(stats.by_edge_kind)),
         table("Backlog of agents", Object.entries(stats.backlog ?? {}).map(([name, notes]) => [h("a", { href: `/agents/${encodeURIComponent(name)}` }, name), notes?.toLocaleString("en") ?? "–"]),
@@ -75,6 +76,14 @@ const budgets = ({ usd_today: today, max_usd_per_day: most, spending }) => table
 
 const models = ({ models: all }) => table("Models", all.map(({ name, provider, missing, prices }) => [name,
   [provider, prices && `, per million tokens ${dollars(prices[0])} to read and ${dollars(prices[1])} to write`, missing ? [": ", h("span", { class: "quiet" }, marked(missing))] : ", ready"]]));
+
+/** The log in a database, and who else uses it. */
+const sharedLog = (log) => log && table("Shared log", [
+  ["Address", h("code", {}, h("bdi", {}, log.address))], ["Last change", log.head.toLocaleString("en")],
+  ["First change", log.first?.toLocaleString("en")], ["Newest snapshot", log.snapshot?.toLocaleString("en")],
+  ["This daemon", log.behind ? `${count(log.behind, "change")} behind` : "up to date"], ["Conflicts", log.conflicts.toLocaleString("en")],
+  ...(log.others ?? []).map(({ name, head, seconds_ago: seconds }) => [h("bdi", {}, name), `read up to change ${head.toLocaleString("en")}, seen ${count(seconds, "second")} ago`]),
+], "The log of this memory is in a database. Other daemons and commands that used it in the last minute are listed.");
 
 const figure = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
 

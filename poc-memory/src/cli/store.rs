@@ -72,8 +72,8 @@ impl LocalCommand for StoreInit {
 /// Copy a memory with its history to a database or back
 ///
 /// The log is copied record for record, so exports are equal byte for byte. The source may be in use and does
-/// not change. A repeated copy continues where the last one ended. A folder is the root folder of a memory,
-/// as in `POC_MEMORY_HOME`.
+/// not change. A repeated copy continues where the last one ended. A first copy cannot be used before it is
+/// complete. A folder is the root folder of a memory, as in `POC_MEMORY_HOME`.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreCopy {
     /// A folder, or `postgres://USER@HOST:PORT/DATABASE`
@@ -123,9 +123,8 @@ impl LocalCommand for StoreCopy {
                 let paths = Paths::in_folder(Path::new(&to));
                 paths.create()?;
                 let from = log.address();
-                let store = Store::open_shared(&paths.store(), "", Vec::new(), log, CopyStart::History)?;
-                store.checkpoint()?;
-                Ok(StoreCopyOutput { from, to, head: store.last_seq() })
+                let head = copy_into(&paths.store(), log)?;
+                Ok(StoreCopyOutput { from, to, head })
             }
             _ => Err(Error::invalid("one of `--from` and `--to` is a database, the other a folder")
                 .hint("to copy a folder, use `backup` and `restore`")
@@ -137,6 +136,24 @@ impl LocalCommand for StoreCopy {
         let changes = plural(done.head, "change");
         format!("copied {changes} from {} to {}\n", done.from, done.to)
     }
+}
+
+/// Copies a shared log into the folder of a store, and returns the number of the last change. A new store gets its name
+/// when it is complete. After an interruption, the next copy continues.
+fn copy_into(folder: &Path, log: Arc<dyn SharedLog>) -> Result<u64> {
+    let is_new = !Store::exists(folder);
+    let target = if is_new { folder.with_extension("partial") } else { folder.to_owned() };
+    let store = Store::open_shared(&target, "", Vec::new(), log, CopyStart::History)?;
+    store.checkpoint()?;
+    let head = store.last_seq();
+    drop(store);
+    if is_new {
+        std::fs::rename(&target, folder).map_err(|error| {
+            Error::unavailable(format!("`{}` cannot be renamed: {error}", target.display()))
+                .hint(format!("`{}` must be empty", folder.display()))
+        })?;
+    }
+    Ok(head)
 }
 
 fn is_database(place: &str) -> bool {

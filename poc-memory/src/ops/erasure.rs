@@ -22,6 +22,10 @@ pub(super) const FLAG: IrreversibleFlag = IrreversibleFlag {
 pub(super) struct ErasureOutput {
     /// Where the history of the memory begins now.
     history_since: Timestamp,
+    /// The shared log from which it was also deleted. The other daemons erase the text from their copies within
+    /// seconds, or when they start; the files and backups of the database itself may contain it for longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shared_log: Option<String>,
     /// Number of deleted rows of runs and proposals that quoted the text.
     rows: usize,
     /// Number of deleted files with prompts and replies of runs.
@@ -49,11 +53,6 @@ pub(super) struct ErasureOutput {
 /// Refuses an erasure for a model: it drops history of the whole memory.
 pub(super) fn require_person(ctx: &Ctx<'_>) -> Result<()> {
     if ctx.actor == Principal::Person {
-        if ctx.memory.store.shared_log().is_some() {
-            return Err(Error::invalid("text cannot be erased from a shared log, which keeps its history")
-                .hint("delete without `erase`")
-                .field("erase"));
-        }
         return Ok(());
     }
     Err(Error::new(
@@ -70,6 +69,7 @@ pub(super) fn run(ctx: &Ctx<'_>, erasure: Erasure<'_>, texts: &ErasedTexts) -> R
     let report = with_callbacks(ctx, &stopped, |callbacks| erasure.run(texts, callbacks))?;
     Ok(ErasureOutput {
         history_since: report.history_since,
+        shared_log: ctx.memory.store.shared_log().map(|log| log.address),
         rows: report.rows,
         run_files: report.run_files,
         unread_run_files: report.unread_run_files,
@@ -88,6 +88,13 @@ impl ErasureOutput {
             "erased from log, records and indexes; the history of the memory begins at {}\n",
             second(self.history_since)
         );
+        if let Some(address) = &self.shared_log {
+            text.push_str(&format!(
+                "deleted from {address}; other daemons erase it from their copies within seconds, or when they start\n\
+                 the files of the database contain it until `VACUUM FULL poc_memory_log, poc_memory_snapshot_part`, and \
+                 its backups for longer\n"
+            ));
+        }
         if self.run_files + self.rows > 0 {
             text.push_str(&format!(
                 "deleted {} with prompts and {} of runs\n",

@@ -20,6 +20,9 @@ pub struct SharedLogOutput {
     /// none or the database was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<u64>,
+    /// Number of its first change; absent if no earlier ones were deleted or the database was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
     /// The other daemons and commands that used it in the last minute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<PeerOutput>,
@@ -46,11 +49,12 @@ impl SharedLogOutput {
             behind: status.behind,
             conflicts: status.conflicts,
             snapshot: None,
+            first: None,
             others: Vec::new(),
         })
     }
 
-    /// Like [`of`](Self::of), with the snapshot and the peers, which are read from the database. They are left out if
+    /// Like [`of`](Self::of), with the snapshot, the first change and the peers, which are read from the database. They are left out if
     /// the database does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
@@ -61,6 +65,7 @@ impl SharedLogOutput {
             .map(|peer| PeerOutput { name: peer.name, head: peer.head, seconds_ago: peer.seen.as_secs() })
             .collect();
         output.snapshot = store.newest_snapshot().ok().flatten().map(|snapshot| snapshot.seq);
+        output.first = store.first_shared().ok().flatten();
         Some(output)
     }
 
@@ -75,6 +80,9 @@ impl SharedLogOutput {
         }
         if let Some(snapshot) = self.snapshot {
             line += &format!(", newest snapshot at change {snapshot}");
+        }
+        if let Some(first) = self.first {
+            line += &format!(", earlier changes than {first} deleted");
         }
         if !self.others.is_empty() {
             let names: Vec<&str> = self.others.iter().map(|other| other.name.as_str()).collect();

@@ -43,6 +43,9 @@ const READ_ONLY_FOR_NOW: &str = "read-only for now: ";
 /// Prefix of a reason when the store is read-only until the files of its log are restored.
 const READ_ONLY_CHANGED: &str = "read-only, the log was changed: ";
 
+/// Prefix of a reason when the store is read-only until the program is restarted.
+const READ_ONLY_STOPPED: &str = "read-only until a restart: ";
+
 /// Prefix of a reason when the store is read-only until its shared log answers.
 const CUT_OFF: &str = "read-only, cut off: ";
 
@@ -53,7 +56,8 @@ pub fn read_only(memory: &Memory) -> Option<String> {
         ReadOnlyReason::Disk(_) => READ_ONLY_FOR_NOW,
         ReadOnlyReason::ChangedLog(_) => READ_ONLY_CHANGED,
         ReadOnlyReason::SharedLog(_) => CUT_OFF,
-        ReadOnlyReason::Damage(_) | ReadOnlyReason::Failure(_) => READ_ONLY,
+        ReadOnlyReason::Failure(_) => READ_ONLY_STOPPED,
+        ReadOnlyReason::Damage(_) => READ_ONLY,
     };
     Some(format!("{prefix}{}", cause.message()))
 }
@@ -73,6 +77,9 @@ pub fn read_only_hint(reason: &str) -> Option<&'static str> {
     }
     if reason.starts_with(READ_ONLY_CHANGED) {
         return Some(ReadOnlyReason::ChangedLog(String::new()).hint());
+    }
+    if reason.starts_with(READ_ONLY_STOPPED) {
+        return Some(ReadOnlyReason::Failure(String::new()).hint());
     }
     if reason.starts_with(CUT_OFF) {
         return Some(ReadOnlyReason::SharedLog(String::new()).hint());

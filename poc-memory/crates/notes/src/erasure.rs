@@ -2,14 +2,17 @@
 //!
 //! A deletion keeps the deleted records in the log, so that it can be undone. An erasure drops the history of
 //! the whole memory up to the deletion: one text alone cannot be cut out of the log, because the transactions
-//! that contain it also contain before-images of other records.
+//! that contain it also contain before-images of other records. A shared log loses the same history, and so do the copies
+//! of the other daemons; see [`complete_elsewhere`].
 
 mod erased_texts;
+mod shared_log;
 #[cfg(test)]
 mod tests;
 mod unfinished;
 
 pub use erased_texts::ErasedTexts;
+pub use shared_log::complete_elsewhere;
 pub use unfinished::{ErasureTarget, UnfinishedErasure, unfinished_erasures};
 
 use super::Memory;
@@ -54,18 +57,21 @@ pub struct ErasureReport {
     pub unread_backups: Vec<PathBuf>,
 }
 
-/// The time of the last erasure. It is written after the deletion, because a compaction always keeps the
-/// newest transaction, which must not be the deletion.
+/// The erasures that were completed last, and when. They have ids and no texts: other daemons over the same log find the
+/// texts in their copies of it. The record is written after the deletion, because a compaction always keeps the newest
+/// transaction, which must not be the deletion.
 #[derive(Serialize, Deserialize)]
-struct LastErasure {
+struct LastErasures {
     at: Timestamp,
+    erasures: Vec<UnfinishedErasure>,
 }
 
-impl Record for LastErasure {
+impl Record for LastErasures {
     const TABLE: Table = Table::Meta;
 }
 
-const LAST_ERASURE: &[u8] = b"erasure";
+/// The key of the record. Earlier releases wrote one with only the time under `erasure`, which nothing reads.
+const LAST_ERASURES: &[u8] = b"erasures";
 
 /// An erasure, from before the deletion until no copy of the text is left. If it is interrupted,
 /// [`unfinished_erasures`] names it, and every later erasure completes it.
@@ -171,8 +177,8 @@ fn erase(
         .value;
     run_files.iter().try_for_each(|file| remove_file(file)).map_err(incomplete)?;
     let kept_repairs = clear_quarantine(&memory.paths.store(), &quarantine).map_err(incomplete)?;
-    let mark = LastErasure { at: memory.now() };
-    let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURE, &mark));
+    let mark = LastErasures { at: memory.now(), erasures: unfinished::without_undone(memory)? };
+    let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURES, &mark));
     let marked = marked.map_err(incomplete)?.seq;
     // Everything but the newest transaction.
     store.compact(Some(Timestamp(i64::MAX)), callbacks).map_err(incomplete)?;
@@ -180,6 +186,7 @@ fn erase(
         Error::internal("the text is deleted, but the history that contains it could not be dropped")
             .hint("write something and erase again")
     })?;
+    store.erase_shared_history(callbacks).map_err(incomplete)?;
     // Runs that began before the deletion have ended by now.
     let late_run_files = remove_late_run_files(&memory.paths.runs(), texts);
     let elsewhere = elsewhere(memory, texts)?;

@@ -2,21 +2,21 @@
 
 use crate::error::is_rolled_back;
 use crate::store_connection::StoreConnection;
-use poc_store::{AppendOutcome, NewSharedRecord, WriterId};
+use poc_store::{AppendOutcome, WriterId};
 use postgres::Error;
 use postgres::error::SqlState;
 use std::time::Duration;
 
+/// Appends records. `number` is the writer's number of the first one.
 pub(crate) fn append(
     connection: &mut StoreConnection,
     writer: &WriterId,
-    records: &[NewSharedRecord<'_>],
+    number: u64,
+    payloads: &[Vec<u8>],
     expected: u64,
 ) -> Result<AppendOutcome, Error> {
-    let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
-    let head = expected + records.len() as u64;
-    let (expected, number) = (expected as i64, first.writer_seq as i64);
-    let payloads: Vec<&[u8]> = records.iter().map(|record| record.payload).collect();
+    let head = expected + payloads.len() as u64;
+    let (expected, number) = (expected as i64, number as i64);
     let writer = writer.as_slice();
     let inserted = connection
         .client

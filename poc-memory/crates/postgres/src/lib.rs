@@ -20,6 +20,7 @@ mod store_row;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod time_limit;
 mod tls;
 
 pub use location::{LogLocation, LogSettings};
@@ -29,12 +30,18 @@ use error::{failure, is_rolled_back};
 use listener::{Listener, announce};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Result};
-use poc_store::{AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId};
+use poc_store::{
+    AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore, WriterId,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use store_connection::StoreConnection;
 
 /// Size in bytes after which a read returns no more records.
 const READ_BYTES: i64 = 8 << 20;
+
+/// Maximum number of records that one statement deletes, so that it finishes within its time limit.
+const DELETED_AT_ONCE: i64 = 1000;
 
 /// Maximum number of times that a call is run if the database rolls it back because of concurrent transactions. A
 /// database whose transactions are always serializable rolls back even single statements.
@@ -49,30 +56,39 @@ pub struct PostgresLog {
     name: String,
     connection: Mutex<Option<StoreConnection>>,
     listener: Mutex<Option<Listener>>,
+    /// Whether this writer copies another log into this one, which is not complete until then.
+    is_copier: AtomicBool,
 }
 
 impl PostgresLog {
     /// Creates the log at a location, for a writer with a new random id and a name. Does not connect.
     pub fn new(location: LogLocation, writer: WriterId, name: String) -> PostgresLog {
-        PostgresLog { location, writer, name, connection: Mutex::default(), listener: Mutex::default() }
+        let (connection, listener, is_copier) = (Mutex::default(), Mutex::default(), AtomicBool::default());
+        PostgresLog { location, writer, name, connection, listener, is_copier }
     }
 
     /// Runs work on the connection and opens it first if necessary. If the database rolls the work back because of
     /// concurrent transactions, it is run again, at most [`ATTEMPTS`] times. After another failure, the next call opens
-    /// a new connection.
-    fn with<T>(&self, mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error>) -> Result<T> {
+    /// a new connection. Work that takes longer than the time limit of a statement counts as failed.
+    fn with<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut StoreConnection) -> Result<T, postgres::Error> + Send + 'static,
+    ) -> Result<T> {
         let mut kept = self.connection.lock();
         let mut connection = match kept.take() {
             Some(connection) if !connection.client.is_closed() => connection,
             _ => self.open_session()?,
         };
-        let mut done = work(&mut connection);
-        for _ in 1..ATTEMPTS {
-            match &done {
-                Err(error) if is_rolled_back(error) => done = work(&mut connection),
-                _ => break,
+        let (connection, done) = self.location.within(Duration::ZERO, move || {
+            let mut done = work(&mut connection);
+            for _ in 1..ATTEMPTS {
+                match &done {
+                    Err(error) if is_rolled_back(error) => done = work(&mut connection),
+                    _ => break,
+                }
             }
-        }
+            (connection, done)
+        })?;
         match done {
             Ok(done) => {
                 *kept = Some(connection);
@@ -92,10 +108,18 @@ impl PostgresLog {
 impl PostgresLog {
     /// Opens a connection and announces this writer: other writers must know that it is alive before its first record.
     fn open_session(&self) -> Result<StoreConnection> {
-        let mut connection = StoreConnection::open(&self.location)?;
-        let announced = announce(&mut connection.client, connection.store, 0, &self.writer, &self.name);
-        announced.map_err(|error| failure(&self.location, &error))?;
-        Ok(connection)
+        let client = self.location.connect()?;
+        let (location, writer, name) = (self.location.clone(), self.writer, self.name.clone());
+        let is_copier = self.is_copier.load(Ordering::Relaxed);
+        self.location.within(Duration::ZERO, move || {
+            let mut connection = StoreConnection::prepare(client, &location)?;
+            if !is_copier {
+                store_row::require_complete(&mut connection.client, connection.store, &location)?;
+            }
+            let announced = announce(&mut connection.client, connection.store, 0, &writer, &name);
+            announced.map_err(|error| failure(&location, &error))?;
+            Ok(connection)
+        })?
     }
 }
 
@@ -113,11 +137,14 @@ impl SharedLog for PostgresLog {
     }
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
-        self.with(|connection| append::append(connection, &self.writer, records, expected))
+        let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
+        let (writer, number) = (self.writer, first.writer_seq);
+        let payloads: Vec<Vec<u8>> = records.iter().map(|record| record.payload.to_vec()).collect();
+        self.with(move |connection| append::append(connection, &writer, number, &payloads, expected))
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
-        self.with(|connection| {
+        self.with(move |connection| {
             let (after, limit) = (after as i64, i64::try_from(limit).unwrap_or(i64::MAX));
             let rows = connection
                 .client
@@ -137,23 +164,33 @@ impl SharedLog for PostgresLog {
 
     fn wait(&self, after: u64, timeout: Duration) -> Result<u64> {
         let mut kept = self.listener.lock();
-        let mut listener = match kept.take() {
-            Some(listener) if !listener.is_closed() => listener,
-            _ => Listener::open(&self.location)?,
+        let taken = kept.take().filter(|listener| !listener.is_closed());
+        let mut listener = match taken {
+            Some(listener) => listener,
+            None => {
+                let (client, location) = (self.location.connect()?, self.location.clone());
+                self.location.within(Duration::ZERO, move || Listener::open(client, &location))??
+            }
         };
-        let head = listener.wait(after, timeout, &self.writer, &self.name);
+        let (writer, name) = (self.writer, self.name.clone());
+        let (listener, head) = self.location.within(timeout, move || {
+            let head = listener.wait(after, timeout, &writer, &name);
+            (listener, head)
+        })?;
         let head = head.map_err(|error| failure(&self.location, &error))?;
         *kept = Some(listener);
         Ok(head)
     }
 
     fn lease(&self, duration: Duration) -> Result<bool> {
-        self.with(|connection| append::lease(connection, &self.writer, duration))
+        let writer = self.writer;
+        self.with(move |connection| append::lease(connection, &writer, duration))
     }
 
     fn peers(&self) -> Result<Vec<Peer>> {
-        self.with(|connection| {
-            let writer = self.writer.as_slice();
+        let writer = self.writer;
+        self.with(move |connection| {
+            let writer = writer.as_slice();
             let rows = connection.client.query(
                 "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
@@ -170,6 +207,82 @@ impl SharedLog for PostgresLog {
             };
             rows.iter().map(peer).collect()
         })
+    }
+
+    fn begin_copy(&self) -> Result<()> {
+        self.is_copier.store(true, Ordering::Relaxed);
+        self.with(|connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store SET copying = TRUE WHERE id = $1 AND head = 0",
+                &[&connection.store],
+            )
+        })?;
+        Ok(())
+    }
+
+    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool> {
+        let begun = self.with(move |connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store SET head = $2::INT8, dropped = $2::INT8, origin = $3::BYTEA \
+                 WHERE id = $1 AND head = 0",
+                &[&connection.store, &(dropped.last as i64), &dropped.origin.as_slice()],
+            )
+        })?;
+        Ok(begun > 0)
+    }
+
+    fn end_copy(&self) -> Result<()> {
+        self.with(|connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store SET copying = FALSE WHERE id = $1 AND copying",
+                &[&connection.store],
+            )
+        })?;
+        Ok(())
+    }
+
+    fn dropped(&self) -> Result<DroppedHistory> {
+        self.with(|connection| {
+            let row = connection.client.query_one(
+                "SELECT dropped, erased, origin FROM poc_memory_store WHERE id = $1",
+                &[&connection.store],
+            )?;
+            let origin: Option<&[u8]> = row.try_get(2)?;
+            Ok(DroppedHistory {
+                last: row.try_get::<_, i64>(0)? as u64,
+                erased: row.try_get::<_, i64>(1)? as u64,
+                origin: origin.and_then(|origin| origin.try_into().ok()).unwrap_or_default(),
+            })
+        })
+    }
+
+    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
+        let [last, erased] = [dropped.last, dropped.erased].map(|number| number as i64);
+        let noted = self.with(move |connection| {
+            connection.client.execute(
+                "UPDATE poc_memory_store \
+                 SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \
+                 WHERE id = $1 AND head > $2::INT8",
+                &[&connection.store, &last, &erased, &dropped.origin.as_slice()],
+            )
+        })?;
+        if noted == 0 {
+            return Ok(false);
+        }
+        // In parts, so that each statement finishes within its time limit. The first records are deleted first, so that
+        // a reader never finds a gap between two records.
+        loop {
+            let deleted = self.with(move |connection| {
+                connection.client.execute(
+                    "DELETE FROM poc_memory_log WHERE store = $1 AND seq IN ( \
+                       SELECT seq FROM poc_memory_log WHERE store = $1 AND seq <= $2::INT8 ORDER BY seq LIMIT $3)",
+                    &[&connection.store, &last, &DELETED_AT_ONCE],
+                )
+            })?;
+            if deleted == 0 {
+                return Ok(true);
+            }
+        }
     }
 
     fn snapshots(&self) -> &dyn SnapshotStore {

@@ -21,8 +21,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn open(location: &LogLocation) -> Result<Listener> {
-        let mut client = location.connect()?;
+    pub(crate) fn open(mut client: Client, location: &LogLocation) -> Result<Listener> {
         let of = |error: postgres::Error| failure(location, &error);
         let store = store_row::get(&mut client, location)?;
         if let Err(error) = client.batch_execute(&format!("LISTEN {}", store_row::channel(store))) {

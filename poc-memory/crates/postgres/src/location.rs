@@ -1,6 +1,7 @@
 //! The location of a log and the settings for reaching it.
 
 use crate::error::failure;
+use crate::time_limit::{CallCount, within};
 use crate::tls;
 use poc_graph::error::{Error, Result};
 use postgres::config::{Host, SslMode};
@@ -8,6 +9,9 @@ use postgres::{Client, Config};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What the database and the network need in addition to a time limit.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The settings that identify a log and describe how to reach it.
 #[derive(Clone)]
@@ -34,6 +38,7 @@ pub struct LogLocation {
     config: Config,
     shown: String,
     settings: LogSettings,
+    calls: CallCount,
 }
 
 impl LogLocation {
@@ -79,7 +84,7 @@ impl LogLocation {
         config.tcp_user_timeout(settings.timeout);
         config.keepalives_idle(settings.timeout);
         let shown = format!("{}#{}", address.split('?').next().unwrap_or(address), settings.store);
-        Ok(LogLocation { config, shown, settings })
+        Ok(LogLocation { config, shown, settings, calls: CallCount::default() })
     }
 
     /// The name of the store in the database.
@@ -91,7 +96,30 @@ impl LogLocation {
         self.settings.poll
     }
 
+    /// Runs statements, and waits for them as long as one of them may take and additionally for `wait`.
+    ///
+    /// # Errors
+    /// `unavailable` if the database does not answer in time; the server ends a slow statement earlier.
+    pub(crate) fn within<T: Send + 'static>(
+        &self,
+        wait: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        within(self, &self.calls, self.settings.timeout + GRACE + wait, work)
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// `unavailable` if the database does not answer within the time limit, and errors of the database.
     pub(crate) fn connect(&self) -> Result<Client> {
+        let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
+        let limit = self.settings.connect_timeout * hosts + GRACE;
+        let location = self.clone();
+        within(self, &self.calls, limit, move || location.connect_unlimited())?
+    }
+
+    fn connect_unlimited(&self) -> Result<Client> {
         let tls = tls::connector(self.settings.ca_file.as_deref())?;
         let of = |error: postgres::Error| failure(self, &error);
         let mut client = self.config.connect(tls).map_err(of)?;

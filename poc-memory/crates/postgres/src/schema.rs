@@ -28,6 +28,11 @@ const MIGRATIONS: &[&str] = &[
     CREATE TABLE poc_memory_snapshot_part ( \
       store INT8 NOT NULL, seq INT8 NOT NULL, part INT8 NOT NULL, bytes BYTEA NOT NULL, \
       PRIMARY KEY (store, seq, part));",
+    "\
+    ALTER TABLE poc_memory_store ADD COLUMN dropped INT8 NOT NULL DEFAULT 0; \
+    ALTER TABLE poc_memory_store ADD COLUMN erased INT8 NOT NULL DEFAULT 0; \
+    ALTER TABLE poc_memory_store ADD COLUMN origin BYTEA; \
+    ALTER TABLE poc_memory_store ADD COLUMN copying BOOL NOT NULL DEFAULT FALSE;",
 ];
 
 /// The result of [`init`].

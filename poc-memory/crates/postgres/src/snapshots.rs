@@ -29,8 +29,22 @@ impl SnapshotStore for PostgresLog {
         })
     }
 
+    fn find(&self, seq: u64) -> Result<Option<SharedSnapshot>> {
+        self.with(move |connection| {
+            let row = connection.client.query_opt(
+                "SELECT parts, bytes FROM poc_memory_snapshot WHERE store = $1 AND seq = $2",
+                &[&connection.store, &(seq as i64)],
+            )?;
+            let snapshot = |row: postgres::Row| {
+                let (parts, bytes) = (row.try_get::<_, i64>(0)? as u64, row.try_get::<_, i64>(1)? as u64);
+                Ok(SharedSnapshot { seq, parts, bytes })
+            };
+            row.map(snapshot).transpose()
+        })
+    }
+
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
-        self.with(|connection| {
+        self.with(move |connection| {
             let row = connection.client.query_opt(
                 "SELECT bytes FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $2 AND part = $3",
                 &[&connection.store, &(seq as i64), &(part as i64)],
@@ -40,8 +54,9 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn claim(&self, duration: Duration) -> Result<bool> {
-        let is_claimed = self.with(|connection| {
-            let (writer, seconds) = (self.writer.as_slice(), duration.as_secs_f64());
+        let writer = self.writer;
+        let is_claimed = self.with(move |connection| {
+            let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
             let claimed = connection.client.execute(
                 "INSERT INTO poc_memory_snapshot_claim AS claim (store, writer, until) \
                  VALUES ($1, $2, now() + $3::FLOAT8 * INTERVAL '1 second') \
@@ -58,8 +73,9 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool> {
-        self.with(|connection| {
-            let (writer, seconds) = (self.writer.as_slice(), duration.as_secs_f64());
+        let (writer, bytes) = (self.writer, bytes.to_vec());
+        self.with(move |connection| {
+            let (writer, seconds) = (writer.as_slice(), duration.as_secs_f64());
             let written = connection.client.execute(
                 "WITH claimed AS ( \
                    UPDATE poc_memory_snapshot_claim SET until = now() + $3::FLOAT8 * INTERVAL '1 second' \
@@ -75,8 +91,9 @@ impl SnapshotStore for PostgresLog {
     }
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
-        let is_complete = self.with(|connection| {
-            let writer = self.writer.as_slice();
+        let writer = self.writer;
+        self.with(move |connection| {
+            let writer = writer.as_slice();
             let [seq, parts, bytes] =
                 [snapshot.seq, snapshot.parts, snapshot.bytes].map(|number| number as i64);
             let completed = connection.client.execute(
@@ -87,19 +104,27 @@ impl SnapshotStore for PostgresLog {
                 &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;
             Ok(completed > 0)
+        })
+    }
+
+    fn delete_unneeded(&self, first: u64) -> Result<()> {
+        self.with(move |connection| {
+            connection.client.execute(
+                "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq <> $3::INT8 AND (seq < $3::INT8 OR seq NOT IN \
+                 (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2))",
+                &[&connection.store, &KEPT, &(first as i64)],
+            )
         })?;
-        if is_complete {
-            self.delete_older();
-            self.delete_incomplete();
-        }
-        Ok(is_complete)
+        self.delete_incomplete();
+        Ok(())
     }
 
     fn release(&self) -> Result<()> {
-        self.with(|connection| {
+        let writer = self.writer;
+        self.with(move |connection| {
             connection.client.execute(
                 "DELETE FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2",
-                &[&connection.store, &self.writer.as_slice()],
+                &[&connection.store, &writer.as_slice()],
             )?;
             Ok(())
         })
@@ -107,36 +132,26 @@ impl SnapshotStore for PostgresLog {
 }
 
 impl PostgresLog {
-    /// Deletes all complete snapshots but the newest. Those that cannot be deleted now are deleted with the next one.
-    fn delete_older(&self) {
-        let deleted = self.with(|connection| {
-            connection.client.execute(
-                "DELETE FROM poc_memory_snapshot WHERE store = $1 AND seq NOT IN \
-                 (SELECT seq FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT $2)",
-                &[&connection.store, &KEPT],
-            )
-        });
-        if let Err(error) = deleted {
-            tracing::debug!("older snapshots cannot be deleted: {error}");
-        }
-    }
-
     /// Deletes the parts of incomplete snapshots. Only the writer that holds the claim may do so. Parts that cannot be
     /// deleted now are deleted after the next claim.
     fn delete_incomplete(&self) {
-        let deleted = self.with(|connection| {
-            loop {
-                let deleted = connection.client.execute(
+        let delete = || {
+            self.with(|connection| {
+                connection.client.execute(
                     "DELETE FROM poc_memory_snapshot_part WHERE store = $1 AND (seq, part) IN ( \
                        SELECT seq, part FROM poc_memory_snapshot_part WHERE store = $1 AND seq NOT IN \
                        (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2)",
                     &[&connection.store, &DELETED_AT_ONCE],
-                )?;
-                if deleted == 0 {
-                    return Ok(());
-                }
+                )
+            })
+        };
+        let deleted = loop {
+            match delete() {
+                Ok(0) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
             }
-        });
+        };
         if let Err(error) = deleted {
             tracing::debug!("incomplete snapshots cannot be deleted: {error}");
         }

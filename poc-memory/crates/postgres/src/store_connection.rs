@@ -20,15 +20,12 @@ pub(crate) struct StoreConnection {
 }
 
 impl StoreConnection {
+    /// Prepares a new connection.
+    ///
     /// # Errors
     /// `unavailable` if the database cannot be reached, `invalid_config` if it lacks the schema or the store, and
     /// `conflict` if a newer release created the schema.
-    pub(crate) fn open(location: &LogLocation) -> Result<StoreConnection> {
-        let client = location.connect()?;
-        StoreConnection::prepare(client, location)
-    }
-
-    fn prepare(mut client: Client, location: &LogLocation) -> Result<StoreConnection> {
+    pub(crate) fn prepare(mut client: Client, location: &LogLocation) -> Result<StoreConnection> {
         let of = |error: postgres::Error| failure(location, &error);
         schema::check(&mut client, location)?;
         let store = store_row::get(&mut client, location)?;

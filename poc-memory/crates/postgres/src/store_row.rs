@@ -30,6 +30,22 @@ pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Er
     })
 }
 
+/// Fails if another log is being copied into the store, or if such a copy was interrupted.
+///
+/// # Errors
+/// `conflict` if the store is not complete, or an error of the database.
+pub(crate) fn require_complete(client: &mut Client, store: i64, location: &LogLocation) -> Result<(), Error> {
+    let row = client.query_one("SELECT copying FROM poc_memory_store WHERE id = $1", &[&store]);
+    let copying = row.and_then(|row| row.try_get::<_, bool>(0)).map_err(|error| failure(location, &error))?;
+    if copying {
+        let message =
+            format!("the memory `{}` in `{location}` is not complete: it is being copied", location.store());
+        return Err(Error::conflict(message)
+            .hint("wait until the copy ends; if it was interrupted, repeat `poc-memory store copy`"));
+    }
+    Ok(())
+}
+
 /// The number of the store's last record.
 pub(crate) fn head(client: &mut Client, store: i64) -> Result<u64, postgres::Error> {
     let row = client.query_one("SELECT head FROM poc_memory_store WHERE id = $1", &[&store])?;

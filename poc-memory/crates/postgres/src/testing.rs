@@ -1,4 +1,4 @@
-//! A PostgreSQL server for a test, in a temporary folder.
+//! A PostgreSQL server for a test, in a temporary folder, and a proxy that can keep its answers.
 
 #![allow(
     missing_docs,
@@ -9,8 +9,14 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use tempfile::TempDir;
 
 /// The user `nobody`, because PostgreSQL refuses to run as root.
@@ -23,6 +29,8 @@ pub struct TestServer {
     /// Whether the server syncs its files. Without syncing, data survives a crash of the server, but not of the
     /// machine.
     syncs: bool,
+    /// If it requires TLS, the port at which it is reached on this machine.
+    tls_port: Option<u16>,
 }
 
 impl TestServer {
@@ -40,25 +48,88 @@ impl TestServer {
             }
             return None;
         };
-        let folder = tempfile::Builder::new().prefix("poc-pg-").tempdir().unwrap();
-        if is_root() {
-            run(Command::new("chown").arg(NOBODY).arg(folder.path()));
-        }
-        let server = TestServer { programs, folder, syncs };
-        let data = server.data();
-        run(server
+        let server = TestServer { programs, folder: new_folder(), syncs, tls_port: None };
+        server.create();
+        server.resume();
+        Some(server)
+    }
+
+    /// Starts a server that is also reached with TLS. Its certificate is of a new authority. Returns `None` and prints
+    /// that the test is skipped if PostgreSQL or `openssl` is not installed.
+    pub fn start_with_tls() -> Option<TestServer> {
+        let programs = programs().filter(|_| {
+            let version = Command::new("openssl").arg("version").stdout(Stdio::null()).status();
+            version.is_ok_and(|status| status.success())
+        });
+        let Some(programs) = programs else {
+            #[allow(clippy::print_stderr, reason = "a skipped test says so")]
+            {
+                eprintln!(
+                    "skipped: PostgreSQL or OpenSSL is not installed (`apt-get install postgresql openssl`)"
+                );
+            }
+            return None;
+        };
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = TestServer { programs, folder: new_folder(), syncs: false, tls_port: Some(free) };
+        server.create();
+        let made = |arguments: &str| {
+            let mut openssl = server.command_of(Path::new("openssl"));
+            run(openssl.current_dir(server.data()).args(arguments.split(' ')).stderr(Stdio::null()));
+        };
+        made(
+            "req -new -x509 -newkey rsa:2048 -days 30 -nodes -subj /CN=authority -keyout ca.key -out ca.crt \
+             -addext basicConstraints=critical,CA:TRUE",
+        );
+        made("req -new -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr");
+        std::fs::write(server.folder.path().join("names"), "subjectAltName=DNS:localhost\n").unwrap();
+        made(
+            "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -extfile ../names \
+             -out server.crt",
+        );
+        server.resume();
+        Some(server)
+    }
+
+    fn create(&self) {
+        let data = self.data();
+        run(self
             .command("initdb")
             .args(["--auth=trust", "--username=test", "--no-sync", "--encoding=UTF8", "-D"])
             .arg(&data));
-        server.resume();
-        Some(server)
+    }
+
+    /// Starts a replica of the server. From then on, a commit also waits until the replica has it on disk.
+    pub fn start_replica(&self) -> TestServer {
+        let programs = self.programs.clone();
+        let replica = TestServer { programs, folder: new_folder(), syncs: self.syncs, tls_port: None };
+        let (source, data) = (self.folder.path(), replica.data());
+        run(replica
+            .command("pg_basebackup")
+            .args(["-U", "test", "-R", "-X", "stream", "--checkpoint=fast", "--no-sync", "-h"])
+            .arg(source)
+            .arg("-D")
+            .arg(data));
+        replica.resume();
+        self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.execute("SELECT pg_reload_conf()");
+        replica
+    }
+
+    /// Makes a replica accept writes.
+    pub fn promote(&self) {
+        run(self.command("pg_ctl").args(["-w", "-D"]).arg(self.data()).arg("promote"));
     }
 
     /// Starts the server again.
     pub fn resume(&self) {
         let socket = self.folder.path().display();
         let fsync = if self.syncs { "on" } else { "off" };
-        let options = format!("-c listen_addresses='' -c unix_socket_directories={socket} -c fsync={fsync}");
+        let tls = match self.tls_port {
+            Some(port) => format!("-c listen_addresses=127.0.0.1 -c port={port} -c ssl=on"),
+            None => "-c listen_addresses=''".to_owned(),
+        };
+        let options = format!("{tls} -c unix_socket_directories={socket} -c fsync={fsync}");
         let log = self.folder.path().join("log");
         run(self
             .command("pg_ctl")
@@ -76,17 +147,48 @@ impl TestServer {
 
     /// The address of the server's database.
     pub fn address(&self) -> String {
-        let socket = self.folder.path().display().to_string().replace('/', "%2F");
-        format!("postgres://test@{socket}/postgres")
+        address(&[self.folder.path()])
+    }
+
+    /// The address of the database of this server or its replica, whichever accepts writes.
+    pub fn address_with(&self, replica: &TestServer) -> String {
+        let folders = [self.folder.path(), replica.folder.path()];
+        format!("{}?target_session_attrs=read-write", address(&folders))
+    }
+
+    /// The address of the server's database over TLS.
+    pub fn tls_address(&self) -> String {
+        format!("postgres://test@localhost:{}/postgres?sslmode=require", self.port())
+    }
+
+    /// A file with the certificate of the server's authority.
+    pub fn authority(&self) -> PathBuf {
+        let copy = self.folder.path().join("authority.crt");
+        std::fs::copy(self.data().join("ca.crt"), &copy).unwrap();
+        copy
+    }
+
+    fn port(&self) -> u16 {
+        self.tls_port.unwrap_or(5432)
+    }
+
+    /// The socket of the server.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join(format!(".s.PGSQL.{}", self.port()))
     }
 
     /// Runs an SQL statement.
     pub fn execute(&self, statement: &str) {
-        run(self
-            .command("psql")
-            .arg("-h")
-            .arg(self.folder.path())
-            .args(["-U", "test", "-d", "postgres", "-c", statement]));
+        run(self.command("psql").arg("-h").arg(self.folder.path()).args([
+            "-U",
+            "test",
+            "-d",
+            "postgres",
+            "-p",
+            &self.port().to_string(),
+            "-c",
+            statement,
+        ]));
     }
 
     fn data(&self) -> PathBuf {
@@ -94,7 +196,11 @@ impl TestServer {
     }
 
     fn command(&self, program: &str) -> Command {
-        let program = self.programs.join(program);
+        self.command_of(&self.programs.join(program))
+    }
+
+    /// A program that runs as the user of the server, in its folder.
+    fn command_of(&self, program: &Path) -> Command {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);
@@ -105,6 +211,71 @@ impl TestServer {
         command.current_dir(self.folder.path());
         command
     }
+}
+
+/// The address of a database whose sockets are in these folders.
+fn address(folders: &[&Path]) -> String {
+    let folders: Vec<String> =
+        folders.iter().map(|folder| folder.display().to_string().replace('/', "%2F")).collect();
+    format!("postgres://test@{}/postgres", folders.join(","))
+}
+
+/// A folder for the files of a server, which does not run as root.
+fn new_folder() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("poc-pg-").tempdir().unwrap();
+    if is_root() {
+        run(Command::new("chown").arg(NOBODY).arg(folder.path()));
+    }
+    folder
+}
+
+/// Forwards connections to a server. While it is silent, it accepts everything and answers nothing, like a server that
+/// is suspended.
+pub struct Proxy {
+    folder: TempDir,
+    is_silent: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    /// Starts forwarding to a server.
+    pub fn start(server: &TestServer) -> Proxy {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+        let (target, is_silent) = (server.socket(), Arc::new(AtomicBool::default()));
+        let silent = is_silent.clone();
+        // The threads end with the process, or with their connections.
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = UnixStream::connect(&target) else { continue };
+                forward(client.try_clone().unwrap(), server.try_clone().unwrap(), silent.clone());
+                forward(server, client, silent.clone());
+            }
+        });
+        Proxy { folder, is_silent }
+    }
+
+    /// The address of the server's database through the proxy.
+    pub fn address(&self) -> String {
+        address(&[self.folder.path()])
+    }
+
+    /// Sets whether it is silent.
+    pub fn silence(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::SeqCst);
+    }
+}
+
+/// Forwards one direction of a connection.
+fn forward(mut from: UnixStream, mut to: UnixStream, is_silent: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            if !is_silent.load(Ordering::SeqCst) && to.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    });
 }
 
 impl Drop for TestServer {

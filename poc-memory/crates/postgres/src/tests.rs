@@ -1,6 +1,6 @@
 //! Tests of the log with a real server; skipped if PostgreSQL is not installed.
 
-use super::testing::TestServer;
+use super::testing::{Proxy, TestServer};
 use super::*;
 use poc_graph::error::Code;
 use poc_store::SharedSnapshot;
@@ -42,10 +42,10 @@ fn the_schema_is_made_once_and_a_newer_one_is_refused() {
     assert_eq!(missing.code, Code::InvalidConfig);
     assert!(missing.hint.unwrap().contains("store init"));
     let made = init(&location(&server, "a")).unwrap();
-    assert_eq!(made, InitReport { from: 0, to: 2, is_new: true, head: 0 });
+    assert_eq!(made, InitReport { from: 0, to: 3, is_new: true, head: 0 });
     append(&log(&server, 1), 1, 0);
     let again = init(&location(&server, "a")).unwrap();
-    assert_eq!(again, InitReport { from: 2, to: 2, is_new: false, head: 1 });
+    assert_eq!(again, InitReport { from: 3, to: 3, is_new: false, head: 1 });
     assert_eq!(init(&location(&server, "b")).unwrap(), InitReport { is_new: true, head: 0, ..again });
     let other = PostgresLog::new(location(&server, "c"), [1; 16], String::new());
     assert!(other.head().unwrap_err().message.contains("no store `c`"));
@@ -182,6 +182,7 @@ fn write_snapshot(log: &PostgresLog, seq: u64) -> bool {
     log.write_part(seq, 0, b"one", minute).unwrap()
         && log.write_part(seq, 1, b"two", minute).unwrap()
         && log.complete(SharedSnapshot { seq, parts: 2, bytes: 6 }).unwrap()
+        && log.delete_unneeded(1).is_ok()
 }
 
 #[test]
@@ -243,20 +244,92 @@ fn one_writer_writes_a_snapshot_at_a_time() {
 }
 
 #[test]
-fn tables_of_the_first_version_are_upgraded_to_the_second() {
+fn tables_of_the_first_version_are_upgraded() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();
     append(&log(&server, 1), 1, 0);
     server.execute("DROP TABLE poc_memory_snapshot");
     server.execute("DROP TABLE poc_memory_snapshot_part");
     server.execute("DROP TABLE poc_memory_snapshot_claim");
-    server.execute("DELETE FROM poc_memory_schema WHERE version = 2");
+    server
+        .execute("ALTER TABLE poc_memory_store DROP COLUMN dropped, DROP COLUMN erased, DROP COLUMN origin, DROP COLUMN copying");
+    server.execute("DELETE FROM poc_memory_schema WHERE version >= 2");
     let old = log(&server, 1).head().unwrap_err();
     assert_eq!(old.code, Code::InvalidConfig);
     assert!(old.hint.unwrap().contains("store init"));
     let done = init(&location(&server, "a")).unwrap();
-    assert_eq!(done, InitReport { from: 1, to: 2, is_new: false, head: 1 });
+    assert_eq!(done, InitReport { from: 1, to: 3, is_new: false, head: 1 });
     assert_eq!(log(&server, 1).newest().unwrap(), None);
+    assert_eq!(log(&server, 1).dropped().unwrap(), DroppedHistory::default());
+}
+
+#[test]
+fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let (first, second, other) = (log(&server, 1), log(&server, 2), log(&server, 3));
+    first.begin_copy().unwrap();
+    assert_eq!(append(&first, 1, 0), AppendOutcome::Appended);
+    assert_eq!(other.head().unwrap_err().code, Code::Conflict);
+    drop(first);
+    second.begin_copy().unwrap();
+    assert_eq!(append(&second, 1, 1), AppendOutcome::Appended);
+    second.end_copy().unwrap();
+    assert_eq!(other.head().unwrap(), 2);
+    // The log of a store that has dropped its history begins later.
+    init(&location(&server, "b")).unwrap();
+    let later = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
+    let dropped = DroppedHistory { last: 70, erased: 0, origin: [9; 16] };
+    later.begin_copy().unwrap();
+    assert!(later.begin_after(dropped).unwrap() && !later.begin_after(dropped).unwrap());
+    assert_eq!((later.head().unwrap(), later.dropped().unwrap()), (70, dropped));
+    assert_eq!(append(&later, 1, 70), AppendOutcome::Appended);
+    assert_eq!(later.read(0, 9).unwrap()[0].seq, 71);
+    // A log that has records is complete.
+    log(&server, 4).begin_copy().unwrap();
+    assert_eq!(log(&server, 5).head().unwrap(), 2);
+}
+
+#[test]
+fn deleted_records_are_gone_and_others_stay() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    init(&location(&server, "b")).unwrap();
+    let log = log(&server, 1);
+    let payload = [7; 40];
+    let records: Vec<NewSharedRecord<'_>> =
+        (1..=2500).map(|writer_seq| NewSharedRecord { writer_seq, payload: &payload }).collect();
+    assert_eq!(log.append(&records, 0).unwrap(), AppendOutcome::Appended);
+    let other = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
+    assert_eq!(other.append(&records[..3], 0).unwrap(), AppendOutcome::Appended);
+    let minute = Duration::from_secs(60);
+    assert!(log.claim(minute).unwrap());
+    for seq in [7, 2101, 2400, 2450] {
+        assert!(log.write_part(seq, 0, b"one", minute).unwrap());
+        assert!(log.complete(SharedSnapshot { seq, parts: 1, bytes: 3 }).unwrap());
+    }
+    let dropped = DroppedHistory { last: 2100, erased: 0, origin: [9; 16] };
+    assert!(log.drop_until(dropped).unwrap());
+    assert_eq!(log.dropped().unwrap(), dropped);
+    log.delete_unneeded(2101).unwrap();
+    let found = |seq| log.find(seq).unwrap().is_some();
+    assert_eq!([7, 2101, 2400, 2450].map(found), [false, true, true, true]);
+    assert_eq!(
+        (log.read_part(7, 0).unwrap(), log.read_part(2101, 0).unwrap()),
+        (None, Some(b"one".to_vec()))
+    );
+    let read = log.read(0, 10_000).unwrap();
+    assert_eq!((read[0].seq, read.len(), log.head().unwrap()), (2101, 400, 2500));
+    assert!(!log.drop_until(DroppedHistory { last: 2500, ..dropped }).unwrap(), "a record must stay");
+    let erased = DroppedHistory { last: 2200, erased: 2200, ..dropped };
+    assert!(log.drop_until(erased).unwrap());
+    assert!(log.drop_until(DroppedHistory { last: 2150, erased: 0, ..dropped }).unwrap());
+    assert_eq!(log.dropped().unwrap(), erased, "the numbers never decrease");
+    log.delete_unneeded(2201).unwrap();
+    assert_eq!([2101, 2400, 2450].map(found), [false, true, true]);
+    assert_eq!(append(&log, 2501, 2500), AppendOutcome::Appended);
+    assert_eq!(other.read(0, 10).unwrap().len(), 3, "another store of the database");
+    assert_eq!(other.dropped().unwrap(), DroppedHistory::default());
 }
 
 #[test]
@@ -273,6 +346,57 @@ fn a_server_that_crashes_is_reached_again() {
         assert!(error.message.starts_with("log unreachable: `postgres://"), "{error}");
     }
     server.resume();
+    assert_eq!(log.head().unwrap(), 1);
+    assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
+    assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);
+}
+
+#[test]
+fn the_certificate_of_a_server_is_checked() {
+    let Some(server) = TestServer::start_with_tls() else { return };
+    let location = |ca_file| {
+        let settings = LogSettings { address: server.tls_address(), ca_file, ..settings(&server, "a") };
+        LogLocation::new(settings).unwrap()
+    };
+    let known = location(Some(server.authority()));
+    assert!(init(&known).unwrap().is_new);
+    let log = PostgresLog::new(known, [1; 16], "one".into());
+    assert_eq!(append(&log, 1, 0), AppendOutcome::Appended);
+    server.execute(
+        "DO $$ BEGIN ASSERT (SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+         WHERE application_name = 'poc-memory'); END $$",
+    );
+    let error = init(&location(None)).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains("certificate"), "{error}");
+}
+
+#[test]
+fn a_server_that_never_answers_counts_as_unreachable() {
+    let Some(server) = TestServer::start() else { return };
+    init(&location(&server, "a")).unwrap();
+    let proxy = Proxy::start(&server);
+    let second = Duration::from_secs(1);
+    let settings = LogSettings {
+        address: proxy.address(),
+        connect_timeout: second,
+        timeout: second,
+        ..settings(&server, "a")
+    };
+    let log = PostgresLog::new(LogLocation::new(settings).unwrap(), [1; 16], "one".into());
+    assert_eq!(append(&log, 1, 0), AppendOutcome::Appended);
+    assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
+    proxy.silence(true);
+    // A statement, a new connection, and the connection that waits.
+    for failed in [log.head(), log.head(), log.wait(1, Duration::ZERO)] {
+        let error = failed.unwrap_err();
+        assert_eq!(error.code, Code::Unavailable);
+        assert!(
+            error.message.starts_with("log unreachable: `") && error.message.contains("no answer"),
+            "{error}"
+        );
+    }
+    proxy.silence(false);
     assert_eq!(log.head().unwrap(), 1);
     assert_eq!(log.wait(0, Duration::ZERO).unwrap(), 1);
     assert_eq!(append(&log, 2, 1), AppendOutcome::Appended);

@@ -43,6 +43,7 @@ mod recovery_report;
 mod repair;
 mod salvaged_records;
 mod scans;
+mod shared_history;
 mod shared_log;
 mod shared_log_copy;
 mod shared_log_status;
@@ -90,8 +91,8 @@ pub use repair::{
 };
 pub use scans::parse_keyword_key;
 pub use shared_log::{
-    AppendOutcome, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog, SharedRecord, SharedSnapshot,
-    SnapshotStore, WriterId,
+    AppendOutcome, DroppedHistory, NewSharedRecord, PEER_HEARTBEAT, Peer, SharedLog, SharedRecord,
+    SharedSnapshot, SnapshotStore, WriterId,
 };
 pub use shared_log_status::SharedLogStatus;
 pub use shared_snapshot::CopyStart;

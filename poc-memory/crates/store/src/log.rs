@@ -17,7 +17,7 @@ mod snapshot;
 pub(super) use append::{Appender, ChangedLog, LogLimits};
 pub(super) use compacted_segment::{CompactedSegment, PARTIAL as PARTIAL_SEGMENT, PartialSegment};
 pub(super) use error::LogError;
-pub(super) use inspect::{PrefixEnd, check_format, inspect};
+pub(super) use inspect::{PrefixEnd, check_format, inspect, remove_segments};
 pub(super) use salvage::salvage;
 pub(super) use segment::{frame, intact_records};
 pub(super) use snapshot::check_segment_with;

@@ -2,13 +2,19 @@
 
 use super::log::{self, Log, frame};
 use super::log_head;
-use super::shared_log::{AppendOutcome, NewSharedRecord, SharedLog};
+use super::logged_transaction::LogBase;
+use super::shared_log::{AppendOutcome, DroppedHistory, NewSharedRecord, SharedLog, SharedSnapshot};
 use poc_graph::error::{Error, Result};
 use std::path::Path;
+use std::time::Duration;
 
 /// Maximum number of records appended at once; the next constant is the maximum number of their bytes.
 const PART_RECORDS: usize = 1000;
 const PART_BYTES: usize = 8 << 20;
+/// The size of a part of a snapshot, in bytes.
+const PART_OF_SNAPSHOT: usize = 1 << 20;
+/// How long an interrupted copy prevents the next one from storing a snapshot.
+const CLAIM: Duration = Duration::from_secs(60);
 
 /// Why a log cannot be copied to a shared log.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +22,9 @@ enum LogCopyError {
     #[error("the log is damaged")]
     Damaged,
     /// The number is that of the last transaction dropped.
-    #[error("the history up to change {0} was dropped by a compaction")]
+    #[error(
+        "the history up to change {0} was dropped by a compaction, and a part of it is missing in the shared log"
+    )]
     Compacted(u64),
     #[error("another process is writing to `{address}`")]
     OtherWriter { address: String },
@@ -29,24 +37,38 @@ impl From<LogCopyError> for Error {
         let message = error.to_string();
         match error {
             LogCopyError::Damaged => Error::invalid(message).hint("repair it first: `poc-memory repair`"),
-            LogCopyError::Compacted(_) => Error::invalid(message)
-                .hint("only a complete log can be copied; `export` and `import` move the notes without their history"),
+            LogCopyError::Compacted(_) => Error::invalid(message).hint("copy into an empty `[store] name`"),
             LogCopyError::OtherWriter { .. } => {
                 Error::conflict(message).hint("copy into a store that is not in use")
             }
-            LogCopyError::OtherMemory { .. } => Error::conflict(message).hint("choose another `[store] name`"),
+            LogCopyError::OtherMemory { .. } => {
+                Error::conflict(message).hint("choose another `[store] name`")
+            }
         }
     }
 }
 
 /// Copies the log in a store's folder to a shared log, record by record, and returns the number of the last record. The
-/// folder may be in use and does not change. Records that the shared log already has are not copied again.
+/// folder may be in use and does not change. Records that the shared log already has are not copied again. A log that was
+/// empty cannot be used before it is complete.
 ///
 /// # Errors
 /// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
-/// damaged, has lost its end, or lacks its beginning after a compaction.
+/// damaged, has lost its end, or lacks records after a compaction that the shared log lacks, too.
 pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     log::check_format(&directory.join("log"))?;
+    to.begin_copy()?;
+    copy_records(directory, to, progress).inspect_err(|_| {
+        // Others may use a log into which nothing was copied.
+        if matches!(to.head(), Ok(0))
+            && let Err(error) = to.end_copy()
+        {
+            tracing::debug!("the log stays unusable until the copy is repeated: {error}");
+        }
+    })
+}
+
+fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     let mut copied = to.head()?;
     let (mut number, mut is_checked) = (1, false);
     loop {
@@ -61,8 +83,13 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
         if acknowledged > log.last().max(copied) {
             return Err(LogCopyError::Damaged.into());
         }
-        if let Some(base) = log.base() {
-            return Err(LogCopyError::Compacted(base.seq).into());
+        if let Some(LogBase { seq: last, origin, .. }) = log.base() {
+            if copied == 0 && to.begin_after(DroppedHistory { last, erased: 0, origin })? {
+                copied = last;
+            }
+            if copied < last {
+                return Err(LogCopyError::Compacted(last).into());
+            }
         }
         if !is_checked {
             check(&log, to, copied)?;
@@ -70,6 +97,8 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
         }
         let last = log.last();
         if copied >= last {
+            copy_state(&log, to)?;
+            to.end_copy()?;
             return Ok(copied);
         }
         while copied < last {
@@ -88,9 +117,39 @@ pub fn copy_log(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
     }
 }
 
+/// If the shared log begins after records that it never had, stores the state before its first record as a snapshot.
+fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
+    let Some(base) = log.base() else { return Ok(()) };
+    let (snapshots, dropped) = (to.snapshots(), to.dropped()?);
+    if dropped.last == 0 || snapshots.newest()?.is_some() {
+        return Ok(());
+    }
+    let interrupted = || LogCopyError::OtherWriter { address: to.address() };
+    snapshots.claim(CLAIM)?.then_some(()).ok_or_else(interrupted)?;
+    let mut snapshot = SharedSnapshot { seq: base.seq + 1, parts: 0, bytes: 0 };
+    log.each_part_of_beginning(PART_OF_SNAPSHOT, &mut |part| {
+        let written = snapshots.write_part(snapshot.seq, snapshot.parts, &part, CLAIM)?;
+        written.then_some(()).ok_or_else(interrupted)?;
+        snapshot.parts += 1;
+        snapshot.bytes += part.len() as u64;
+        Ok(())
+    })?;
+    snapshots.complete(snapshot)?.then_some(()).ok_or_else(interrupted)?;
+    if base.seq > dropped.last {
+        // The source was compacted again after an interrupted copy.
+        to.drop_until(DroppedHistory { last: base.seq, ..dropped })?;
+    }
+    snapshots.release()
+}
+
 /// Fails if the shared log has records that the local log lacks.
 fn check(log: &Log, shared: &dyn SharedLog, head: u64) -> Result<()> {
     if head == 0 {
+        return Ok(());
+    }
+    let dropped = shared.dropped()?;
+    // It has no record yet.
+    if dropped.last == head && log.origin()? == Some(dropped.origin) {
         return Ok(());
     }
     let of_shared = shared.read(head - 1, 1)?.into_iter().next();

@@ -115,16 +115,17 @@ pub(super) fn open(
         return damaged.open(followers);
     }
     create_log_directory(&log_directory, directory, options.disk.as_ref())?;
-    if let Some((shared, CopyStart::Snapshot)) = &options.shared_log
+    if let Some((shared, start)) = &options.shared_log
         && log.last() == 0
         && prefix_end.is_none()
-        && shared_snapshot::fetch(&log_directory, options.disk.as_ref(), shared.as_ref())?
+        && shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), *start)?
     {
         (log, prefix_end) = log::inspect(&log_directory, true)?;
     }
     let quarantine = Arc::new(QuarantineFolder::new(directory, options.disk.clone()));
     let tail = prefix_end.map(|end| (end, quarantine.clone()));
-    let resumed = ResumedLog::resume(directory, Arc::new(log), tail, &options)?;
+    let resumed =
+        ResumedLog::resume(directory, Arc::new(log), tail, &options)?.renewed(directory, &options)?;
     let records = RecordFolder {
         folder,
         log: resumed.log.clone(),
@@ -188,6 +189,23 @@ impl ResumedLog {
             tracing::warn!("no space can be reserved for a full disk: {error}");
         }
         Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason })
+    }
+
+    /// If the shared log begins after the end of this copy of it, replaces the copy with the newest snapshot. All of
+    /// its records came from the shared log. Without a snapshot or a connection, the copy stays as it is.
+    fn renewed(self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
+        let is_outdated = self.shared_log.as_ref().is_some_and(|copy| copy.is_outdated());
+        let Some((shared, _)) = options.shared_log.as_ref().filter(|_| is_outdated) else { return Ok(self) };
+        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), CopyStart::Snapshot) {
+            Ok(true) => {}
+            Ok(false) => return Ok(self),
+            Err(error) if error.code == Code::Unavailable => return Ok(self),
+            Err(error) => return Err(error),
+        }
+        tracing::info!("the shared log has dropped changes that this copy lacked: it begins with a snapshot");
+        drop(self);
+        let (log, _) = log::inspect(&directory.join("log"), true)?;
+        ResumedLog::resume(directory, Arc::new(log), None, options)
     }
 }
 
@@ -355,7 +373,7 @@ fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option
         Ok(()) => Ok(None),
         Err(CopyError::Disk(error)) => Ok(Some(disk_reason(&error))),
         Err(CopyError::Log(error)) if error.code == Code::Unavailable && copy.last() > 0 => {
-            Ok(Some(ReadOnlyReason::SharedLog(error.message)))
+            Ok(Some(copy.read_only_reason(error)))
         }
         Err(CopyError::Log(error)) => Err(error),
     }

@@ -80,10 +80,24 @@ pub struct SharedSnapshot {
     pub bytes: u64,
 }
 
+/// The beginning of a shared log that was deleted. A snapshot contains the state that it led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedHistory {
+    /// The number of the last deleted record; 0 for a complete log.
+    pub last: u64,
+    /// The number of the last record that was deleted by an erasure; 0 without any. No copy may keep history up to it.
+    pub erased: u64,
+    /// Identifies the log, like [`Store::log_origin`](crate::Store::log_origin), in place of its first record.
+    pub origin: [u8; 16],
+}
+
 /// Storage for the snapshots of one shared log, as seen by one writer. Errors are those of [`SharedLog`].
 pub trait SnapshotStore: Send + Sync {
     /// The newest complete snapshot.
     fn newest(&self) -> Result<Option<SharedSnapshot>>;
+
+    /// The complete snapshot whose last record is `seq`; `None` if there is none.
+    fn find(&self, seq: u64) -> Result<Option<SharedSnapshot>>;
 
     /// A part of a snapshot, counted from 0; `None` if the snapshot was deleted in the meantime.
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>>;
@@ -96,9 +110,14 @@ pub trait SnapshotStore: Send + Sync {
     /// Returns `false` and writes nothing if this writer has lost the claim or the snapshot is complete.
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
-    /// Completes a snapshot after its parts were written, and deletes all but the newest two. Returns `false` and
-    /// changes nothing if this writer has lost the claim or the log does not have the last record.
+    /// Completes a snapshot after its parts were written. Returns `false` and changes nothing if this writer has lost the
+    /// claim or the log does not have the last record.
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
+
+    /// Deletes incomplete snapshots, and the complete ones that are not needed. The newest two are needed, and the one
+    /// whose last record is `first`, the first record of the log; but no snapshot that ends before that record. Only
+    /// the writer that has the claim may call this.
+    fn delete_unneeded(&self, first: u64) -> Result<()>;
 
     /// Ends the claim of this writer, if it has one.
     fn release(&self) -> Result<()>;
@@ -122,7 +141,7 @@ pub trait SharedLog: Send + Sync {
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome>;
 
     /// The records after `after`, in order and without gaps: at least one if there is any, at most `limit`, and about 8
-    /// MiB.
+    /// MiB. The first one has a higher number than `after + 1` if records in between were deleted.
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>>;
 
     /// Waits until there is a record after `after`, at most for `timeout`. Returns the highest known head.
@@ -134,6 +153,26 @@ pub trait SharedLog: Send + Sync {
 
     /// The other writers that were seen in the last minute. A writer is seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
+
+    /// Begins to copy another log into this one. If it is empty, all calls of other writers fail with `conflict` until the
+    /// copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
+    fn begin_copy(&self) -> Result<()>;
+
+    /// Makes an empty log begin after `dropped.last`, because the log that is copied has no earlier records. Returns
+    /// `false` and changes nothing if it is not empty. A snapshot whose last record is the first one must follow.
+    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool>;
+
+    /// Ends a copy, also one that another writer has begun.
+    fn end_copy(&self) -> Result<()>;
+
+    /// Which records were deleted.
+    fn dropped(&self) -> Result<DroppedHistory>;
+
+    /// Deletes the records up to `dropped.last` for good, and remembers `dropped`. The caller has the claim to write
+    /// snapshots, and there is a snapshot whose last record is the next one. Returns `false` and deletes nothing if the
+    /// log does not have a later record. After an error, some of the records may be deleted; the next call deletes the
+    /// others.
+    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool>;
 
     /// The storage for snapshots of this log.
     fn snapshots(&self) -> &dyn SnapshotStore;

@@ -3,8 +3,9 @@
 use super::log::{Appender, Log, frame};
 use super::logged_transaction::LoggedTransaction;
 use super::pending_transaction::PendingTransaction;
+use super::read_only::ReadOnlyReason;
 use super::shared_log::{
-    AppendOutcome, DEAD_AFTER, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore,
+    AppendOutcome, DEAD_AFTER, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SnapshotStore,
 };
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
@@ -36,6 +37,11 @@ enum SharedLogError {
         "the store's folder and the shared log `{address}` are different memories: they diverge at or before change {last}"
     )]
     Diverged { address: String, last: u64 },
+    /// The number is that of the last record in the copy.
+    #[error(
+        "the shared log `{address}` begins after change {last}, where this copy of it ends: earlier changes were dropped or erased"
+    )]
+    Outdated { address: String, last: u64 },
     #[error("the head is not known")]
     UnknownHead,
 }
@@ -48,6 +54,9 @@ impl From<SharedLogError> for Error {
             SharedLogError::Diverged { .. } => Error::conflict(message).hint(
                 "use another profile or another `[store] name`; a folder that is only a copy can be deleted",
             ),
+            SharedLogError::Outdated { .. } => {
+                Error::unavailable(message).hint("restart the program: it begins with a snapshot")
+            }
             SharedLogError::UnknownHead => Error::unavailable(message),
         }
     }
@@ -81,6 +90,8 @@ pub(super) struct SharedLogCopy {
     // Whether the local log was verified to be a copy of the shared one since the shared one was last unreachable. A
     // database that replaces another one may have lost records.
     is_checked: AtomicBool,
+    // Whether the shared log was found to begin after the end of the copy.
+    is_outdated: AtomicBool,
     last_failure: Mutex<Option<Instant>>,
 }
 
@@ -88,8 +99,9 @@ impl SharedLogCopy {
     pub(super) fn new(shared: Arc<dyn SharedLog>, log: Arc<Log>) -> SharedLogCopy {
         let head = AtomicU64::new(log.last());
         let (next_number, conflicts) = (AtomicU64::new(1), AtomicU64::default());
-        let (is_checked, last_failure) = (AtomicBool::default(), Mutex::default());
-        SharedLogCopy { shared, log, next_number, head, conflicts, is_checked, last_failure }
+        let (is_checked, is_outdated, last_failure) =
+            (AtomicBool::default(), AtomicBool::default(), Mutex::default());
+        SharedLogCopy { shared, log, next_number, head, conflicts, is_checked, is_outdated, last_failure }
     }
 
     pub(super) fn shared(&self) -> &dyn SharedLog {
@@ -128,6 +140,35 @@ impl SharedLogCopy {
         Ok(head > self.log.last())
     }
 
+    /// Whether the shared log was found to begin after the end of the copy, so that only a snapshot can bring the copy
+    /// up to date.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.is_outdated.load(Ordering::Relaxed)
+    }
+
+    /// Why the store can accept no writes after the shared log could not be read or appended to.
+    pub(super) fn read_only_reason(&self, error: Error) -> ReadOnlyReason {
+        match self.is_outdated() {
+            true => ReadOnlyReason::Failure(error.message),
+            false => ReadOnlyReason::SharedLog(error.message),
+        }
+    }
+
+    fn outdated(&self, last: u64) -> Error {
+        self.is_outdated.store(true, Ordering::Relaxed);
+        SharedLogError::Outdated { address: self.shared.address(), last }.into()
+    }
+
+    /// Which records of the shared log were deleted.
+    pub(super) fn dropped(&self) -> Result<DroppedHistory> {
+        self.checked(self.shared.dropped())
+    }
+
+    /// Deletes records of the shared log. Returns whether it has a later record, as it must.
+    pub(super) fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
+        self.checked(self.shared.drop_until(dropped))
+    }
+
     /// The other writers that were seen recently.
     pub(super) fn peers(&self) -> Result<Vec<Peer>> {
         self.checked(self.shared.peers())
@@ -160,6 +201,9 @@ impl SharedLogCopy {
         self.check()?;
         let last = self.log.last();
         let records = self.checked(self.shared.read(last, PART_RECORDS))?;
+        if records.first().is_some_and(|next| next.seq > last + 1) && self.dropped()?.last > last {
+            return Err(self.outdated(last));
+        }
         let copied: Vec<CopiedRecord> =
             (last + 1..).zip(records).map(|(seq, record)| self.copied(seq, record)).collect::<Result<_>>()?;
         self.head.fetch_max(last + copied.len() as u64, Ordering::Relaxed);
@@ -210,10 +254,20 @@ impl SharedLogCopy {
             let of_shared = self.shared.read(last - 1, 1)?.into_iter().next();
             // A record of a state is not in the shared log. It is the last record if the end of a copy was cut off.
             let is_state = last <= self.log.base_seq();
-            let is_same =
-                of_shared.is_some_and(|record| is_state || frame(last, &record.payload).1 == checksum);
+            let is_same = of_shared.is_some_and(|record| {
+                record.seq == last && (is_state || frame(last, &record.payload).1 == checksum)
+            });
             let first = self.shared.read(0, 1)?.into_iter().next();
-            let has_origin = first.is_some_and(|record| Log::origin_of(&record.payload) == origin);
+            let has_origin = match first {
+                Some(record) if record.seq > 1 => {
+                    let dropped = self.shared.dropped()?;
+                    if dropped.origin == origin && dropped.last >= last {
+                        return Err(self.outdated(last));
+                    }
+                    dropped.origin == origin
+                }
+                first => first.is_some_and(|record| Log::origin_of(&record.payload) == origin),
+            };
             if !is_same || !has_origin {
                 return Err(SharedLogError::Diverged { address: self.shared.address(), last }.into());
             }
@@ -273,6 +327,10 @@ impl SharedLogCopy {
     /// Whether the record after `expected` has this writer's `number`; `None` if there is no such record.
     fn next_is_own(&self, expected: u64, number: u64) -> Result<Option<bool>> {
         let found = self.shared.read(expected, 1)?;
+        if found.first().is_some_and(|next| next.seq > expected + 1) {
+            // The record may have been appended, applied by others and deleted.
+            return Err(self.outdated(expected));
+        }
         let writer = self.shared.writer();
         Ok(found.first().map(|record| record.writer == writer && record.writer_seq == number))
     }

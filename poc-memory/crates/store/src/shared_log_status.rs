@@ -39,6 +39,12 @@ impl Store {
         self.shared.shared_log.as_ref().map(|copy| copy.shared().writer())
     }
 
+    /// Whether the shared log has deleted records that this copy of it lacks. The store then accepts no writes until it
+    /// is opened again, which begins with a snapshot.
+    pub fn is_outdated(&self) -> bool {
+        self.shared.shared_log.as_ref().is_some_and(|copy| copy.is_outdated())
+    }
+
     /// The other stores of the shared log that were seen recently; empty if there is no shared log.
     pub fn peers(&self) -> Result<Vec<Peer>> {
         self.shared.shared_log.as_ref().map_or(Ok(Vec::new()), |copy| copy.peers())

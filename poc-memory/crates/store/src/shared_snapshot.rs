@@ -5,13 +5,14 @@
 
 use super::Store;
 use super::compact::state::BaseState;
-use super::compact::{CompactionCallbacks, CompactionJob, SNAPSHOT_FOLDER};
+use super::compact::{CompactionCallbacks, CompactionJob, FOLDER, OLD_RECORDS, SNAPSHOT_FOLDER};
 use super::compaction_error::CompactionError;
 use super::disk::{self, Disk, remove_folder};
-use super::log::{CompactedSegment, PartialSegment, frame};
+use super::log::{self, CompactedSegment, PartialSegment, frame};
 use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
 use super::shared_log_copy::SharedLogCopy;
+use super::view_file;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
@@ -51,7 +52,7 @@ impl From<SharedSnapshotError> for Error {
 pub enum CopyStart {
     /// At the newest snapshot. Earlier history cannot be read, as after a compaction.
     Snapshot,
-    /// At the first record of the log.
+    /// At the first record of the log, or at the state before it if earlier records were deleted.
     History,
 }
 
@@ -78,7 +79,7 @@ impl Store {
         callbacks: &CompactionCallbacks<'_>,
     ) -> Result<Option<SharedSnapshot>> {
         let shared = self.shared.as_ref();
-        let (Some(copy), Some(compactor)) = (&shared.shared_log, &shared.compactor) else { return Ok(None) };
+        let Some(copy) = &shared.shared_log else { return Ok(None) };
         let is_due = || -> Result<bool> {
             let newest = self.newest_snapshot()?.map_or(0, |newest| newest.seq);
             // At least two transactions are needed, because the base must be one before the last.
@@ -87,6 +88,32 @@ impl Store {
         if !is_due()? {
             return Ok(None);
         }
+        self.with_claim(callbacks, &|work, folder| {
+            // Another writer may have written a snapshot before the claim.
+            if !is_due()? {
+                return Ok(None);
+            }
+            let Some((segment, seq)) = work.prepare_snapshot(folder, shared.log.last())? else {
+                return Ok(None);
+            };
+            let made = upload(&segment, seq, copy, callbacks)?;
+            delete_unneeded(copy);
+            Ok(Some(made))
+        })
+    }
+
+    /// Runs `work`, with an empty folder in which it can prepare a segment, while this writer has the claim to write a
+    /// snapshot. `None` if another writer has it, or if there is no shared log.
+    ///
+    /// # Errors
+    /// Like [`Store::make_snapshot`].
+    pub(super) fn with_claim<T>(
+        &self,
+        callbacks: &CompactionCallbacks<'_>,
+        work: &dyn Fn(&CompactionJob<'_>, &Path) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let shared = self.shared.as_ref();
+        let (Some(copy), Some(compactor)) = (&shared.shared_log, &shared.compactor) else { return Ok(None) };
         shared.commits.check_writable()?;
         let Some(_running) = compactor.running.try_lock() else {
             return Err(SharedSnapshotError::Compacting.into());
@@ -97,10 +124,6 @@ impl Store {
         }
         let folder = shared.directory.join(SNAPSHOT_FOLDER);
         let make = || {
-            // Another writer may have written a snapshot before the claim.
-            if !is_due()? {
-                return Ok(None);
-            }
             remove_folder(&folder).map_err(CompactionError::Write)?;
             let extended = Cell::new(Instant::now());
             let check_cancelled = || {
@@ -113,9 +136,7 @@ impl Store {
                 Ok(())
             };
             let preparing = CompactionCallbacks { check_cancelled: &check_cancelled, ..*callbacks };
-            let work = CompactionJob { shared, compactor, callbacks: &preparing };
-            let Some((segment, seq)) = work.prepare_snapshot(&folder)? else { return Ok(None) };
-            upload(&segment, seq, copy, callbacks).map(Some)
+            work(&CompactionJob { shared, compactor, callbacks: &preparing }, &folder)
         };
         let made = make();
         let _ = remove_folder(&folder);
@@ -135,11 +156,14 @@ impl Store {
 }
 
 impl CompactionJob<'_> {
-    /// A segment with a state and the last transaction, and the number of that transaction; `None` if the log has too
-    /// few.
-    fn prepare_snapshot(&self, folder: &Path) -> Result<Option<(CompactedSegment, u64)>> {
+    /// A segment with a state and the transaction `last` after it, and the number of that transaction; `None` if the log
+    /// has too few.
+    pub(super) fn prepare_snapshot(
+        &self,
+        folder: &Path,
+        last: u64,
+    ) -> Result<Option<(CompactedSegment, u64)>> {
         let log = self.shared.log.as_ref();
-        let last = log.last();
         let before = log.last_before(Timestamp::LATEST, last - 1, self.callbacks.check_cancelled)?;
         let (Some((seq, at)), Some(origin)) = (before, log.origin()?) else { return Ok(None) };
         let base = LogBase { seq, at, origin };
@@ -152,7 +176,7 @@ impl CompactionJob<'_> {
 }
 
 /// Uploads a segment that ends with record `seq`, part by part.
-fn upload(
+pub(super) fn upload(
     segment: &CompactedSegment,
     seq: u64,
     copy: &SharedLogCopy,
@@ -180,35 +204,80 @@ fn upload(
     Ok(completed.then_some(snapshot).ok_or(SharedSnapshotError::Abandoned)?)
 }
 
-/// Downloads the newest snapshot into the folder of an empty log. Returns whether there was a snapshot that is intact
-/// and belongs to the shared log.
+/// Deletes the snapshots that are not needed. Those that cannot be deleted now are deleted with the next one.
+pub(super) fn delete_unneeded(copy: &SharedLogCopy) {
+    let deleted = copy
+        .dropped()
+        .and_then(|dropped| copy.snapshots(|snapshots| snapshots.delete_unneeded(dropped.last + 1)));
+    if let Err(error) = deleted {
+        tracing::debug!("older snapshots cannot be deleted: {error}");
+    }
+}
+
+/// The snapshot with which a copy starts; `None` if it starts with the first record of the log.
+fn first_of(shared: &dyn SharedLog, start: CopyStart) -> Result<Option<SharedSnapshot>> {
+    let snapshots = shared.snapshots();
+    if start == CopyStart::Snapshot {
+        return snapshots.newest();
+    }
+    match shared.dropped()?.last {
+        0 => Ok(None),
+        last => Ok(snapshots.find(last + 1)?.or(snapshots.newest()?)),
+    }
+}
+
+/// Downloads a snapshot into the folder of a store whose log is empty or is replaced by it. Returns whether there was a
+/// snapshot that is intact and belongs to the shared log. Otherwise nothing has changed.
 ///
 /// # Errors
 /// Errors of the shared log and of the disk.
-pub(super) fn fetch(directory: &Path, disk: &dyn Disk, shared: &dyn SharedLog) -> Result<bool> {
-    let snapshots = shared.snapshots();
-    let mut last_tried = None;
+pub(super) fn fetch(
+    directory: &Path,
+    disk: &dyn Disk,
+    shared: &dyn SharedLog,
+    start: CopyStart,
+) -> Result<bool> {
+    let folder = directory.join("log");
+    let (mut start, mut last_tried) = (start, None);
     for _ in 0..ATTEMPTS {
-        let Some(snapshot) = snapshots.newest()? else { return Ok(false) };
+        let Some(snapshot) = first_of(shared, start)? else { break };
         if last_tried.replace(snapshot) == Some(snapshot) {
-            break;
+            start = CopyStart::History;
+            continue;
         }
-        let Some(segment) = download(directory, disk, snapshots, snapshot)? else { continue };
+        let Some(segment) = download(&folder, disk, shared.snapshots(), snapshot)? else { continue };
         let record = shared.read(snapshot.seq - 1, 1)?.into_iter().next();
+        if record.as_ref().is_some_and(|record| record.seq > snapshot.seq) {
+            // It was deleted together with its snapshot, after the download.
+            continue;
+        }
         let checksum = record.map(|record| frame(snapshot.seq, &record.payload).1);
         if let Some(checksum) = checksum
-            && segment.publish(snapshot.seq, checksum, disk)?
+            && segment.is_intact(snapshot.seq, checksum)?
         {
-            return Ok(true);
+            // Files of the copy that it replaces do not fit to it. They are deleted before, so that after an
+            // interruption the copy is empty.
+            remove_derived(directory)?;
+            log::remove_segments(&folder).map_err(CompactionError::Write)?;
+            return segment.publish(snapshot.seq, checksum, disk);
         }
-        break;
+        // A shortened log has another one.
+        start = CopyStart::History;
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(
-            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the whole log is read"
+            "the snapshot at change {seq} is not used, because it is damaged or belongs to another log; the log is read from its beginning"
         );
     }
     Ok(false)
+}
+
+/// Deletes the records, the saved views and what an interrupted compaction has prepared.
+fn remove_derived(directory: &Path) -> Result<()> {
+    for name in ["records", OLD_RECORDS, FOLDER, SNAPSHOT_FOLDER] {
+        remove_folder(&directory.join(name)).map_err(CompactionError::Write)?;
+    }
+    view_file::remove(directory)
 }
 
 /// Downloads a snapshot to a file in the folder; `None` if parts of it are missing.

@@ -34,6 +34,7 @@ mod opening;
 mod past;
 mod power_cut;
 mod read_only;
+mod shared_history;
 mod shared_log;
 mod shared_snapshot;
 mod tenants;

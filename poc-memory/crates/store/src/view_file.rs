@@ -57,6 +57,11 @@ pub(super) fn claimed_seq(store: &Path) -> u64 {
     atomic_file::claimed_seq(&file(store), fingerprint()).unwrap_or(0)
 }
 
+/// Deletes the saved views, durably.
+pub(super) fn remove(store: &Path) -> Result<()> {
+    atomic_file::remove(&file(store))
+}
+
 impl SavedViews {
     /// The number of the last transaction in the views.
     pub(super) fn seq(&self) -> u64 {

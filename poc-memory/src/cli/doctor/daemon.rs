@@ -37,6 +37,13 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     if config.is_some_and(|config| config.fingerprint() != status.settings) {
         results.push(warning("the settings have changed since it started".into()).hint(RESTART));
     }
+    results.extend(status.shared_log.iter().flat_map(|log| &log.others).map(|other| {
+        let message = format!(
+            "the shared log is also used by {}, which has read up to change {}, {} s ago",
+            other.name, other.head, other.seconds_ago
+        );
+        CheckResult::new(CHECK, CheckState::Ok, message)
+    }));
     results.extend(status.recovered.iter().map(|note| warning(format!("found when it started: {note}"))));
     results.extend(status.problems.iter().map(|problem| warning(problem.clone())));
     results
@@ -45,6 +52,7 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ops::{PeerOutput, SharedLogOutput};
     use poc_graph::time::Timestamp;
 
     #[test]
@@ -82,5 +90,15 @@ mod tests {
         assert_eq!(states(&status, &pipelines), [CheckState::Ok], "a daemon follows changes of these");
         let old = DaemonStatus { version: "0.0.1".into(), ..status };
         assert_eq!(states(&old, &config), [CheckState::Ok, CheckState::Warning]);
+        let others = vec![PeerOutput { name: "other, process 8".into(), head: 40, seconds_ago: 3 }];
+        let (address, first, snapshot) = ("postgres://db/memory#memory".into(), None, None);
+        let log = SharedLogOutput { address, head: 41, behind: 0, conflicts: 0, snapshot, first, others };
+        let shared = DaemonStatus { shared_log: Some(log), version: env!("CARGO_PKG_VERSION").into(), ..old };
+        let messages: Vec<String> =
+            read(&shared, Some(&config)).into_iter().map(|result| result.message).collect();
+        assert_eq!(
+            messages[1..],
+            ["the shared log is also used by other, process 8, which has read up to change 40, 3 s ago"]
+        );
     }
 }

@@ -216,3 +216,20 @@ fn a_history_is_newest_first_and_bounded() {
     let (answer, _) = call("memory_get", json!({"node": "kettle"}));
     assert_eq!(answer.unwrap(), json!({"key": "kettle"}));
 }
+
+/// The number is that of an answer of another daemon.
+#[test]
+fn every_default_tool_can_wait_for_a_change() {
+    let needed = [
+        ("memory_search", json!({"text": "kettle"})),
+        ("memory_get", json!({"node": "kettle"})),
+        ("memory_history", json!({"node": "kettle"})),
+    ];
+    for (tool, mut arguments) in needed {
+        arguments["min_seq"] = 41.into();
+        let (answer, requests) = call(tool, arguments);
+        assert!(answer.is_ok(), "{tool}: {answer:?}");
+        assert!(!requests.is_empty());
+        assert!(requests.iter().all(|(_, request)| request["min_seq"] == 41), "{tool}: {requests:?}");
+    }
+}

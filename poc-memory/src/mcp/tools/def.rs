@@ -2,7 +2,7 @@
 
 use crate::mcp::recent_searches::RecentSearches;
 use crate::mcp::{OpExecutor, arguments};
-use crate::ops::{self, Access, FormerText, ToolEffect, request, tenancy};
+use crate::ops::{self, Access, FormerText, ToolEffect, min_seq, request, tenancy};
 use poc_graph::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,8 @@ pub(super) trait DefaultTool: DeserializeOwned + JsonSchema {
 pub(super) struct OpCalls<'a> {
     caller: &'a dyn OpExecutor,
     tenant: Option<Value>,
+    /// The change that the answer must include. It is not in the schema, because models do not know it; programs do.
+    min_seq: Option<Value>,
     searches: &'a RecentSearches,
 }
 
@@ -44,6 +46,9 @@ impl OpCalls<'_> {
     pub(super) fn call(&self, op: &str, mut request: Map<String, Value>) -> Result<Value> {
         if let Some(tenant) = &self.tenant {
             request.insert(tenancy::FIELD.into(), tenant.clone());
+        }
+        if let Some(seq) = &self.min_seq {
+            request.insert(min_seq::FIELD.into(), seq.clone());
         }
         let op = ops::find(op).ok_or_else(|| Error::internal(format!("there is no op `{op}`")))?;
         self.caller.call(op, request.into())
@@ -84,13 +89,14 @@ impl DefaultToolDef {
             answer_schema: T::answer_schema,
             run: |caller, searches, mut given| {
                 let tenant = given.shift_remove(tenancy::FIELD);
+                let min_seq = given.shift_remove(min_seq::FIELD);
                 for former in T::FORMER_TEXT {
                     request::rename_text(*former, &mut given)?;
                 }
                 let schema = ops::schema::<T>().to_value();
                 arguments::refuse_unknown(&given, &schema)?;
                 let tool: T = request::decode(&request::lenient(given.into(), &schema))?;
-                tool.run(&OpCalls { caller, tenant, searches })
+                tool.run(&OpCalls { caller, tenant, min_seq, searches })
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Runs of agents on several daemons over one log.
 
 use super::fleet::{Fleet, nothing};
-use crate::ledger::{self, Run, Status, StatusReason};
+use crate::ledger::{self, BudgetDays, DaySpending, Run, Status, StatusReason};
 use poc_config::RunnableAgents;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
@@ -119,6 +119,30 @@ fn a_claim_whose_answer_is_lost_blocks_nobody() {
     }
     assert_eq!(daemon.claim(slot.plus(Span::HOUR)).unwrap().status, Status::Running);
     assert_eq!(daemon.statuses(&log), [Status::Running, Status::Interrupted]);
+}
+
+#[test]
+fn two_daemons_do_not_reserve_the_same_dollar() {
+    let log = Arc::new(MemoryLog::default());
+    let (first, second) = (Daemon::new(&log, 1), Daemon::new(&log, 2));
+    let slot = first.memory.now();
+    let run = first.claim(slot).unwrap();
+    let other = Run::new_running(&second.memory, "other", Some(slot));
+    let other = ledger::claim(&second.memory, other).unwrap();
+    // From here on, the second daemon learns of the other's reservation only when its own append is refused.
+    second.writer.silence(true);
+    let day = slot.minus(Span::HOUR)..slot.plus(Span::HOUR);
+    let days = BudgetDays { own: day.clone(), all_agents: day.clone() };
+    let reserve = |daemon: &Daemon, run: &Run| {
+        let decide = |spent: DaySpending| match spent.all_agents + 2.0 <= 3.5 {
+            true => Ok(((), 2.0)),
+            false => Err("over budget"),
+        };
+        ledger::reserve(&daemon.memory, run, &days, decide).unwrap()
+    };
+    assert_eq!(reserve(&first, &run), Ok(()));
+    assert_eq!(reserve(&second, &other), Err("over budget"));
+    assert_eq!(ledger::spent_by_all(&second.memory, &day).unwrap(), 2.0);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use super::*;
 use crate::delete;
 use crate::testing::TestMemory;
 use poc_graph::NodeId;
+use poc_store::testing::MemoryLog;
+use std::sync::Arc;
 
 const SECRET: &str = "Zanzibarquetzal";
 
@@ -392,4 +394,35 @@ fn the_backups_with_an_erased_text_are_named() {
     let stops = || Err(Error::new(poc_graph::error::Code::Unavailable, "the daemon is stopping"));
     let callbacks = BackupCallbacks { progress: &|_, _| {}, check_cancelled: &stops };
     assert_eq!(backup::search(&memory.paths, &|_| true, &callbacks).unread.len(), 3);
+}
+
+/// The other daemon finds the texts of the erasure in its own copy of the log.
+#[test]
+fn what_is_erased_from_a_shared_log_leaves_the_files_of_other_daemons() {
+    let log = Arc::new(MemoryLog::default());
+    let (first, second) = (TestMemory::over(log.writer(), 7), TestMemory::over(log.writer(), 8));
+    let catch_up = || assert!(second.store.wait_published(log.head(), Duration::from_secs(60)));
+    let text = format!("The word of the gate is {SECRET}.");
+    let id = first.note("hidden", &text);
+    first.note("kept", "The gate opens at noon.");
+    catch_up();
+    let (store, runs) = (second.paths.store(), second.paths.runs());
+    fs::create_dir_all(runs.join("linker")).unwrap();
+    fs::write(runs.join("linker/1.json"), serde_json::json!({ "prompt": text }).to_string()).unwrap();
+    fs::write(runs.join("linker/2.json"), "{\"prompt\":\"nothing\"}").unwrap();
+    second.store.checkpoint().unwrap();
+    assert_eq!(complete_elsewhere(&second, &quiet()).unwrap(), None);
+    let erasure = Erasure::begin(&first, ErasureTarget::Note(id), first.now()).unwrap();
+    let texts = deleted(&first, id);
+    erasure.run(&texts, &quiet()).unwrap();
+    catch_up();
+    let erased = log.records()[0].seq - 1;
+    assert_eq!(erased, log.head() - 1, "everything but the newest change is deleted");
+    assert!(!log.has_bytes(SECRET.as_bytes()));
+    assert!(!files_with_it(&store).is_empty());
+    assert_eq!(complete_elsewhere(&second, &quiet()).unwrap(), Some(erased));
+    assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
+    assert!(runs.join("linker/2.json").exists());
+    assert!(second.find("kept").is_ok() && second.find("hidden").is_err());
+    assert_eq!(complete_elsewhere(&second, &quiet()).unwrap(), None);
 }

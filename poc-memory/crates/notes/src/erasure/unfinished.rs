@@ -54,7 +54,7 @@ impl ErasureTarget {
     }
 }
 
-/// An erasure that has begun.
+/// An erasure that has begun. It is stored in a file of JSON and, without field names, in a record of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfinishedErasure {
     /// What it deletes.
@@ -102,7 +102,7 @@ impl UnfinishedErasure {
     }
 
     /// Adds the texts that it has deleted, as far as the log still has them.
-    fn add_texts(&self, memory: &Memory, texts: &mut ErasedTexts) -> Result<()> {
+    pub(super) fn add_texts(&self, memory: &Memory, texts: &mut ErasedTexts) -> Result<()> {
         let memory = memory.of(&self.tenant);
         let store = &memory.store;
         if let ErasureTarget::Note(id) = self.target {

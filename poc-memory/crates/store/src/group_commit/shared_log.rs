@@ -38,7 +38,7 @@ impl Committer {
                     return self.roll_back_and_follow(copy, batch);
                 }
                 Err(error) => {
-                    let reason = ReadOnlyReason::SharedLog(error.message);
+                    let reason = copy.read_only_reason(error);
                     let mut error = reason.error();
                     error.message += "; it is not known whether this write succeeded";
                     self.refuse(reason, rest);
@@ -118,7 +118,7 @@ impl Committer {
                         break Some(reason);
                     }
                 }
-                Err(error) => break Some(ReadOnlyReason::SharedLog(error.message)),
+                Err(error) => break Some(copy.read_only_reason(error)),
             }
         };
         reject(&taken);

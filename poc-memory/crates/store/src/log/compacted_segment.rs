@@ -5,7 +5,7 @@
 //! rename puts the segment into place: an open uses the last compacted segment and ignores every segment that begins
 //! before its end.
 
-use super::segment::{HEADER, Header, NextRecord, SegmentReader};
+use super::segment::{HEADER, Header, NextRecord, SegmentReader, frame};
 use super::{
     Log, LogError, RecordPosition, STRIDE, Segment, SegmentState, check_segment, modified_at, segment_path,
     unreadable,
@@ -50,22 +50,35 @@ impl PartialSegment {
         self.file.sync()
     }
 
+    /// Whether the segment is intact and ends with a record of this number and checksum.
+    ///
+    /// # Errors
+    /// As [`PartialSegment::publish`].
+    pub(crate) fn is_intact(&self, last: u64, checksum: u32) -> Result<bool> {
+        Ok(self.first_if_intact(last, checksum)?.is_some())
+    }
+
+    /// The number of the first record, if [`PartialSegment::is_intact`].
+    fn first_if_intact(&self, last: u64, checksum: u32) -> Result<Option<u64>> {
+        let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
+        let Some(header) = header else { return Ok(None) };
+        let state = check_segment(&self.path, header.first, u64::MAX)?;
+        let is_intact = matches!(
+            state,
+            SegmentState::Whole { last: found, checksum: of_found, .. } if (found, of_found) == (last, checksum)
+        );
+        Ok(is_intact.then_some(header.first))
+    }
+
     /// Renames the file to become the segment of a log that has no other segment. Returns `false` and changes nothing
     /// unless the segment is intact and ends with a record of this number and checksum.
     ///
     /// # Errors
     /// `conflict` if a newer release wrote the segment, and an error if the disk fails.
     pub(crate) fn publish(&self, last: u64, checksum: u32, disk: &dyn Disk) -> Result<bool> {
-        let header = Header::read(&self.path).map_err(|error| unreadable(&self.path, error))?;
-        let Some(header) = header else { return Ok(false) };
-        let state = check_segment(&self.path, header.first, u64::MAX)?;
-        match state {
-            SegmentState::Whole { last: found, checksum: of_found, .. }
-                if (found, of_found) == (last, checksum) => {}
-            _ => return Ok(false),
-        }
+        let Some(first) = self.first_if_intact(last, checksum)? else { return Ok(false) };
         let directory = self.path.parent().unwrap_or(Path::new(""));
-        fs::rename(&self.path, segment_path(directory, header.first))
+        fs::rename(&self.path, segment_path(directory, first))
             .and_then(|()| disk.sync_directory(directory))
             .map_err(CompactionError::Write)?;
         Ok(true)
@@ -170,6 +183,30 @@ impl Log {
         let mut origin = [0; 16];
         origin.iter_mut().zip(blake3::hash(first).as_bytes()).for_each(|(to, from)| *to = *from);
         origin
+    }
+
+    /// Passes the bytes of a segment that has the state with which a compacted log begins, and the record after it, to
+    /// `each`: in parts of `part` bytes, of which the last one may be shorter. Does nothing for a complete log.
+    pub(crate) fn each_part_of_beginning(
+        &self,
+        part: usize,
+        each: &mut dyn FnMut(Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let (first, base) = {
+            let index = self.index.read();
+            (index.first(), index.base)
+        };
+        let Some(base) = base else { return Ok(()) };
+        let mut bytes = Header::compacted(first).encode();
+        self.replay_payloads(first, base.seq + 1, &mut |seq, payload, _| {
+            bytes.extend_from_slice(&frame(seq, &payload).0);
+            while bytes.len() >= part {
+                let rest = bytes.split_off(part);
+                each(std::mem::replace(&mut bytes, rest))?;
+            }
+            Ok(true)
+        })?;
+        if bytes.is_empty() { Ok(()) } else { each(bytes) }
     }
 
     /// The last transaction such that it and all earlier ones were made before a time, with the latest of their times.

@@ -70,6 +70,13 @@ pub(crate) fn inspect(directory: &Path, all: bool) -> Result<(Log, Option<Prefix
     Ok((Log::new(directory, index, obsolete), prefix_end))
 }
 
+/// Deletes all segments of a log, the last one first, and the list of checked ones.
+pub(crate) fn remove_segments(directory: &Path) -> io::Result<()> {
+    checked_segments::forget(directory);
+    let found = segments(directory).map_err(io::Error::other)?;
+    found.into_iter().rev().try_for_each(|first| fs::remove_file(segment_path(directory, first)))
+}
+
 /// The first sequence numbers of all segments, from their file names, sorted.
 fn segments(directory: &Path) -> Result<Vec<u64>> {
     let entries = match fs::read_dir(directory) {

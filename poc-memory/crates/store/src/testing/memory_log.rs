@@ -1,7 +1,8 @@
 //! A shared log in memory that can simulate faults.
 
 use crate::shared_log::{
-    AppendOutcome, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot, SnapshotStore, WriterId,
+    AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot,
+    SnapshotStore, WriterId,
 };
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
@@ -32,6 +33,16 @@ struct Contents {
     snapshots: BTreeMap<u64, (Vec<Vec<u8>>, Option<SharedSnapshot>)>,
     /// The writer that has claimed to write a snapshot.
     claim: Option<WriterId>,
+    /// The records that were deleted from the beginning of `records`.
+    dropped: DroppedHistory,
+    /// Whether another log is being copied into it, which was empty.
+    is_copying: bool,
+}
+
+impl Contents {
+    fn head(&self) -> u64 {
+        self.dropped.last + self.records.len() as u64
+    }
 }
 
 /// A log that the writers of one process share.
@@ -52,12 +63,15 @@ impl MemoryLog {
             id
         };
         let log = self.clone();
-        Arc::new(MemoryLogWriter { log, id, faults: Mutex::default(), is_silent: Mutex::new(false) })
+        let (faults, is_silent, is_copier) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Arc::new(MemoryLogWriter { log, id, faults, is_silent, is_copier })
     }
 
     /// Forgets the records after a number, like a replica that had not received them yet.
     pub fn forget_after(&self, seq: u64) {
-        self.contents.lock().records.truncate(seq as usize);
+        let mut contents = self.contents.lock();
+        let kept = seq.saturating_sub(contents.dropped.last);
+        contents.records.truncate(kept as usize);
     }
 
     /// Flips a bit of the byte at a position of every snapshot.
@@ -85,6 +99,24 @@ impl MemoryLog {
         self.contents.lock().claim.is_some()
     }
 
+    /// The number of the last record.
+    pub fn head(&self) -> u64 {
+        self.contents.lock().head()
+    }
+
+    /// The last records of its snapshots, including incomplete ones.
+    pub fn snapshots(&self) -> Vec<u64> {
+        self.contents.lock().snapshots.keys().copied().collect()
+    }
+
+    /// Whether a record or a snapshot contains these bytes.
+    pub fn has_bytes(&self, bytes: &[u8]) -> bool {
+        let contents = self.contents.lock();
+        let records = contents.records.iter().map(|record| &record.payload);
+        let parts = contents.snapshots.values().flat_map(|(parts, _)| parts);
+        records.chain(parts).any(|stored| stored.windows(bytes.len()).any(|window| window == bytes))
+    }
+
     /// All records.
     pub fn records(&self) -> Vec<SharedRecord> {
         self.contents.lock().records.clone()
@@ -99,6 +131,8 @@ pub struct MemoryLogWriter {
     faults: Mutex<Vec<Option<LogFault>>>,
     /// Whether it notices new records only when it reads.
     is_silent: Mutex<bool>,
+    /// Whether it copies another log.
+    is_copier: Mutex<bool>,
 }
 
 impl MemoryLogWriter {
@@ -122,7 +156,11 @@ impl MemoryLogWriter {
         if fault == Some(LogFault::Unreachable) {
             return Err(Error::unavailable("the log is not reached"));
         }
-        let done = act(&mut self.log.contents.lock());
+        let mut contents = self.log.contents.lock();
+        if contents.is_copying && !*self.is_copier.lock() {
+            return Err(Error::conflict("the log is being copied"));
+        }
+        let done = act(&mut contents);
         if fault == Some(LogFault::AnswerLost) {
             return Err(Error::unavailable("the answer is lost"));
         }
@@ -140,12 +178,12 @@ impl SharedLog for MemoryLogWriter {
     }
 
     fn head(&self) -> Result<u64> {
-        self.call(|contents| contents.records.len() as u64)
+        self.call(|contents| contents.head())
     }
 
     fn append(&self, records: &[NewSharedRecord<'_>], expected: u64) -> Result<AppendOutcome> {
         let outcome = self.call(|contents| {
-            if contents.records.len() as u64 != expected {
+            if contents.head() != expected {
                 return AppendOutcome::Conflict;
             }
             if contents.lease.is_some_and(|holder| holder != self.id) {
@@ -165,7 +203,10 @@ impl SharedLog for MemoryLogWriter {
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
-        self.call(|contents| contents.records.iter().skip(after as usize).take(limit).cloned().collect())
+        self.call(|contents| {
+            let skipped = after.saturating_sub(contents.dropped.last) as usize;
+            contents.records.iter().skip(skipped).take(limit).cloned().collect()
+        })
     }
 
     fn wait(&self, after: u64, timeout: Duration) -> Result<u64> {
@@ -174,10 +215,10 @@ impl SharedLog for MemoryLogWriter {
         let mut contents = self.log.contents.lock();
         self.log.grown.wait_while_for(
             &mut contents,
-            |contents| is_silent() || contents.records.len() as u64 <= after,
+            |contents| is_silent() || contents.head() <= after,
             timeout.min(WAIT),
         );
-        Ok(if is_silent() { after } else { contents.records.len() as u64 })
+        Ok(if is_silent() { after } else { contents.head() })
     }
 
     fn lease(&self, _: Duration) -> Result<bool> {
@@ -193,7 +234,7 @@ impl SharedLog for MemoryLogWriter {
     fn peers(&self) -> Result<Vec<Peer>> {
         self.call(|contents| {
             let others = contents.alive.iter().filter(|writer| **writer != self.id);
-            let head = contents.records.len() as u64;
+            let head = contents.head();
             let peer = |writer: &WriterId| Peer {
                 writer: *writer,
                 name: format!("writer {}", u128::from_le_bytes(*writer)),
@@ -201,6 +242,45 @@ impl SharedLog for MemoryLogWriter {
                 seen: Duration::ZERO,
             };
             others.map(peer).collect()
+        })
+    }
+
+    fn begin_copy(&self) -> Result<()> {
+        *self.is_copier.lock() = true;
+        self.call(|contents| contents.is_copying |= contents.records.is_empty())
+    }
+
+    fn begin_after(&self, dropped: DroppedHistory) -> Result<bool> {
+        self.call(|contents| {
+            let is_empty = contents.head() == 0;
+            if is_empty {
+                contents.dropped = dropped;
+            }
+            is_empty
+        })
+    }
+
+    fn end_copy(&self) -> Result<()> {
+        self.call(|contents| contents.is_copying = false)
+    }
+
+    fn dropped(&self) -> Result<DroppedHistory> {
+        self.call(|contents| contents.dropped)
+    }
+
+    fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
+        self.call(|contents| {
+            if contents.head() <= dropped.last {
+                return false;
+            }
+            let count = dropped.last.saturating_sub(contents.dropped.last);
+            contents.records.drain(..count as usize);
+            contents.dropped = DroppedHistory {
+                last: dropped.last.max(contents.dropped.last),
+                erased: dropped.erased.max(contents.dropped.erased),
+                origin: dropped.origin,
+            };
+            true
         })
     }
 
@@ -212,6 +292,10 @@ impl SharedLog for MemoryLogWriter {
 impl SnapshotStore for MemoryLogWriter {
     fn newest(&self) -> Result<Option<SharedSnapshot>> {
         self.call(|contents| contents.snapshots.values().rev().find_map(|(_, complete)| *complete))
+    }
+
+    fn find(&self, seq: u64) -> Result<Option<SharedSnapshot>> {
+        self.call(|contents| contents.snapshots.get(&seq)?.1)
     }
 
     fn read_part(&self, seq: u64, part: u64) -> Result<Option<Vec<u8>>> {
@@ -246,14 +330,19 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) || contents.records.len() < snapshot.seq as usize {
+            if contents.claim != Some(self.id) || contents.head() < snapshot.seq {
                 return false;
             }
             contents.snapshots.entry(snapshot.seq).or_default().1 = Some(snapshot);
-            while contents.snapshots.len() > 2 {
-                contents.snapshots.pop_first();
-            }
             true
+        })
+    }
+
+    fn delete_unneeded(&self, first: u64) -> Result<()> {
+        self.call(|contents| {
+            contents.snapshots.retain(|_, (_, complete)| complete.is_some());
+            let newest: Vec<u64> = contents.snapshots.keys().rev().take(2).copied().collect();
+            contents.snapshots.retain(|seq, _| *seq == first || *seq > first && newest.contains(seq));
         })
     }
 

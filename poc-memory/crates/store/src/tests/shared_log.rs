@@ -34,7 +34,7 @@ impl Daemon {
     }
 
     /// Opens the store with faults of the first calls to its log.
-    fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
+    pub(super) fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
         self.store = None;
         self.writer = self.log.writer();
         self.writer.plan(faults);
@@ -58,7 +58,21 @@ impl Daemon {
 
     pub(super) fn catch_up(&self, log: &MemoryLog) {
         self.writer.silence(false);
-        assert!(self.store().wait_published(log.records().len() as u64, HEARTBEAT_TIMEOUT));
+        assert!(self.store().wait_published(log.head(), HEARTBEAT_TIMEOUT));
+    }
+
+    /// Catches up, and opens the store again if the log has deleted what it lacks.
+    pub(super) fn catch_up_or_begin_anew(&mut self, log: &MemoryLog) {
+        self.writer.silence(false);
+        for _ in 0..6000 {
+            if self.store().wait_published(log.head(), Duration::from_millis(10)) {
+                return;
+            }
+            if matches!(self.store().read_only(), Some(ReadOnlyReason::Failure(_))) {
+                self.open().unwrap();
+            }
+        }
+        panic!("it does not catch up: {:?}", self.store().read_only());
     }
 }
 
@@ -66,6 +80,12 @@ impl Daemon {
 pub(super) fn snapshot(store: &Store, every: u64) -> Result<Option<SharedSnapshot>> {
     let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
     store.make_snapshot(every, &callbacks)
+}
+
+/// Deletes the records that were made before a time from the shared log, if they are at least `min_records`.
+pub(super) fn drop_history(store: &Store, before: i64, min_records: u64) -> Result<Option<u64>> {
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.drop_shared_history(Timestamp(before), min_records, &callbacks)
 }
 
 pub(super) fn daemons(log: &Arc<MemoryLog>, count: u8) -> Vec<Daemon> {
@@ -303,6 +323,68 @@ fn a_log_that_lost_its_end_is_not_copied() {
     assert_eq!((copy().unwrap(), log.records().len()), (3, 3));
 }
 
+#[test]
+fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=3 {
+        put(&store, number);
+    }
+    drop(store);
+    // Four calls: the beginning, the head, the append and the end. Without a record, there is nothing to complete.
+    for failing in 0..4 {
+        let log = Arc::new(MemoryLog::default());
+        let copier = log.writer();
+        let mut faults = vec![Some(LogFault::Unreachable)];
+        faults.resize(failing + 1, None);
+        copier.plan(faults);
+        let error = copy_log(folder.path(), copier.as_ref(), &|_, _| {}).unwrap_err();
+        assert_eq!(error.code, Code::Unavailable, "{failing}");
+        let used = log.writer().head().map_err(|error| error.code);
+        assert_eq!(used, if failing < 3 { Ok(0) } else { Err(Code::Conflict) }, "{failing}");
+        assert_eq!(copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap(), 3);
+        assert_eq!(numbers(Daemon::new(&log).store()), [1, 2, 3]);
+    }
+}
+
+/// Any call may fail; the next copy completes it.
+#[test]
+fn a_compacted_store_is_copied_with_its_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, StoreOptions::default()).unwrap();
+    for number in 1..=6 {
+        put(&store, number);
+    }
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+    for number in 7..=8 {
+        put(&store, number);
+    }
+    let (base, copied) = (store.history_base().unwrap(), contents_without_changes(&store));
+    assert_eq!(base.seq, 5);
+    drop(store);
+    for failing in 0..20 {
+        let log = Arc::new(MemoryLog::default());
+        let copier = log.writer();
+        let mut faults = vec![Some(LogFault::AnswerLost)];
+        faults.resize(failing + 1, None);
+        copier.plan(faults);
+        let first = copy_log(folder.path(), copier.as_ref(), &|_, _| {});
+        log.expire_claim();
+        assert_eq!(copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap(), 8, "{failing}");
+        let daemon = Daemon::new(&log);
+        assert_eq!(daemon.store().history_base(), Some(base));
+        assert_eq!(contents_without_changes(daemon.store()), copied);
+        assert_eq!(log.records().len(), 3);
+        put(daemon.store(), 9);
+        if first.is_ok() {
+            assert!(failing > 8, "only {failing} calls were made");
+            return;
+        }
+    }
+    panic!("a copy without a fault fails");
+}
+
 /// The folder became a copy of a shared log that ends earlier.
 #[test]
 fn a_copy_ignores_the_head_of_its_folder() {
@@ -333,6 +415,8 @@ enum Step {
     FailSyncs(usize, bool),
     /// A store makes a snapshot while the next calls of its log have faults.
     Snapshot(usize, Vec<Option<LogFault>>),
+    /// A store deletes all records but the last one from the log while the next calls of its log have faults.
+    Drop(usize, Vec<Option<LogFault>>),
     /// A store begins anew in an empty folder.
     Replace(usize),
 }
@@ -345,7 +429,8 @@ fn step() -> impl Strategy<Value = Step> {
     let daemon = 0usize..3;
     prop_oneof![
         8 => (daemon.clone(), faults.clone()).prop_map(|(at, faults)| Step::Write(at, faults)),
-        1 => (daemon.clone(), faults).prop_map(|(at, faults)| Step::Snapshot(at, faults)),
+        1 => (daemon.clone(), faults.clone()).prop_map(|(at, faults)| Step::Snapshot(at, faults)),
+        1 => (daemon.clone(), faults).prop_map(|(at, faults)| Step::Drop(at, faults)),
         1 => daemon.clone().prop_map(Step::Replace),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, cut)| Step::Reopen(at, cut)),
         1 => (daemon.clone(), any::<bool>()).prop_map(|(at, silent)| Step::Silence(at, silent)),
@@ -364,7 +449,7 @@ pub(super) fn tear(folder: &TempDir) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn every_acknowledged_write_is_stored_once(steps in proptest::collection::vec(step(), 1..40)) {
@@ -372,6 +457,7 @@ proptest! {
         let mut all = daemons(&log, 3);
         let (mut acknowledged, mut unknown) = (Vec::new(), Vec::new());
         for (number, step) in (2u64..).zip(steps) {
+            let is_drop = matches!(step, Step::Drop(..));
             match step {
                 Step::Write(at, faults) => {
                     all[at].writer.plan(faults);
@@ -394,10 +480,14 @@ proptest! {
                 }
                 Step::Silence(at, silent) => all[at].writer.silence(silent),
                 Step::FailSyncs(at, fails) => all[at].faults.fail_syncs.store(fails, Ordering::SeqCst),
-                Step::Snapshot(at, faults) => {
+                Step::Snapshot(at, faults) | Step::Drop(at, faults) => {
                     log.expire_claim();
                     all[at].writer.plan(faults);
-                    if let Err(error) = snapshot(all[at].store(), 1) {
+                    let done = match is_drop {
+                        true => drop_history(all[at].store(), i64::MAX, 1).map(drop),
+                        false => snapshot(all[at].store(), 1).map(drop),
+                    };
+                    if let Err(error) = done {
                         let is_planned = error.message.contains("the disk is gone");
                         let codes = [Code::Unavailable, Code::ReadOnly];
                         prop_assert!(codes.contains(&error.code) || is_planned, "{}", error);
@@ -412,9 +502,9 @@ proptest! {
                 }
             }
         }
-        for daemon in &all {
+        for daemon in &mut all {
             daemon.faults.fail_syncs.store(false, Ordering::SeqCst);
-            daemon.catch_up(&log);
+            daemon.catch_up_or_begin_anew(&log);
         }
         let first = numbers(all[0].store());
         for number in &acknowledged {

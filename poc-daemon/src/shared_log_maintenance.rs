@@ -1,0 +1,86 @@
+//! Maintains the shared log: stores snapshots of the memory, deletes old history, and removes from this copy what another
+//! daemon has erased.
+
+use crate::state::DaemonState;
+use crate::wall_clock;
+use poc_graph::error::Result;
+use poc_graph::time::Span;
+use poc_notes::compaction;
+use poc_notes::erasure::{self, Erasure};
+use poc_store::{CompactionCallbacks, SharedSnapshot};
+use std::sync::Arc;
+
+/// How often the daemon checks in the database whether another one has erased something.
+const INTERVAL: Span = Span(10 * Span::SECOND.0);
+/// The number of such checks after which it checks whether a snapshot or a deletion is due: ten minutes.
+const CHECKS_PER_SNAPSHOT: u64 = 60;
+
+/// Maintains the shared log until the daemon stops.
+pub(crate) async fn run(state: Arc<DaemonState>) {
+    if state.memory.store.shared_log().is_none() {
+        return;
+    }
+    for number in 0u64.. {
+        if number.is_multiple_of(CHECKS_PER_SNAPSHOT) && state.memory.config.store.snapshot_every > 0 {
+            maintain(&state).await;
+        }
+        let failure = "a text that another daemon has erased is still on this machine";
+        if let Some(last) = state.in_background(failure, erase).await.flatten() {
+            tracing::info!(change = last, "history was dropped, because another daemon has erased a text");
+        }
+        if !wall_clock::wait(&state, INTERVAL).await {
+            return;
+        }
+        // Not before the first interval, so that a copy that cannot be replaced does not restart all the time.
+        if state.memory.store.is_outdated() {
+            tracing::warn!(
+                "the daemon starts again, because the shared log has deleted changes that it lacks"
+            );
+            return state.restart();
+        }
+    }
+}
+
+/// Stores a snapshot and deletes old history if they are due.
+async fn maintain(state: &Arc<DaemonState>) {
+    let made = state.in_background("no snapshot was stored in the database", make).await.flatten();
+    if let Some(made) = made {
+        tracing::info!(change = made.seq, bytes = made.bytes, "a snapshot was stored in the database");
+    }
+    let failure = "old history was not deleted from the database";
+    if let Some(last) = state.in_background(failure, drop_history).await.flatten() {
+        tracing::info!(change = last, "old history was deleted from the database");
+    }
+}
+
+fn make(state: &DaemonState) -> Result<Option<SharedSnapshot>> {
+    if state.memory.store.read_only().is_some() {
+        return Ok(None);
+    }
+    let check_cancelled = || state.check_running();
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+    state.memory.store.make_snapshot(state.memory.config.store.snapshot_every, &callbacks)
+}
+
+/// Deletes the changes from the shared log that `[history] keep` does not keep.
+fn drop_history(state: &DaemonState) -> Result<Option<u64>> {
+    let memory = &state.memory;
+    let horizon = compaction::horizon(memory.config.history.keep, memory.now());
+    // An unfinished erasure reads its texts from the history.
+    let Some(before) = horizon else { return Ok(None) };
+    if memory.store.read_only().is_some() || Erasure::has_unfinished(memory)? {
+        return Ok(None);
+    }
+    let check_cancelled = || state.check_running();
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+    memory.store.drop_shared_history(before, memory.config.store.snapshot_every, &callbacks)
+}
+
+fn erase(state: &DaemonState) -> Result<Option<u64>> {
+    if state.memory.store.read_only().is_some() {
+        return Ok(None);
+    }
+    let check_cancelled = || state.check_running();
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
+    erasure::complete_elsewhere(&state.memory, &callbacks)
+}

@@ -1,0 +1,158 @@
+//! Deletes the beginning of a shared log: history that nobody wants to keep, or erased texts.
+//!
+//! First a snapshot with the state at the end of the deleted part is stored, so that a new copy can begin there. Copies
+//! that already have later records are not affected; they drop history when they are compacted. A copy that ends within
+//! the deleted part begins with a snapshot at its next open.
+
+use super::Store;
+use super::compact::CompactionCallbacks;
+use super::shared_log::DroppedHistory;
+use super::shared_log_copy::SharedLogCopy;
+use super::shared_snapshot::{delete_unneeded, upload};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use std::time::{Duration, Instant};
+
+/// Why history cannot be deleted from a shared log.
+#[derive(Debug, thiserror::Error)]
+enum SharedHistoryError {
+    #[error("another daemon is storing a snapshot, so the history cannot be deleted from the shared log now")]
+    Claimed,
+    /// The number is that of the last transaction that should be deleted.
+    #[error(
+        "the history up to change {0} cannot be deleted from the shared log: it is as small as its state"
+    )]
+    NoState(u64),
+    #[error("the shared log was replaced")]
+    Replaced,
+}
+
+impl From<SharedHistoryError> for Error {
+    fn from(error: SharedHistoryError) -> Error {
+        let message = error.to_string();
+        match error {
+            SharedHistoryError::Claimed => Error::unavailable(message).hint("repeat it in some minutes"),
+            SharedHistoryError::NoState(_) => Error::internal(message),
+            SharedHistoryError::Replaced => Error::conflict(message),
+        }
+    }
+}
+
+/// Maximum time to wait until all live writers have read what an erasure keeps. A writer that has not must begin with a
+/// snapshot.
+const READERS_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time between two looks at what they have read.
+const READERS_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Store {
+    /// Deletes the records of the shared log that were made before a time and that all live writers have read, if these
+    /// are at least `min_records`. Returns the number of the last deleted record; `None` if nothing was deleted, another
+    /// writer is storing a snapshot, or there is no shared log.
+    ///
+    /// # Errors
+    /// Like [`Store::make_snapshot`].
+    pub fn drop_shared_history(
+        &self,
+        before: Timestamp,
+        min_records: u64,
+        callbacks: &CompactionCallbacks<'_>,
+    ) -> Result<Option<u64>> {
+        let Some(copy) = &self.shared.shared_log else { return Ok(None) };
+        let log = self.shared.log.as_ref();
+        let dropped = copy.dropped()?;
+        // One record shows whether the deletion is due, so that the history is not read every time.
+        let due = dropped.last.saturating_add(min_records.max(1));
+        if log.last() <= due
+            || due > log.base_seq() && log.read(due)?.is_none_or(|(txn, _)| txn.cause.at >= before)
+        {
+            return Ok(None);
+        }
+        let until = log.last() - 1;
+        let Some((seq, at)) = log.last_before(before, until, callbacks.check_cancelled)? else {
+            return Ok(None);
+        };
+        // A copy without earlier history does not know which of it is old enough.
+        if at >= before {
+            return Ok(None);
+        }
+        let live = copy.peers()?.into_iter().filter(|peer| peer.is_alive() && peer.head > 0);
+        let last = live.map(|peer| peer.head - 1).fold(seq, u64::min);
+        if last < dropped.last.saturating_add(min_records).max(log.base_seq()).max(1) {
+            return Ok(None);
+        }
+        let done = self.replace_shared_beginning(copy, DroppedHistory { last, ..dropped }, callbacks)?;
+        Ok((done == Some(true)).then_some(last))
+    }
+
+    /// Deletes the records of the shared log that this store has dropped from its own copy, because they contain erased
+    /// texts. Waits until the live writers have read the later ones. Does nothing if there is no shared log.
+    ///
+    /// # Errors
+    /// `unavailable` if another writer is storing a snapshot, and as [`Store::make_snapshot`]. The records may then
+    /// still be in the shared log.
+    pub fn erase_shared_history(&self, callbacks: &CompactionCallbacks<'_>) -> Result<()> {
+        let (Some(copy), Some(base)) = (&self.shared.shared_log, self.shared.log.base()) else {
+            return Ok(());
+        };
+        let since = Instant::now();
+        while since.elapsed() < READERS_TIMEOUT
+            && copy.peers()?.iter().any(|peer| peer.is_alive() && peer.head <= base.seq)
+        {
+            (callbacks.check_cancelled)()?;
+            copy.wait(READERS_INTERVAL)?;
+        }
+        let erased = DroppedHistory { last: base.seq, erased: base.seq, ..copy.dropped()? };
+        match self.replace_shared_beginning(copy, erased, callbacks)? {
+            Some(true) => Ok(()),
+            Some(false) => Err(SharedHistoryError::NoState(base.seq).into()),
+            None => Err(SharedHistoryError::Claimed.into()),
+        }
+    }
+
+    /// The number of the first record of the shared log if earlier ones were deleted; `None` otherwise, and if there is
+    /// no shared log.
+    ///
+    /// # Errors
+    /// Those of the shared log.
+    pub fn first_shared(&self) -> Result<Option<u64>> {
+        let Some(copy) = &self.shared.shared_log else { return Ok(None) };
+        let last = copy.dropped()?.last;
+        Ok((last > 0).then_some(last + 1))
+    }
+
+    /// The number of the last record that another writer has erased from the shared log, if this copy still has history
+    /// up to it.
+    ///
+    /// # Errors
+    /// Those of the shared log.
+    pub fn erased_elsewhere(&self) -> Result<Option<u64>> {
+        let Some(copy) = &self.shared.shared_log else { return Ok(None) };
+        let erased = copy.dropped()?.erased;
+        let (base, last) = (self.shared.log.base_seq(), self.published_seq());
+        Ok((base < erased && erased < last).then_some(erased))
+    }
+
+    /// Stores a snapshot of the state after record `dropped.last`, and deletes the records up to it. Returns `false` if
+    /// the state needs as many records as it would replace, and `None` if another writer is storing a snapshot.
+    fn replace_shared_beginning(
+        &self,
+        copy: &SharedLogCopy,
+        dropped: DroppedHistory,
+        callbacks: &CompactionCallbacks<'_>,
+    ) -> Result<Option<bool>> {
+        let last = dropped.last;
+        self.with_claim(callbacks, &|work, folder| {
+            if copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none() {
+                let Some((segment, seq)) = work.prepare_snapshot(folder, last + 1)? else {
+                    return Ok(Some(false));
+                };
+                upload(&segment, seq, copy, callbacks)?;
+            }
+            let origin = self.shared.log.origin()?.unwrap_or_default();
+            let deleted = copy.drop_until(DroppedHistory { origin, ..dropped })?;
+            deleted.then_some(()).ok_or(SharedHistoryError::Replaced)?;
+            delete_unneeded(copy);
+            Ok(Some(true))
+        })
+    }
+}

@@ -1,0 +1,250 @@
+//! Deleting the beginning of a shared log: old history and erased texts. Copies stay equal, also those that lack what
+//! was deleted.
+
+use super::shared_log::{Daemon, drop_history, snapshot, tear};
+use super::*;
+use crate::testing::{LogFault, MemoryLog};
+
+const SECRET: &[u8] = b"the secret of the harbour";
+
+/// Creates a node at the time that its number says.
+fn put_at(store: &Store, number: u64) {
+    let cause = Cause::new(Timestamp(number as i64), "manual", "test");
+    store.transact(cause, |tx| tx.put_node(&node(number))).unwrap();
+}
+
+/// A log with as many records, and the store that wrote them.
+fn written(count: u64) -> (Arc<MemoryLog>, Daemon) {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    (1..=count).for_each(|number| put_at(first.store(), number));
+    (log, first)
+}
+
+fn first_record(log: &MemoryLog) -> u64 {
+    log.records()[0].seq
+}
+
+fn erase(store: &Store) -> Result<()> {
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    store.compact(Some(Timestamp(i64::MAX)), &callbacks)?;
+    store.erase_shared_history(&callbacks)
+}
+
+#[test]
+fn old_history_is_deleted_and_new_copies_begin_after_it() {
+    let (log, first) = written(20);
+    assert_eq!(drop_history(first.store(), 11, 11).unwrap(), None, "ten records are not worth it");
+    assert_eq!(drop_history(first.store(), 1, 1).unwrap(), None, "nothing is old enough");
+    assert_eq!(first_record(&log), 1);
+    assert_eq!(drop_history(first.store(), 11, 10).unwrap(), Some(10));
+    assert_eq!((first_record(&log), log.head(), log.snapshots()), (11, 20, vec![11]));
+    assert_eq!((first.store().history_base(), log.is_claimed()), (None, false));
+    assert_eq!(first.store().first_shared().unwrap(), Some(11));
+    put_at(first.store(), 21);
+    assert_eq!(snapshot(first.store(), 1).unwrap().unwrap().seq, 21);
+    for (start, base) in [(CopyStart::Snapshot, 20), (CopyStart::History, 10)] {
+        let folder = tempfile::tempdir().unwrap();
+        let parts = StoreOptions { shared_log: Some((log.writer(), start)), ..in_memory() };
+        let store = open_in(&folder, parts).unwrap();
+        assert_eq!(store.history_base().unwrap().seq, base, "{start:?}");
+        assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
+        assert_eq!(store.log_origin().unwrap(), first.store().log_origin().unwrap());
+    }
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), None, "it is deleted already");
+    put_at(first.store(), 22);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    assert_eq!(log.snapshots(), [11, 21, 22]);
+    assert_eq!(drop_history(first.store(), 16, 5).unwrap(), Some(15));
+    assert_eq!((first_record(&log), log.snapshots()), (16, vec![16, 21, 22]));
+    assert_eq!(drop_history(first.store(), 100, 1).unwrap(), Some(21), "the last record stays");
+    assert_eq!((first_record(&log), log.snapshots()), (22, vec![22]));
+    let mut second = Daemon::new(&log);
+    put_at(second.store(), 23);
+    first.catch_up(&log);
+    assert_eq!(numbers(first.store()), (1..=23).collect::<Vec<_>>());
+    second.open().unwrap();
+    assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+}
+
+/// A copy that begins with a snapshot knows the time of its beginning, but not of the changes before.
+#[test]
+fn a_copy_without_the_old_history_does_not_delete_what_may_be_newer() {
+    let (log, first) = written(20);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    let second = Daemon::new(&log);
+    assert_eq!(second.store().history_base().unwrap().seq, 19);
+    assert_eq!(drop_history(second.store(), 11, 1).unwrap(), None);
+    assert_eq!(first_record(&log), 1);
+    assert_eq!(drop_history(second.store(), 20, 1).unwrap(), Some(19));
+    assert_eq!(first_record(&log), 20);
+}
+
+#[test]
+fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
+    for is_torn in [false, true] {
+        let (log, first) = written(3);
+        let open = |faults| -> Result<(Store, TempDir)> {
+            let writer = log.writer();
+            writer.plan(faults);
+            let folder = tempfile::tempdir().unwrap();
+            let parts =
+                StoreOptions { shared_log: Some((writer, CopyStart::Snapshot)), ..Default::default() };
+            Ok((open_in(&folder, parts)?, folder))
+        };
+        let (store, folder) = open(Vec::new()).unwrap();
+        // A log that ends before the saved records is damaged.
+        if !is_torn {
+            store.checkpoint().unwrap();
+        }
+        drop(store);
+        if is_torn {
+            tear(&folder);
+        }
+        (4..=20).for_each(|number| put_at(first.store(), number));
+        assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+        let reopen = |faults: Vec<Option<LogFault>>| {
+            let writer = log.writer();
+            writer.plan(faults);
+            let parts =
+                StoreOptions { shared_log: Some((writer, CopyStart::Snapshot)), ..Default::default() };
+            open_in(&folder, parts).unwrap()
+        };
+        // Without a connection, it shows what it has.
+        if !is_torn {
+            let store = reopen(vec![Some(LogFault::Unreachable); 2000]);
+            assert_eq!((numbers(&store), store.read_only().unwrap().name()), (vec![1, 2, 3], "log"));
+        }
+        for _ in 0..2 {
+            let store = reopen(Vec::new());
+            assert_eq!((store.read_only(), store.history_base().unwrap().seq), (None, 10));
+            assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
+            assert_eq!(numbers(&store), (1..=20).collect::<Vec<_>>());
+        }
+        let quarantined = quarantine_names(folder.path()).unwrap().len();
+        assert!(quarantined <= usize::from(is_torn), "only the torn record is in the quarantine");
+    }
+}
+
+#[test]
+fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
+    let (log, first) = written(20);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    log.damage_snapshots(60);
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    assert_eq!(log.snapshots(), [11, 20]);
+    let second = Daemon::new(&log);
+    assert_eq!(second.store().history_base().unwrap().seq, 10);
+    assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+}
+
+#[test]
+fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
+    let (log, first) = written(3);
+    let mut second = Daemon::new(&log);
+    second.writer.silence(true);
+    (4..=20).for_each(|number| put_at(first.store(), number));
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    let error = second.store().transact(cause(), |tx| tx.put_node(&node(30))).unwrap_err();
+    assert_eq!(error.code, Code::ReadOnly, "{error}");
+    assert!(error.message.contains("begins after change 3"), "{error}");
+    assert!(second.store().is_outdated());
+    assert_eq!(numbers(second.store()), [1, 2, 3]);
+    second.catch_up_or_begin_anew(&log);
+    assert_eq!(numbers(second.store()), (1..=20).collect::<Vec<_>>());
+    put(second.store(), 30);
+}
+
+#[test]
+fn another_memory_is_refused_although_its_records_were_deleted() {
+    let (log, first) = written(20);
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    let other = Arc::new(MemoryLog::default());
+    for count in [3, 15] {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |log: &Arc<MemoryLog>| {
+            let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
+            open_in(&folder, parts)
+        };
+        let store = open(&other).unwrap();
+        (store.last_seq() + 1..=count).for_each(|number| {
+            put(&store, 100 + number);
+        });
+        drop(store);
+        let error = open(&log).map(drop).unwrap_err();
+        assert_eq!(error.code, Code::Conflict, "{count}: {error}");
+        assert_eq!(numbers(&open(&other).unwrap()).len() as u64, count);
+    }
+}
+
+#[test]
+fn an_interrupted_deletion_leaves_a_log_that_can_be_read() {
+    let (log, first) = written(20);
+    first.writer.silence(true);
+    for fault in [LogFault::Unreachable, LogFault::AnswerLost] {
+        for failing in 0..16 {
+            log.expire_claim();
+            let mut faults = vec![Some(fault)];
+            faults.resize(failing + 1, None);
+            first.writer.plan(faults);
+            let before = first_record(&log) as i64 + 1;
+            if let Err(error) = drop_history(first.store(), before, 1) {
+                assert_eq!(error.code, Code::Unavailable, "{failing}: {error}");
+            }
+            first.writer.plan(Vec::new());
+            let second = Daemon::new(&log);
+            assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+        }
+    }
+    log.expire_claim();
+    assert_eq!(drop_history(first.store(), 21, 1).unwrap(), Some(19));
+    assert_eq!(log.snapshots(), [20]);
+}
+
+#[test]
+fn an_erased_text_leaves_the_log_and_the_other_copies() {
+    let log = Arc::new(MemoryLog::default());
+    let first = Daemon::new(&log);
+    let second = Daemon::new(&log);
+    for number in 1..=3 {
+        put(first.store(), number);
+    }
+    let set = |value: Option<&[u8]>| {
+        let value = value.map(<[u8]>::to_vec);
+        first.store().transact(cause(), |tx| tx.put_raw(Table::Meta, b"text", value.clone())).unwrap();
+    };
+    set(Some(SECRET));
+    snapshot(first.store(), 1).unwrap().unwrap();
+    set(None);
+    put(first.store(), 4);
+    let third = Daemon::new(&log);
+    [&second, &third].into_iter().for_each(|daemon| daemon.catch_up(&log));
+    assert!(log.has_bytes(SECRET));
+    assert_eq!(second.store().erased_elsewhere().unwrap(), None);
+    erase(first.store()).unwrap();
+    assert!(!log.has_bytes(SECRET));
+    assert_eq!((first_record(&log), log.snapshots()), (6, vec![6]));
+    assert_eq!(first.store().erased_elsewhere().unwrap(), None);
+    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| Ok(()) };
+    for daemon in [&second, &third] {
+        assert_eq!(daemon.store().erased_elsewhere().unwrap(), Some(5));
+        daemon.store().compact(Some(Timestamp(i64::MAX)), &callbacks).unwrap();
+        assert_eq!(daemon.store().erased_elsewhere().unwrap(), None);
+        let has_secret = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET);
+        assert!(segment_files(&daemon.folder).iter().all(|file| !has_secret(&fs::read(file).unwrap())));
+        assert_eq!(contents_without_changes(daemon.store()), contents_without_changes(first.store()));
+    }
+    assert_eq!(Daemon::new(&log).store().erased_elsewhere().unwrap(), None);
+}
+
+#[test]
+fn an_erasure_is_refused_while_another_writer_stores_a_snapshot() {
+    let (log, first) = written(5);
+    let second = Daemon::new(&log);
+    second.writer.claim(std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!(erase(first.store()).unwrap_err().code, Code::Unavailable);
+    assert_eq!(first_record(&log), 1);
+    second.writer.release().unwrap();
+    erase(first.store()).unwrap();
+    assert_eq!(first_record(&log), 5);
+}
