@@ -3,7 +3,7 @@
 //! `hostile-model links`: links every note of the prompt to every other, as strongly as possible.
 //! `hostile-model facts`: states every message of the prompt as a fact, 500 times: with the same words, with another
 //! number each time, and with another word each time.
-//! `hostile-model unseen`: cites notes that the prompt does not show, and cites shown notes for texts of others.
+//! `hostile-model unseen`: cites notes that the prompt does not show, none at all, and shown notes for texts of others.
 //!
 //! Each replies with every kind of action, so that it can be the model of any agent. The prompt comes on standard
 //! input.
@@ -99,6 +99,7 @@ fn unseen(notes: &[PromptNote]) -> Value {
         let text = sentence(&other.body);
         facts.push(fact(&text, &[&beyond]));
         facts.push(fact(&text, &[&note.key]));
+        facts.push(fact(&format!("{text} Nobody said so."), &[]));
         if other.handle != note.handle {
             facts.push(fact(&text, &[handle]));
             facts.push(fact(&format!("{text} So it was said."), &[handle, &beyond]));

@@ -290,11 +290,14 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
         text.push('}');
         let _ = match kind {
             ActionKind::Weight => write!(text, "; a delta of at most {} either way", limits.weight_max_delta),
-            ActionKind::Insert => write!(
-                text,
-                "; a body of at most {} characters, at most {} sources",
-                limits.insert_max_chars, limits.insert_max_sources
-            ),
+            ActionKind::Insert => {
+                let (min, max) = (limits.insert_min_sources, limits.insert_max_sources);
+                let sources = match min {
+                    0 => format!("at most {max}"),
+                    min => format!("{min} to {max}"),
+                };
+                write!(text, "; a body of at most {} characters, {sources} sources", limits.insert_max_chars)
+            }
             _ => Ok(()),
         };
         text.push('\n');

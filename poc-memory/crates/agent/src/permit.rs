@@ -197,6 +197,7 @@ impl<'a> Permit<'a> {
     }
 
     fn insert(&self, action: &Insert) -> Verdict<PermittedAction> {
+        let limits = &self.definition.limits;
         let mut sources: Vec<NodeId> = Vec::new();
         for name in &action.sources {
             let handle = self.handle(name)?;
@@ -213,7 +214,11 @@ impl<'a> Permit<'a> {
                 sources.push(handle.node.id);
             }
         }
-        let max = self.definition.limits.insert_max_sources;
+        let (min, max) = (limits.insert_min_sources, limits.insert_max_sources);
+        if sources.len() < min {
+            let why = format!("{} sources, fewer than {min} (`limits.insert.min-sources`)", sources.len());
+            return Err(RefusalReason::InvalidValue.because(why));
+        }
         if sources.len() > max {
             return Err(RefusalReason::OverLimit.because(format!("more than {max} sources")));
         }
