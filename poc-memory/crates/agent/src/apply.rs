@@ -13,7 +13,7 @@ use super::selection::{Handle, PromptExtent, Selection};
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
+use poc_graph::{Activity, Ix, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
@@ -277,9 +277,11 @@ impl ReplyApplication<'_> {
     /// their sources and the reply did not replace them.
     fn confirm_derived(&self, tx: &mut Transaction<'_>) -> Result<()> {
         let own = self.definition.provenance();
+        let is_source_shown = |ix: Ix| self.selection.by_index(ix).is_some_and(Handle::is_chosen);
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
         shown
             .filter(|handle| handle.node.provenance == own)
+            .filter(|handle| self.selection.view.sources(handle.ix).any(is_source_shown))
             .try_for_each(|handle| derivation::confirm(tx, &handle.node, self.now))
     }
 

@@ -4,6 +4,7 @@ mod choose;
 mod empty_selection;
 mod excerpt;
 mod handles;
+mod known_facts;
 mod link_candidates;
 mod neighborhood;
 mod protection;
@@ -41,7 +42,7 @@ pub struct Handle {
     pub weight: f64,
     /// Nodes without an edge to it that it may be linked with, best first.
     pub candidates: Vec<LinkCandidate>,
-    /// Whether it is in the prompt because it was derived from selected nodes.
+    /// Whether it is in the prompt because it was derived from selected nodes, or from others that they resemble.
     pub is_derived: bool,
 }
 
@@ -139,16 +140,27 @@ impl Selection {
         read.map(min).fold(Trust::User, std::cmp::min)
     }
 
-    /// Removes the candidates: nodes shown only because they are similar. Returns whether there were any.
+    /// The derived nodes without a source among the selected nodes.
+    fn known_facts(&self) -> HashSet<Ix> {
+        let chosen: HashSet<Ix> = self.chosen().map(|handle| handle.ix).collect();
+        let derived = self.handles.iter().filter(|handle| handle.is_derived).map(|handle| handle.ix);
+        derived.filter(|&ix| self.view.sources(ix).all(|source| !chosen.contains(&source))).collect()
+    }
+
+    /// Removes the nodes that are shown only because they are similar: candidates and known facts. Returns whether there
+    /// were any.
     pub fn drop_candidates(&mut self) -> bool {
         let before = self.handles.len();
         self.handles.iter_mut().for_each(|handle| handle.candidates.clear());
+        let known = self.known_facts();
+        self.handles.retain(|handle| !known.contains(&handle.ix));
         self.truncate(before);
         self.handles.len() < before
     }
 
     /// Removes selected nodes beyond the first `count`, and the nodes shown only because of them.
     pub fn truncate(&mut self, count: usize) {
+        let known = self.known_facts();
         let mut left = count;
         self.handles.retain(|handle| {
             let keeps = !handle.is_chosen() || left > 0;
@@ -170,7 +182,7 @@ impl Selection {
             let stays = handle.is_chosen() || wanted.contains(&handle.name);
             stays
                 || handle.reach == Targets::Any
-                || (handle.is_derived && derived.contains(&handle.ix))
+                || (handle.is_derived && (derived.contains(&handle.ix) || known.contains(&handle.ix)))
                 || (!handle.in_text() && !handle.is_derived && beside.contains(&handle.ix))
         });
         let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();

@@ -17,6 +17,7 @@ mod invariants;
 mod judge;
 mod judged_sample;
 mod keys;
+mod known_facts;
 mod models;
 mod month;
 mod no_harm;

@@ -46,6 +46,27 @@ pub fn add_sources(
     Ok(())
 }
 
+/// Makes a note derived from these sources and from no others.
+///
+/// # Errors
+/// The store's.
+pub fn set_sources(
+    tx: &mut Transaction<'_>,
+    derived: NodeId,
+    sources: &[NodeId],
+    provenance: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<()> {
+    for edge in tx.edges(derived)? {
+        let leads_to_source = edge.kind == EdgeKind::DerivedFrom && edge.src == derived;
+        if leads_to_source && !sources.contains(&edge.dst) {
+            tx.delete_edge(derived, EdgeKind::DerivedFrom, edge.dst)?;
+        }
+    }
+    add_sources(tx, derived, sources, provenance, reason, now)
+}
+
 /// The live notes that were derived from a note.
 ///
 /// # Errors

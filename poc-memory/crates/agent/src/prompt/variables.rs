@@ -255,14 +255,21 @@ fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> S
     if lines.is_empty() { "none\n".to_owned() } else { fence.enclose(&lines.join("\n")) }
 }
 
-/// The nodes derived from the selected ones, each with the handles of its sources.
+/// The nodes derived from the selected ones, each with the handles of its sources, and those derived from other nodes,
+/// each with the date of its latest source.
 fn derived(definition: &Definition, selection: &Selection, fence: &Fence) -> String {
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.is_derived) {
         let sources = selection.view.sources(handle.ix).filter_map(|ix| selection.by_index(ix));
         let sources: Vec<&str> = sources.map(|source| source.name.as_str()).collect();
+        let latest = selection.view.sources(handle.ix).map(|source| selection.view.created(source)).max();
+        let origin = match (sources.as_slice(), latest) {
+            ([], Some(latest)) => format!("other notes, the latest of {}", date(latest)),
+            ([], None) => "other notes".to_owned(),
+            (sources, _) => sources.join(", "),
+        };
         let Excerpt { title, body, .. } = Excerpt::of(&handle.node, definition.prompt.max_node_chars);
-        let _ = writeln!(text, "{} (from {}): {}", handle.name, sources.join(", "), line(&title));
+        let _ = writeln!(text, "{} (from {origin}): {}", handle.name, line(&title));
         if !body.trim().is_empty() && body.trim() != title.trim() {
             let _ = writeln!(text, "{}", body.trim());
         }

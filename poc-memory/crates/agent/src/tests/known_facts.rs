@@ -1,0 +1,90 @@
+//! Facts that an agent drew from earlier messages are shown beside a message that contradicts them.
+
+use super::world::{FnModel, World, draft, handle};
+use crate::ledger::Status;
+use crate::model::Request;
+use crate::run::{RunOptions, Trigger, run_with};
+use crate::{Catalog, Definition, review};
+use parking_lot::Mutex;
+use poc_graph::time::Span;
+use poc_graph::{EdgeKind, NodeId, State};
+use poc_notes::Draft;
+use serde_json::{Value, json};
+
+const KNOWN: &str = "ann-has-her-home-in-porto-near-the-douro";
+
+fn message(world: &World, key: &str, body: &str) -> NodeId {
+    world.draft(Draft { node_type: Some("episodic".into()), title: None, ..draft(key, body) })
+}
+
+/// The agent `facts`, and a message with a fact that was drawn from it.
+fn with_a_fact() -> (World, Definition) {
+    let mut world = World::new();
+    world.candidates_from(-1.0);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let definition = (**catalog.get("facts").unwrap()).clone();
+    message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "insert": [{"reason": "", "key": "", "title": "Ann has her home in Porto near the Douro.",
+            "body": "", "keywords": [], "sources": [handle(request, "porto")]}]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!((run.status, run.applied_actions().count()), (Status::Ok, 1), "{run:#?}");
+    world.clock.advance(Span::DAY);
+    (world, definition)
+}
+
+fn sources(world: &World, id: NodeId) -> Vec<NodeId> {
+    let edges = world.memory.store.edges(id).unwrap();
+    edges
+        .iter()
+        .filter(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == id)
+        .map(|edge| edge.dst)
+        .collect()
+}
+
+#[test]
+fn a_fact_that_is_no_longer_true_gets_a_successor_that_leads_to_the_new_message() {
+    let (world, definition) = with_a_fact();
+    let lisbon = message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    let prompts = Mutex::new(String::new());
+    let model = FnModel(|request: &Request<'_>| -> Value {
+        *prompts.lock() = request.prompt.to_owned();
+        json!({"notes": "", "supersede": [{"reason": "Ann has moved", "node": handle(request, KNOWN), "by": "",
+            "key": "", "title": "Ann has her home in Lisbon.", "body": "", "sources": [handle(request, "lisbon")]}]})
+    });
+    let run = world.run(&definition, &model);
+    let prompt = prompts.lock().clone();
+    assert!(!prompt.contains("key: porto"), "{prompt}");
+    assert!(
+        prompt.contains(
+            "(from other notes, the latest of 2026-11-21): Ann has her home in Porto near the Douro."
+        ),
+        "{prompt}"
+    );
+    assert_eq!(run.status, Status::Proposed, "{run:#?}");
+    let decided = review::approve(&world.memory, run.id, &[]).unwrap();
+    assert!(decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+
+    let [old, new] = [KNOWN, "ann-has-her-home-in-lisbon"].map(|key| world.memory.find(key).unwrap());
+    assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
+    assert_eq!(sources(&world, new.id), [lisbon]);
+}
+
+#[test]
+fn a_stale_fact_stays_stale_until_its_source_is_shown() {
+    let (world, definition) = with_a_fact();
+    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    let state = || world.memory.find(KNOWN).unwrap().state;
+    assert_eq!(state(), State::Stale);
+    let model = FnModel(|_: &Request<'_>| json!({"notes": ""}));
+    let read = |key: &str| {
+        let options = RunOptions { target: Some(key.into()), ..RunOptions::default() };
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    read("lisbon");
+    assert_eq!(state(), State::Stale);
+    read("porto");
+    assert_eq!(state(), State::Active);
+}
