@@ -20,7 +20,7 @@ pub(super) use protection::{may_be_read, protected};
 
 use super::definition::Targets;
 use poc_graph::{Ix, Node, NodeId, Trust, View};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A node the reply may name.
@@ -105,6 +105,8 @@ pub struct Selection {
     pub handles: Vec<Handle>,
     /// Pairs, from `interference-pairs`.
     pub pairs: Vec<HandlePair>,
+    /// The session of each selected node that is part of one, as a number from 1 in the order of the nodes.
+    pub sessions: HashMap<Ix, usize>,
     /// Notes that the prompt shows without a handle, with their trust.
     pub read: Vec<(NodeId, Trust)>,
 }

@@ -155,9 +155,13 @@ fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &
     // Protection is relevant only for agents that may supersede notes.
     let is_relevant = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
     let protected = if is_relevant { ", protected: it may not be superseded" } else { "" };
+    let session = match selection.sessions.get(&handle.ix) {
+        Some(number) => format!("session: {number}, "),
+        None => String::new(),
+    };
     let node = &handle.node;
     format!(
-        "{}{role}\ntype: {}, created: {}, weight: {:.2}, links: {}{protected}\n",
+        "{}{role}\ntype: {}, {session}created: {}, weight: {:.2}, links: {}{protected}\n",
         handle.name,
         node.node_type,
         date(node.created),

@@ -148,5 +148,18 @@ pub(super) fn build(
             Some(HandlePair { a, b, similarity: pair.similarity })
         })
         .collect();
-    Ok(Selection { view, handles, pairs, read: Vec::new() })
+    let sessions = sessions(&view, &handles);
+    Ok(Selection { view, handles, pairs, sessions, read: Vec::new() })
+}
+
+/// The number of the session of each selected node that has neighbours in one.
+fn sessions(view: &View, handles: &[Handle]) -> HashMap<Ix, usize> {
+    let (mut numbers, mut of) = (HashMap::new(), HashMap::new());
+    for handle in handles.iter().filter(|handle| handle.is_chosen()) {
+        if view.sequence_neighbors(handle.ix).next().is_some() {
+            let next = numbers.len() + 1;
+            of.insert(handle.ix, *numbers.entry(view.session(handle.ix)).or_insert(next));
+        }
+    }
+    of
 }
