@@ -61,9 +61,18 @@ fn a_search_that_filters_may_list_derived_notes() {
         set.items.iter().filter_map(|item| view.id(item.ix)).collect::<Vec<_>>()
     };
     let title = memory.store.node(id(3)).unwrap().unwrap().title;
+    let of_facts = |search: &str| {
+        let mut ids = found(&format!("hybrid:\"{title}\"{search}"));
+        ids.retain(|found| *found == id(3));
+        ids
+    };
     // Otherwise its sources represent it.
-    assert_eq!(found(&format!("hybrid:\"{title}\" | provenance:agent:facts")), []);
-    assert_eq!(found(&format!("hybrid:\"{title}\",derived=1 | provenance:agent:facts")), [id(3)]);
+    assert_eq!(of_facts(" | !provenance:manual"), []);
+    assert_eq!(of_facts(" | limit:10"), []);
+    for asked in [",derived=1", " | provenance:agent:facts", " | provenance:facts", " | type:semantic"] {
+        assert_eq!(of_facts(asked), [id(3)], "{asked}");
+    }
+    assert_eq!(of_facts(" | provenance:manual"), []);
 }
 
 #[test]

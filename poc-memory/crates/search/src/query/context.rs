@@ -53,14 +53,22 @@ pub(super) struct QueryContext<'a> {
     pub(super) sources: Sources<'a>,
     /// The node states that `all` returns.
     pub(super) states: StateSet,
+    /// Whether a filter of the pipeline asks for derived notes.
+    pub(super) lists_derived: bool,
     note: RefCell<Option<String>>,
     // Descriptions of derived data in use that is older than the latest changes.
     reused: RefCell<Vec<String>>,
 }
 
 impl<'a> QueryContext<'a> {
-    pub(super) fn new(sources: &Sources<'a>, states: StateSet) -> Self {
-        QueryContext { sources: *sources, states, note: RefCell::default(), reused: RefCell::default() }
+    pub(super) fn new(sources: &Sources<'a>, states: StateSet, lists_derived: bool) -> Self {
+        QueryContext {
+            sources: *sources,
+            states,
+            lists_derived,
+            note: RefCell::default(),
+            reused: RefCell::default(),
+        }
     }
 
     /// Adds a remark on the origin of data derived from the whole graph.

@@ -34,7 +34,7 @@ impl Pipeline {
     /// Those of [`Pipeline::run`].
     pub fn run_to(&self, sources: &Sources<'_>, wanted: usize) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
-        let ctx = QueryContext::new(sources, self.states());
+        let ctx = QueryContext::new(sources, self.states(), self.lists_derived());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         cancellation::check()?;
         let PrefixResult { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
@@ -57,7 +57,7 @@ impl Pipeline {
     /// # Errors
     /// `not_found` if a filter refers to a node that does not exist, and errors of the indexes.
     pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
-        let ctx = QueryContext::new(sources, self.states());
+        let ctx = QueryContext::new(sources, self.states(), self.lists_derived());
         let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();
         for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
             if let Some(mut filter) = filter(call, &ctx)? {
@@ -65,6 +65,11 @@ impl Pipeline {
             }
         }
         Ok(items.into_iter().map(|item| item.ix).collect())
+    }
+
+    /// Whether one of its filters asks for derived notes.
+    fn lists_derived(&self) -> bool {
+        self.calls.iter().any(|call| !call.negated && call.def.asks_for_derived(&call.arguments))
     }
 
     /// The live states, and the states that its filters add to the scan.
