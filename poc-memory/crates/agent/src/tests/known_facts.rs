@@ -1,8 +1,8 @@
 //! Facts that an agent drew from earlier messages are shown beside a message that contradicts them.
 
 use super::world::{FnModel, World, draft, handle};
-use crate::ledger::Status;
-use crate::model::Request;
+use crate::ledger::{Status, StatusReason};
+use crate::model::{Heuristic, Request};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::{Catalog, Definition, review};
 use parking_lot::Mutex;
@@ -69,6 +69,38 @@ fn a_fact_that_is_no_longer_true_gets_a_successor_that_leads_to_the_new_message(
     let [old, new] = [KNOWN, "ann-has-her-home-in-lisbon"].map(|key| world.memory.find(key).unwrap());
     assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
     assert_eq!(sources(&world, new.id), [lisbon]);
+}
+
+#[test]
+fn the_replacement_of_a_stale_fact_can_be_approved() {
+    let (world, definition) = with_a_fact();
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN), "by": "", "key": "",
+            "title": "Ann has her home in Gaia.", "body": ""}]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!(run.status, Status::Proposed, "{run:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Stale);
+    let decided = review::approve(&world.memory, run.id, &[]).unwrap();
+    assert!(decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+    let [old, new] = [KNOWN, "ann-has-her-home-in-gaia"].map(|key| world.memory.find(key).unwrap());
+    assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
+    assert_eq!(sources(&world, new.id), [world.memory.find("porto").unwrap().id]);
+}
+
+#[test]
+fn messages_wait_for_a_language_model_that_is_set_up_later() {
+    let world = World::new();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let definition = (**catalog.get("facts").unwrap()).clone();
+    let porto = message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
+    let heuristic = Heuristic::new(&world.memory.config).unwrap();
+    let run = world.run(&definition, &heuristic);
+    assert_eq!((run.status, run.reason), (Status::Skipped, Some(StatusReason::NoLanguageModel)));
+    assert_eq!(run.visited, []);
+    let run = world.run(&definition, &FnModel(|_: &Request<'_>| json!({"notes": ""})));
+    assert_eq!(run.visited, [porto]);
 }
 
 #[test]
