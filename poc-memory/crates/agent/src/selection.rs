@@ -160,6 +160,15 @@ impl Selection {
         self.handles.len() < before
     }
 
+    /// Lowers the number of characters that the prompt shows of a selected or derived node.
+    pub fn cut(&mut self, chars: usize) {
+        for handle in self.handles.iter_mut().filter(|handle| handle.is_chosen() || handle.is_derived) {
+            if handle.shown != PromptExtent::Named {
+                handle.shown = Excerpt::of(&handle.node, chars).shown;
+            }
+        }
+    }
+
     /// Removes selected nodes beyond the first `count`, and the nodes shown only because of them.
     pub fn truncate(&mut self, count: usize) {
         let known = self.known_facts();

@@ -247,6 +247,18 @@ fn notes_of_one_session_have_the_same_number() {
 }
 
 #[test]
+fn a_note_that_is_too_long_for_the_context_is_cut() {
+    let mut world = World::new();
+    world.note("long", &"long ".repeat(1600));
+    world.config().models.get_mut("default").unwrap().context = Some(2_000);
+    let model = ScriptedModel::doing_nothing(&["link-add"]);
+    let run = world.run(&agent("\"link-add\"", ""), &model);
+    assert_eq!(run.visited.len(), 1, "{run:#?}");
+    let prompt = model.prompts.lock().pop().unwrap();
+    assert!(prompt.contains("N1 is cut: these are its first 2000 characters"), "{prompt}");
+}
+
+#[test]
 fn a_prompt_is_shortened_to_the_context_of_its_model() {
     let mut world = World::new();
     world.candidates_from(-1.0);
