@@ -4,9 +4,10 @@ use super::world::{FnModel, World, draft, handle};
 use crate::ledger::{Status, StatusReason};
 use crate::model::{Heuristic, Request};
 use crate::run::{RunOptions, Trigger, run_with};
+use crate::undo::undo_since;
 use crate::{Catalog, Definition, review};
 use parking_lot::Mutex;
-use poc_graph::time::Span;
+use poc_graph::time::{Span, Timestamp};
 use poc_graph::{EdgeKind, NodeId, State};
 use poc_notes::Draft;
 use serde_json::{Value, json};
@@ -87,6 +88,17 @@ fn the_replacement_of_a_stale_fact_can_be_approved() {
     let [old, new] = [KNOWN, "ann-has-her-home-in-gaia"].map(|key| world.memory.find(key).unwrap());
     assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
     assert_eq!(sources(&world, new.id), [world.memory.find("porto").unwrap().id]);
+}
+
+#[test]
+fn a_fact_is_undone_after_its_source_was_edited() {
+    let (world, _) = with_a_fact();
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Stale);
+    for (_, report) in undo_since(&world.memory, Timestamp::EARLIEST, None).unwrap() {
+        assert!(report.items.iter().all(|item| item.refused.is_none()), "{report:#?}");
+    }
+    assert!(world.memory.find(KNOWN).is_err());
 }
 
 #[test]
