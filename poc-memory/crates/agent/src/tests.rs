@@ -34,6 +34,7 @@ mod reruns;
 mod runaway_agents;
 mod runs;
 mod schema;
+mod selective_links;
 mod several_daemons;
 mod slot_batches;
 mod small_memory;
