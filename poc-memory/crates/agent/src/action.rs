@@ -206,7 +206,8 @@ fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
     }
 }
 
-/// The fields of an action in the replies of an agent. Only an agent that inserts derived notes gives them other sources.
+/// The fields of an action in the replies of an agent. Only an agent that inserts derived notes gives them other
+/// sources.
 fn offered(
     actions: &[ActionKind],
     kind: ActionKind,

@@ -274,8 +274,8 @@ impl ReplyApplication<'_> {
     }
 
     /// Marks stale notes of this agent as active again if the prompt showed them with the current text of
-    /// their sources and the reply did not replace them. A note whose replacement waits for approval or was cut off by a
-    /// limit stays as it is: a change of its state would outdate the proposal.
+    /// their sources and the reply did not replace them. A note whose replacement waits for approval or was cut off
+    /// by a limit stays as it is: a change of its state would outdate the proposal.
     fn confirm_derived(&self, tx: &mut Transaction<'_>, plan: &[PlannedAction]) -> Result<()> {
         let own = self.definition.provenance();
         let replaced: HashSet<NodeId> =

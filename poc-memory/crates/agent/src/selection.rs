@@ -149,8 +149,8 @@ impl Selection {
         derived.filter(|&ix| self.view.sources(ix).all(|source| !chosen.contains(&source))).collect()
     }
 
-    /// Removes the nodes that are shown only because they are similar: candidates and known facts. Returns whether there
-    /// were any.
+    /// Removes the nodes that are shown only because they are similar: candidates and known facts. Returns whether
+    /// there were any.
     pub fn drop_candidates(&mut self) -> bool {
         let before = self.handles.len();
         self.handles.iter_mut().for_each(|handle| handle.candidates.clear());

@@ -337,8 +337,8 @@ fn end_running(
 const CHANGES_KEPT_FOR: Span = Span(2 * Span::DAY.0);
 
 /// Deletes the oldest rows of an agent beyond the configured number, with their occurrences. Running rows
-/// stay, because they prevent a second run. Rows with rejected actions stay as well, so that these are not proposed again,
-/// and rows of recent changes. The agent's state still knows the settled slots.
+/// stay, because they prevent a second run. Rows with rejected actions stay as well, so that these are not proposed
+/// again, and rows of recent changes. The agent's state still knows the settled slots.
 pub(super) fn prune(memory: &Memory, tx: &mut Transaction<'_>, agent: &str) -> Result<()> {
     let keys = tx.keys::<Run>(&prefix(agent))?;
     let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);

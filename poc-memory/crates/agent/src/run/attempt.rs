@@ -95,8 +95,8 @@ impl RunAttempt<'_> {
         model.context().or_else(|| self.memory.config.models.get(*name)?.context)
     }
 
-    /// Why none of the models has anything to reply. The notes do not count as visited then: a language model that is set
-    /// up later reads them.
+    /// Why none of the models has anything to reply. The notes do not count as visited then: a language model that is
+    /// set up later reads them.
     pub(super) fn inability(&self) -> Option<String> {
         let (actions, shows_derived) =
             (&self.definition.execution.actions, self.definition.prompt.shows("DERIVED"));
