@@ -6,7 +6,7 @@ use crate::action;
 use crate::definition::ActionKind;
 use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, PromptExtent, Selection, hubs, siblings};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, Ix, NodeId, Trust, View};
+use poc_graph::{EdgeKind, Ix, NodeId, State, Trust, View};
 use poc_notes::Memory;
 use std::fmt::Write;
 
@@ -267,13 +267,14 @@ fn derived(definition: &Definition, selection: &Selection, fence: &Fence) -> Str
         let sources = selection.view.sources(handle.ix).filter_map(|ix| selection.by_index(ix));
         let sources: Vec<&str> = sources.map(|source| source.name.as_str()).collect();
         let latest = selection.view.sources(handle.ix).map(|source| selection.view.created(source)).max();
+        let changed = if handle.node.state == State::Stale { ", changed since" } else { "" };
         let origin = match (sources.as_slice(), latest) {
             ([], Some(latest)) => format!("other notes, the latest of {}", date(latest)),
             ([], None) => "other notes".to_owned(),
             (sources, _) => sources.join(", "),
         };
         let Excerpt { title, body, .. } = Excerpt::of(&handle.node, definition.prompt.max_node_chars);
-        let _ = writeln!(text, "{} (from {origin}): {}", handle.name, line(&title));
+        let _ = writeln!(text, "{} (from {origin}{changed}): {}", handle.name, line(&title));
         if !body.trim().is_empty() && body.trim() != title.trim() {
             let _ = writeln!(text, "{}", body.trim());
         }

@@ -77,6 +77,7 @@ fn the_replacement_of_a_stale_fact_can_be_approved() {
     let (world, definition) = with_a_fact();
     world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
     let model = FnModel(|request: &Request<'_>| {
+        assert!(request.prompt.contains("(from N1, changed since): Ann has her home"), "{}", request.prompt);
         json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN), "by": "", "key": "",
             "title": "Ann has her home in Gaia.", "body": ""}]})
     });
@@ -88,6 +89,22 @@ fn the_replacement_of_a_stale_fact_can_be_approved() {
     let [old, new] = [KNOWN, "ann-has-her-home-in-gaia"].map(|key| world.memory.find(key).unwrap());
     assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
     assert_eq!(sources(&world, new.id), [world.memory.find("porto").unwrap().id]);
+}
+
+#[test]
+fn a_fact_that_its_source_no_longer_states_is_replaced_by_the_source() {
+    let (world, definition) = with_a_fact();
+    world.edit("porto", "Ann: nothing new here.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN),
+            "by": handle(request, "porto"), "key": "", "title": "", "body": "", "sources": []}]})
+    });
+    let run = world.run(&definition, &model);
+    let decided = review::approve(&world.memory, run.id, &[]).unwrap();
+    assert!(!decided.is_empty() && decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Superseded);
+    // The message is derived from nothing, so it stays a hit of its own.
+    assert_eq!(sources(&world, world.memory.find("porto").unwrap().id), []);
 }
 
 #[test]
