@@ -12,7 +12,7 @@ use poc_graph::{EdgeKind, NodeId, State};
 use poc_notes::Draft;
 use serde_json::{Value, json};
 
-const KNOWN: &str = "ann-has-her-home-in-porto-near-the-douro";
+const KNOWN: &str = "ann-home";
 
 fn message(world: &World, key: &str, body: &str) -> NodeId {
     world.draft(Draft { node_type: Some("episodic".into()), title: None, ..draft(key, body) })
@@ -26,7 +26,7 @@ fn with_a_fact() -> (World, Definition) {
     let definition = (**catalog.get("facts").unwrap()).clone();
     message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
     let model = FnModel(|request: &Request<'_>| {
-        json!({"notes": "", "insert": [{"reason": "", "key": "", "title": "Ann has her home in Porto near the Douro.",
+        json!({"notes": "", "insert": [{"reason": "", "key": KNOWN, "title": "Ann has her home in Porto near the Douro.",
             "body": "", "keywords": [], "sources": [handle(request, "porto")]}]})
     });
     let run = world.run(&definition, &model);
