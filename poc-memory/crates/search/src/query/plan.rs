@@ -49,7 +49,9 @@ impl Pipeline {
         retain_complete_pairs(&mut set);
         let total = started.elapsed();
         let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
-        Ok((set, Explanation { stages, total_micros: micros(total), reused: ctx.into_reused() }))
+        let found_through = ctx.take_found_through();
+        let reused = ctx.into_reused();
+        Ok((set, Explanation { stages, total_micros: micros(total), reused, found_through }))
     }
 
     /// Returns those of the given nodes that pass all filters of the pipeline. Its other stages are ignored.

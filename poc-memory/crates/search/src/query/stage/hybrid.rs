@@ -76,6 +76,11 @@ pub(super) const STAGE: StageDef = StageDef {
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();
         ctx.remark(named.join(", "));
+        for hit in &found.hits {
+            if let Some((ix, derived)) = view.find(hit.id).zip(hit.derived) {
+                ctx.record_found_through(ix, derived);
+            }
+        }
         let hits = found.hits.iter();
         let mut items: Vec<ScoredNode> =
             hits.filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.score })).collect();
