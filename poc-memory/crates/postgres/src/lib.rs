@@ -140,7 +140,11 @@ impl SharedLog for PostgresLog {
         let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
         let (writer, number) = (self.writer, first.writer_seq);
         let payloads: Vec<Vec<u8>> = records.iter().map(|record| record.payload.to_vec()).collect();
-        self.with(move |connection| append::append(connection, &writer, number, &payloads, expected))
+        let is_copier = self.is_copier.load(Ordering::Relaxed);
+        let outcome = self.with(move |connection| {
+            append::append(connection, &writer, number, &payloads, expected, is_copier)
+        })?;
+        outcome.ok_or_else(|| store_row::incomplete(&self.location))
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {

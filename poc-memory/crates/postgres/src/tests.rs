@@ -276,6 +276,18 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
     assert_eq!(append(&second, 1, 1), AppendOutcome::Appended);
     second.end_copy().unwrap();
     assert_eq!(other.head().unwrap(), 2);
+    // A writer that has opened the empty log before does not append between the records of the copy.
+    init(&location(&server, "c")).unwrap();
+    let of_c = |writer| PostgresLog::new(location(&server, "c"), [writer; 16], String::new());
+    let (early, copier) = (of_c(1), of_c(2));
+    assert_eq!(early.head().unwrap(), 0);
+    copier.begin_copy().unwrap();
+    let payload = [7];
+    let refused = early.append(&[NewSharedRecord { writer_seq: 1, payload: &payload }], 0).unwrap_err();
+    assert_eq!(refused.code, Code::Conflict, "{refused}");
+    assert_eq!(append(&copier, 1, 0), AppendOutcome::Appended);
+    copier.end_copy().unwrap();
+    assert_eq!(append(&early, 1, 1), AppendOutcome::Appended);
     // The log of a store that has dropped its history begins later.
     init(&location(&server, "b")).unwrap();
     let later = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
