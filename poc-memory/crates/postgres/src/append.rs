@@ -31,7 +31,7 @@ pub(crate) fn append(
                  FROM poc_memory_store WHERE id = $1",
                 &[&connection.store, &writer, &expected],
             )?;
-            if row.try_get(1)? && !is_copier {
+            if row.try_get::<_, bool>(1)? && !is_copier {
                 return Ok(None);
             }
             Ok(Some(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict }))

@@ -266,7 +266,8 @@ impl SharedLog for PostgresLog {
             connection.client.execute(
                 "UPDATE poc_memory_store \
                  SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \
-                 WHERE id = $1 AND head > $2::INT8",
+                 WHERE id = $1 AND head > $2::INT8 AND EXISTS ( \
+                   SELECT 1 FROM poc_memory_snapshot WHERE store = $1 AND seq > $2::INT8)",
                 &[&connection.store, &last, &erased, &dropped.origin.as_slice()],
             )
         })?;

@@ -97,7 +97,9 @@ impl Store {
                 return Ok(None);
             };
             let made = upload(&segment, seq, copy, callbacks)?;
-            delete_unneeded(copy);
+            if let Err(error) = delete_unneeded(copy) {
+                tracing::debug!("older snapshots cannot be deleted: {error}");
+            }
             Ok(Some(made))
         })
     }
@@ -205,13 +207,9 @@ pub(super) fn upload(
 }
 
 /// Deletes the snapshots that are not needed. Those that cannot be deleted now are deleted with the next one.
-pub(super) fn delete_unneeded(copy: &SharedLogCopy) {
-    let deleted = copy
-        .dropped()
-        .and_then(|dropped| copy.snapshots(|snapshots| snapshots.delete_unneeded(dropped.last + 1)));
-    if let Err(error) = deleted {
-        tracing::debug!("older snapshots cannot be deleted: {error}");
-    }
+pub(super) fn delete_unneeded(copy: &SharedLogCopy) -> Result<()> {
+    let first = copy.dropped()?.last + 1;
+    copy.snapshots(|snapshots| snapshots.delete_unneeded(first))
 }
 
 /// The snapshot with which a copy starts; `None` if it starts with the first record of the log.

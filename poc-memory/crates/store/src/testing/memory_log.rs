@@ -270,7 +270,8 @@ impl SharedLog for MemoryLogWriter {
 
     fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
         self.call(|contents| {
-            if contents.head() <= dropped.last {
+            let mut later = contents.snapshots.iter().filter(|(seq, _)| **seq > dropped.last);
+            if contents.head() <= dropped.last || !later.any(|(_, (_, complete))| complete.is_some()) {
                 return false;
             }
             let count = dropped.last.saturating_sub(contents.dropped.last);
@@ -330,11 +331,16 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) || contents.head() < snapshot.seq {
+            let is_in_log = snapshot.seq > contents.dropped.last && snapshot.seq <= contents.head();
+            if contents.claim != Some(self.id) || !is_in_log {
                 return false;
             }
-            contents.snapshots.entry(snapshot.seq).or_default().1 = Some(snapshot);
-            true
+            let (parts, complete) = contents.snapshots.entry(snapshot.seq).or_default();
+            let has_parts = parts.len() as u64 == snapshot.parts;
+            if has_parts {
+                *complete = Some(snapshot);
+            }
+            has_parts
         })
     }
 

@@ -182,7 +182,7 @@ fn an_interrupted_deletion_leaves_a_log_that_can_be_read() {
     let (log, first) = written(20);
     first.writer.silence(true);
     for fault in [LogFault::Unreachable, LogFault::AnswerLost] {
-        for failing in 0..16 {
+        for failing in 0..17 {
             log.expire_claim();
             let mut faults = vec![Some(fault)];
             faults.resize(failing + 1, None);
