@@ -30,6 +30,11 @@ enum LogCopyError {
     OtherWriter { address: String },
     #[error("`{address}` already contains another memory ({head} changes)")]
     OtherMemory { address: String, head: u64 },
+    /// The number is that of the last transaction in the folder.
+    #[error(
+        "the log `{address}` begins after change {last}, where the folder ends: its history would be replaced"
+    )]
+    Shortened { address: String, last: u64 },
 }
 
 impl From<LogCopyError> for Error {
@@ -44,6 +49,7 @@ impl From<LogCopyError> for Error {
             LogCopyError::OtherMemory { .. } => {
                 Error::conflict(message).hint("choose another `[store] name`")
             }
+            LogCopyError::Shortened { .. } => Error::conflict(message).hint("copy into another folder"),
         }
     }
 }
@@ -115,6 +121,20 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
             progress(copied, last);
         }
     }
+}
+
+/// Fails if a shared log begins after the end of the copy of it in a store's folder. An open would replace the copy, and
+/// its history, with a snapshot.
+///
+/// # Errors
+/// `conflict` then, and errors of the log and of the folder.
+pub fn require_continued(directory: &Path, shared: &dyn SharedLog) -> Result<()> {
+    let (log, _) = log::inspect(&directory.join("log"), false)?;
+    let last = log.last();
+    if last > 0 && shared.dropped()?.last >= last {
+        return Err(LogCopyError::Shortened { address: shared.address(), last }.into());
+    }
+    Ok(())
 }
 
 /// If the shared log begins after records that it never had, stores the state before its first record as a snapshot.
