@@ -140,9 +140,9 @@ fn a_header_names_the_change_that_an_answer_must_include() {
     let wrong = read("soon");
     let error = wrong.json();
     assert_eq!((wrong.status, &error["at"]["field"]), (400, &json!("min_seq")), "{wrong:?}");
-    let search = [("POC-Memory-Min-Seq", "1")];
-    let twice = json!({"text": "note", "min_seq": 1});
-    assert_eq!(http.call_with(&http.read, &search, "POST /v1/search", Some(&twice)).status, 400);
+    let header = [("POC-Memory-Min-Seq", "1")];
+    let twice = http.call_with(&http.read, &header, "GET /v1/nodes/note?min_seq=1", None);
+    assert_eq!((twice.status, &twice.json()["at"]["field"]), (400, &json!("min_seq")), "{twice:?}");
 }
 
 /// Each of 256 writers reads a note, adds a line and writes it back, if nobody else has changed it since.

@@ -196,7 +196,12 @@ impl SharedLog for PostgresLog {
         self.with(move |connection| {
             let writer = writer.as_slice();
             let rows = connection.client.query(
-                "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
+                "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8, \
+                   EXISTS (SELECT 1 FROM poc_memory_store \
+                     WHERE id = $1 AND lease_writer = peer.writer AND lease_until >= now()), \
+                   EXISTS (SELECT 1 FROM poc_memory_snapshot_claim AS claim \
+                     WHERE claim.store = $1 AND claim.writer = peer.writer AND until >= now()) \
+                 FROM poc_memory_writer AS peer \
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
                 &[&connection.store, &writer],
             )?;
@@ -207,6 +212,8 @@ impl SharedLog for PostgresLog {
                     name: row.try_get(1)?,
                     head: row.try_get::<_, i64>(2)? as u64,
                     seen: Duration::try_from_secs_f64(seen).unwrap_or_default(),
+                    has_lease: row.try_get(4)?,
+                    has_claim: row.try_get(5)?,
                 })
             };
             rows.iter().map(peer).collect()

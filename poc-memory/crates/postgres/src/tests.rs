@@ -126,6 +126,17 @@ fn a_waiting_writer_is_woken_and_seen_by_others() {
     let peers = writes.peers().unwrap();
     let seen = peers.iter().map(|peer| (peer.writer, peer.name.as_str(), peer.head, peer.is_alive()));
     assert_eq!(seen.collect::<Vec<_>>(), [([1; 16], "waits", 0, true)]);
+    let rights = || -> Vec<(bool, bool)> {
+        writes.peers().unwrap().iter().map(|peer| (peer.has_lease, peer.has_claim)).collect()
+    };
+    assert_eq!(rights(), [(false, false)]);
+    assert!(waits.lease(WAIT).unwrap());
+    assert_eq!(rights(), [(true, false)]);
+    assert!(waits.claim(WAIT).unwrap());
+    append(&waits, 1, 1);
+    assert_eq!(rights(), [(false, true)]);
+    waits.release().unwrap();
+    assert_eq!(rights(), [(false, false)]);
 }
 
 #[test]

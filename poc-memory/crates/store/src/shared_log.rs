@@ -59,6 +59,10 @@ pub struct Peer {
     pub head: u64,
     /// The time since the writer was last seen, by the clock of the log.
     pub seen: Duration,
+    /// Whether it has a lease on the head.
+    pub has_lease: bool,
+    /// Whether it has the claim to write snapshots.
+    pub has_claim: bool,
 }
 
 impl Peer {

@@ -234,12 +234,14 @@ impl SharedLog for MemoryLogWriter {
     fn peers(&self) -> Result<Vec<Peer>> {
         self.call(|contents| {
             let others = contents.alive.iter().filter(|writer| **writer != self.id);
-            let head = contents.head();
+            let (head, lease, claim) = (contents.head(), contents.lease, contents.claim);
             let peer = |writer: &WriterId| Peer {
                 writer: *writer,
                 name: format!("writer {}", u128::from_le_bytes(*writer)),
                 head,
                 seen: Duration::ZERO,
+                has_lease: lease == Some(*writer),
+                has_claim: claim == Some(*writer),
             };
             others.map(peer).collect()
         })
