@@ -126,9 +126,8 @@ fn a_header_names_the_change_that_an_answer_must_include() {
     world.write("config.toml", ON);
     world.start_daemon();
     let http = Http::of(&world);
-    let read = |seq: &str| {
-        http.call_with(&http.read, &[("POC-Memory-Min-Seq", seq)], "GET /v1/nodes/note", None)
-    };
+    let read =
+        |seq: &str| http.call_with(&http.read, &[("POC-Memory-Min-Seq", seq)], "GET /v1/nodes/note", None);
     let new = json!({"key": "note", "title": "A note"});
     let made = http.call_with(&http.full, &[], "POST /v1/insert", Some(&new));
     assert_eq!(made.status, 201, "{made:?}");

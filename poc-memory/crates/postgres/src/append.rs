@@ -20,10 +20,9 @@ pub(crate) fn append(
     let head = expected + payloads.len() as u64;
     let (expected, number) = (expected as i64, number as i64);
     let writer = writer.as_slice();
-    let inserted = connection.client.query(
-        &connection.append,
-        &[&connection.store, &expected, &writer, &number, &payloads, &is_copier],
-    );
+    let inserted = connection
+        .client
+        .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads, &is_copier]);
     match inserted {
         Ok(rows) if rows.is_empty() => {
             let row = connection.client.query_one(

@@ -359,7 +359,10 @@ fn deleted_records_are_gone_and_others_stay() {
     }
     let late = PostgresLog::new(location(&server, "a"), [2; 16], String::new());
     late.delete_unneeded(2201).unwrap();
-    assert!(log.complete(SharedSnapshot { seq: 2460, parts: 1, bytes: 3 }).unwrap(), "the other has no claim");
+    assert!(
+        log.complete(SharedSnapshot { seq: 2460, parts: 1, bytes: 3 }).unwrap(),
+        "the other has no claim"
+    );
     assert_eq!(append(&log, 2501, 2500), AppendOutcome::Appended);
     assert_eq!(other.read(0, 10).unwrap().len(), 3, "another store of the database");
     assert_eq!(other.dropped().unwrap(), DroppedHistory::default());

@@ -143,7 +143,8 @@ impl Store {
         let last = dropped.last;
         self.with_claim(callbacks, &|work, folder| {
             // Another writer may have deleted more in the meantime, or have stored the same state.
-            if copy.dropped()?.last < last && copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none() {
+            if copy.dropped()?.last < last && copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none()
+            {
                 let Some((segment, seq)) = work.prepare_snapshot(folder, last + 1)? else {
                     return Ok(Some(false));
                 };

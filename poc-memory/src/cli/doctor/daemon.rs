@@ -102,7 +102,9 @@ mod tests {
             read(&shared, Some(&config)).into_iter().map(|result| result.message).collect();
         assert_eq!(
             messages[1..],
-            ["the shared log is also used by other, process 8 (stores a snapshot), which has read up to change 40, 3 s ago"]
+            [
+                "the shared log is also used by other, process 8 (stores a snapshot), which has read up to change 40, 3 s ago"
+            ]
         );
     }
 }
