@@ -415,7 +415,7 @@ fn a_text_is_erased_from_the_database_and_from_all_daemons() {
     assert!(status["shared_log"]["first"].is_u64(), "{status:#}");
     let store = |world: &World| world.home().join("store");
     assert!(!is_in_files(&store(&worlds[0]), text));
-    // A daemon looks for erasures of others when it starts, and every minute.
+    // A daemon looks for erasures of others when it starts, and every ten seconds.
     worlds[1].stop_daemon();
     worlds[1].start_daemon();
     stopped.start_daemon();

@@ -4,6 +4,7 @@ use super::log::{self, Log, frame};
 use super::log_head;
 use super::logged_transaction::LogBase;
 use super::shared_log::{AppendOutcome, DroppedHistory, NewSharedRecord, SharedLog, SharedSnapshot};
+use super::shared_snapshot;
 use poc_graph::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
@@ -11,8 +12,6 @@ use std::time::Duration;
 /// Maximum number of records appended at once; the next constant is the maximum number of their bytes.
 const PART_RECORDS: usize = 1000;
 const PART_BYTES: usize = 8 << 20;
-/// The size of a part of a snapshot, in bytes.
-const PART_OF_SNAPSHOT: usize = 1 << 20;
 /// How long an interrupted copy prevents the next one from storing a snapshot.
 const CLAIM: Duration = Duration::from_secs(60);
 
@@ -147,7 +146,7 @@ fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     let interrupted = || LogCopyError::OtherWriter { address: to.address() };
     snapshots.claim(CLAIM)?.then_some(()).ok_or_else(interrupted)?;
     let mut snapshot = SharedSnapshot { seq: base.seq + 1, parts: 0, bytes: 0 };
-    log.each_part_of_beginning(PART_OF_SNAPSHOT, &mut |part| {
+    log.each_part_of_beginning(shared_snapshot::PART, &mut |part| {
         let written = snapshots.write_part(snapshot.seq, snapshot.parts, &part, CLAIM)?;
         written.then_some(()).ok_or_else(interrupted)?;
         snapshot.parts += 1;

@@ -57,7 +57,7 @@ pub enum CopyStart {
 }
 
 /// The size of a part, in bytes.
-const PART: usize = 1 << 20;
+pub(super) const PART: usize = 1 << 20;
 /// How long the claim of a writer that has died prevents others from writing a snapshot.
 const CLAIM: Duration = Duration::from_secs(600);
 /// How often the claim is extended while the segment is prepared. After that, every part extends it.
