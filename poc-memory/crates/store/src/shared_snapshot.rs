@@ -56,6 +56,16 @@ pub enum CopyStart {
     History,
 }
 
+impl CopyStart {
+    /// Where a copy starts if the snapshot of this start is damaged.
+    fn other(self) -> CopyStart {
+        match self {
+            CopyStart::Snapshot => CopyStart::History,
+            CopyStart::History => CopyStart::Snapshot,
+        }
+    }
+}
+
 /// The size of a part, in bytes.
 pub(super) const PART: usize = 1 << 20;
 /// How long the claim of a writer that has died prevents others from writing a snapshot.
@@ -240,7 +250,7 @@ pub(super) fn fetch(
     for _ in 0..ATTEMPTS {
         let Some(snapshot) = first_of(shared, start)? else { break };
         if last_tried.replace(snapshot) == Some(snapshot) {
-            start = CopyStart::History;
+            start = start.other();
             continue;
         }
         let Some(segment) = download(&folder, disk, shared.snapshots(), snapshot)? else { continue };
@@ -260,7 +270,7 @@ pub(super) fn fetch(
             return segment.publish(snapshot.seq, checksum, disk);
         }
         // A shortened log has another one.
-        start = CopyStart::History;
+        start = start.other();
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(

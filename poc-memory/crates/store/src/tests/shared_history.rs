@@ -139,6 +139,21 @@ fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
 }
 
 #[test]
+fn the_newest_snapshot_replaces_a_damaged_one_that_a_log_begins_with() {
+    let (log, first) = written(20);
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    log.damage_snapshots(60);
+    put_at(first.store(), 21);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    assert_eq!(log.snapshots(), [11, 21]);
+    let folder = tempfile::tempdir().unwrap();
+    let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
+    let store = open_in(&folder, parts).unwrap();
+    assert_eq!(store.history_base().unwrap().seq, 20);
+    assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
+}
+
+#[test]
 fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
     let (log, first) = written(3);
     let mut second = Daemon::new(&log);
