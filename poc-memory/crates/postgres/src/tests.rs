@@ -353,16 +353,18 @@ fn deleted_records_are_gone_and_others_stay() {
     assert!(!log.drop_until(DroppedHistory { last: 2450, ..erased }).unwrap(), "no snapshot has the state");
     assert_eq!(log.dropped().unwrap(), erased);
     // A writer that was suspended for long has prepared a state that may have erased texts, or lost a part.
-    for (seq, parts, bytes) in [(2200, 1, 3), (2460, 2, 6), (2460, 1, 4)] {
-        assert!(log.write_part(seq, 0, b"one", minute).unwrap());
-        assert!(!log.complete(SharedSnapshot { seq, parts, bytes }).unwrap(), "{seq}");
+    assert!(!log.write_part(2200, 0, b"one", minute).unwrap());
+    server.execute("INSERT INTO poc_memory_snapshot_part VALUES (1, 2200, 0, 'one')");
+    assert!(!log.complete(SharedSnapshot { seq: 2200, parts: 1, bytes: 3 }).unwrap());
+    assert!(log.write_part(2460, 0, b"one", minute).unwrap());
+    for (parts, bytes) in [(2, 6), (1, 4)] {
+        assert!(!log.complete(SharedSnapshot { seq: 2460, parts, bytes }).unwrap());
     }
     let late = PostgresLog::new(location(&server, "a"), [2; 16], String::new());
     late.delete_unneeded(2201).unwrap();
-    assert!(
-        log.complete(SharedSnapshot { seq: 2460, parts: 1, bytes: 3 }).unwrap(),
-        "the other has no claim"
-    );
+    assert_eq!(log.read_part(2200, 0).unwrap(), None, "nobody can complete it");
+    let last = SharedSnapshot { seq: 2460, parts: 1, bytes: 3 };
+    assert!(log.complete(last).unwrap(), "only the writer with the claim deletes these parts");
     assert_eq!(append(&log, 2501, 2500), AppendOutcome::Appended);
     assert_eq!(other.read(0, 10).unwrap().len(), 3, "another store of the database");
     assert_eq!(other.dropped().unwrap(), DroppedHistory::default());

@@ -111,7 +111,8 @@ pub trait SnapshotStore: Send + Sync {
     fn claim(&self, duration: Duration) -> Result<bool>;
 
     /// Writes the next part of the snapshot whose last record is `seq`, and extends the claim to `duration` from now.
-    /// Returns `false` and writes nothing if this writer has lost the claim or the snapshot is complete.
+    /// Returns `false` and writes nothing if this writer has lost the claim, the snapshot is complete, or the log has
+    /// deleted its last record.
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
     /// Completes a snapshot after its parts were written. Returns `false` and changes nothing if this writer has lost the

@@ -318,7 +318,7 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], _: Duration) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) {
+            if contents.claim != Some(self.id) || seq <= contents.dropped.last {
                 return false;
             }
             let (parts, complete) = contents.snapshots.entry(seq).or_default();
