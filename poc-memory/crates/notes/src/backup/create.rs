@@ -251,7 +251,7 @@ pub(super) fn resolved_path(path: &Path) -> PathBuf {
 pub(super) fn require_outside(destination: &Path, paths: &Paths) -> Result<()> {
     let (path, shown) = (resolved_path(destination), destination.display());
     let mut copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
-    let is_inside = |own: PathBuf| path.starts_with(real(&own));
+    let is_inside = |own: PathBuf| path.starts_with(resolved_path(&own));
     let problem = if let Some(inside) = copied.find(|copied| path.starts_with(resolved_path(copied))) {
         format!("`{shown}` is inside `{}`, which is part of the memory", inside.display())
     } else if paths.folders().iter().any(|folder| path == resolved_path(folder)) {
