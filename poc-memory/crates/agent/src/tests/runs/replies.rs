@@ -4,7 +4,7 @@ use super::super::world::{ScriptedModel, World, agent, draft, outcomes};
 use super::{id, two};
 use crate::ledger::{Spending, Status};
 use crate::model::{CallCost, CallError, CallFailure, Reply};
-use crate::run::{RunOptions, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with, transcript};
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{EdgeKind, Trust};
 use poc_notes::Draft;
@@ -58,7 +58,8 @@ fn secrets_in_a_reply_are_replaced_before_anything_is_stored() {
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     let message = run.message.clone().unwrap_or_default();
     assert!(message.starts_with("secrets were replaced by placeholders (github-token)"), "{message}");
-    let stored = format!("{run:?}") + &world.graph();
+    let kept = transcript(&world.memory, &run).unwrap().unwrap();
+    let stored = format!("{run:?} {kept:?}") + &world.graph();
     assert!(stored.contains("[secret: github-token]") && !stored.contains(token), "{stored}");
     // The proposed replacement contains the placeholder, too.
     let proposed = crate::proposal::proposals(&world.memory, None).unwrap();
