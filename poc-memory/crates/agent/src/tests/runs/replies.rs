@@ -66,6 +66,16 @@ fn secrets_in_a_reply_are_replaced_before_anything_is_stored() {
     assert_eq!(proposed.len(), 1, "{run:?}");
     assert!(proposed.iter().all(|proposal| !format!("{proposal:?}").contains(token)), "{proposed:?}");
     assert_eq!(world.memory.find("split").unwrap().id, split);
+    // The problems of an invalid reply quote it.
+    let world = World::new();
+    let definition = two(&world);
+    let invalid = || Ok(Reply { text: json!({"notes": "", (token): 1}).to_string(), ..Reply::default() });
+    let run = world.run(&definition, &ScriptedModel::new(vec![invalid(), invalid()]));
+    let kept = transcript(&world.memory, &run).unwrap().unwrap();
+    assert_eq!((run.status, kept.turns.len()), (Status::Failed, 2));
+    let message = run.message.clone().unwrap_or_default();
+    assert!(message.contains("`[secret: github-token]` is not a field of the reply"), "{message}");
+    assert!(!format!("{run:?} {kept:?}").contains(token), "{run:?} {kept:?}");
 }
 
 #[test]
