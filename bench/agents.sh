@@ -54,11 +54,11 @@ for folder in "$@"; do
         fi
         ;;
     hostile)
-        for task in links facts unseen; do
+        for task in links offered facts unseen; do
             [ -n "${written:-}" ] || model "hostile-$task" "$bin/hostile-model" "$task"
         done
         written=yes
-        for task in links facts unseen; do
+        for task in links offered facts unseen; do
             evaluate "$folder" --agents linker,facts --model "hostile-$task"
         done
         ;;

@@ -55,6 +55,7 @@ export const REASONS = {
   "over-budget": "the budget is used up",
   unparseable: "no reply of the model could be read",
   elsewhere: "this daemon does not run it",
+  "no-language-model": "it needs a language model",
 };
 
 /** When a run started: its id begins with the time in milliseconds, as a UUID of version 7. */

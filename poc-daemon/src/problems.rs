@@ -1,6 +1,7 @@
 //! Collects problems of the daemon and decisions that wait for a person, as `daemon status` lists them.
 
 use crate::state::DaemonState;
+use poc_agent::ledger::StatusReason;
 use poc_agent::pause_reason::PauseReason;
 use poc_agent::proposal::proposals;
 use poc_agent::{AgentStatus, ledger, tenant_rotation};
@@ -76,13 +77,17 @@ pub(crate) fn find(state: &DaemonState) -> HealthReport {
     found
 }
 
-/// The backlog of each agent in notes; agents without one are omitted.
+/// The backlog of each agent in notes. Agents without one are omitted, and so are those that wait for a language model.
 pub(crate) fn backlog(state: &DaemonState) -> Result<BTreeMap<String, usize>> {
     let mut backlog = BTreeMap::new();
     for (name, entry) in &state.catalog.load().agents {
         let Some(definition) = entry.definition.as_deref().filter(|definition| definition.enabled) else {
             continue;
         };
+        let last = ledger::rows(&state.memory, Some(name), 1)?.pop();
+        if last.is_some_and(|run| run.reason == Some(StatusReason::NoLanguageModel)) {
+            continue;
+        }
         if let Some(count) =
             tenant_rotation::backlog_at_hand(&state.memory, definition)?.filter(|count| *count > 0)
         {

@@ -1,9 +1,10 @@
 //! Models for the provider `command` that try to make a memory worse.
 //!
 //! `hostile-model links`: links every note of the prompt to every other, as strongly as possible.
+//! `hostile-model offered`: links every note to all of its candidates.
 //! `hostile-model facts`: states every message of the prompt as a fact, 500 times: with the same words, with another
 //! number each time, and with another word each time.
-//! `hostile-model unseen`: cites notes that the prompt does not show, and cites shown notes for texts of others.
+//! `hostile-model unseen`: cites notes that the prompt does not show, none at all, and shown notes for texts of others.
 //!
 //! Each replies with every kind of action, so that it can be the model of any agent. The prompt comes on standard
 //! input.
@@ -36,10 +37,11 @@ fn main() -> ExitCode {
     let notes = prompt::notes(&prompt);
     let reply = match (task, arguments.len()) {
         ("links", 1) => everything_to_everything(&notes),
+        ("offered", 1) => everything_offered(&prompt),
         ("facts", 1) => five_hundred_times(&notes),
         ("unseen", 1) => unseen(&notes),
         _ => {
-            eprintln!("usage: hostile-model links|facts|unseen");
+            eprintln!("usage: hostile-model links|offered|facts|unseen");
             return ExitCode::from(2);
         }
     };
@@ -68,6 +70,21 @@ fn everything_to_everything(notes: &[PromptNote]) -> Value {
         .flat_map(|(at, one)| notes.iter().skip(at + 1).map(move |other| link(&one.handle, &other.handle)));
     let links: Vec<Value> = pairs.take(MAX_ACTIONS).collect();
     json!({"notes": "all of them", "link-add": links})
+}
+
+fn everything_offered(prompt: &str) -> Value {
+    let is_handle = |text: &str| text.strip_prefix('N').is_some_and(|number| number.parse::<u32>().is_ok());
+    let (mut handle, mut links) = ("", Vec::new());
+    for line in prompt.lines() {
+        if is_handle(line) {
+            handle = line;
+        } else if let Some(candidates) = line.strip_prefix("candidates: ") {
+            let words = candidates.split(", ").filter_map(|candidate| candidate.split(' ').next());
+            links.extend(words.filter(|word| is_handle(word)).map(|other| link(handle, other)));
+        }
+    }
+    links.truncate(MAX_ACTIONS);
+    json!({"notes": "all that was offered", "link-add": links})
 }
 
 fn five_hundred_times(notes: &[PromptNote]) -> Value {
@@ -99,6 +116,7 @@ fn unseen(notes: &[PromptNote]) -> Value {
         let text = sentence(&other.body);
         facts.push(fact(&text, &[&beyond]));
         facts.push(fact(&text, &[&note.key]));
+        facts.push(fact(&format!("{text} Nobody said so."), &[]));
         if other.handle != note.handle {
             facts.push(fact(&text, &[handle]));
             facts.push(fact(&format!("{text} So it was said."), &[handle, &beyond]));

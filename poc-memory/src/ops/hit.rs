@@ -28,6 +28,20 @@ pub(in crate::ops) struct NoteRow {
     pub(in crate::ops) date: Timestamp,
 }
 
+/// A note that was derived from a hit and led to it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(in crate::ops) struct DerivedNote {
+    pub(in crate::ops) key: String,
+    pub(in crate::ops) title: String,
+}
+
+impl DerivedNote {
+    /// The line of text output below the hit.
+    pub(in crate::ops) fn line(&self) -> String {
+        format!("{}found through {}: {}\n", " ".repeat(DETAIL_INDENT), self.key, self.title)
+    }
+}
+
 fn epoch() -> Timestamp {
     Timestamp(0)
 }

@@ -258,7 +258,10 @@ impl ConsolidationRun {
 
 impl AgentNight {
     fn add(&mut self, run: &Run, created: &BTreeMap<usize, String>) {
-        let nothing_to_do = matches!(run.reason, Some(StatusReason::NotStale | StatusReason::TooFewResults));
+        let nothing_to_do = matches!(
+            run.reason,
+            Some(StatusReason::NotStale | StatusReason::TooFewResults | StatusReason::NoLanguageModel)
+        );
         if matches!(run.status, Status::Skipped | Status::Missed) && !nothing_to_do {
             let reason = run.reason.map_or_else(|| run.status.name(), StatusReason::name);
             *self.skipped.entry(reason.to_owned()).or_default() += 1;

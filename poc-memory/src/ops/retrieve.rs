@@ -1,7 +1,7 @@
 //! `retrieve`
 
 use super::argument::{self, TextArgument};
-use super::hit::{DETAIL_INDENT, NoteRow, missing_note};
+use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::one_line;
@@ -98,13 +98,6 @@ pub(crate) struct LeadingNote {
     /// the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
-}
-
-/// A note that was derived from a hit and led to it.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct DerivedNote {
-    key: String,
-    title: String,
 }
 
 /// A note that is linked with a hit and led to it.
@@ -249,10 +242,7 @@ pub(super) fn push_lines(text: &mut StyledText, terminal: &Terminal, found: &[Re
             true => explanation(hit, digits),
             false => terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT),
         };
-        if let Some(DerivedNote { key, title }) = &hit.derived {
-            // Writing to a string cannot fail.
-            let _ = writeln!(lines, "         found through {key}: {title}");
-        }
+        lines.extend(hit.derived.as_ref().map(DerivedNote::line));
         Some(lines)
     });
 }

@@ -1,14 +1,14 @@
 //! `search`
 
 use super::argument::OptionalTextArgument;
-use super::hit::{DETAIL_INDENT, NoteRow, is_zero, missing_note};
+use super::hit::{DETAIL_INDENT, DerivedNote, NoteRow, is_zero, missing_note};
 use super::request::FormerText;
 use super::terminal::{Emphasis, StyledText, Terminal};
 use super::text::{one_line, plural};
 use super::{Access, Ctx, Op, Route, ToolEffect, argument, pipeline_agents};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{Ix, View};
+use poc_graph::{Ix, NodeId, View};
 use poc_notes::ReadSnapshot;
 use poc_notes::answer_status::AsOf;
 use poc_rank::decay::weight_at;
@@ -164,6 +164,9 @@ struct SearchRow {
     /// Weight of the note, decayed to now: 0.01 to 100 with the default settings.
     weight: f64,
     modified: Timestamp,
+    /// The note derived from this one (a fact, a digest), or the confirmed question, that led to it, if any did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    derived: Option<DerivedNote>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -236,8 +239,12 @@ impl Op for Search {
         let searched = pipeline.text();
         let misspelt = pipeline_agents::problems(ctx, snapshot.view(), &pipeline);
         let shown = set.items.iter().take(bound);
-        let results =
-            shown.map(|item| hit(ctx, &snapshot, *item, searched.as_deref())).collect::<Result<_>>()?;
+        let results = shown
+            .map(|item| {
+                let through = explanation.found_through.get(&item.ix).copied();
+                hit(ctx, &snapshot, *item, searched.as_deref(), through)
+            })
+            .collect::<Result<_>>()?;
         let freshness = snapshot.freshness();
         Ok(SearchOutput {
             results,
@@ -274,7 +281,8 @@ impl Op for Search {
         let mut styled = StyledText::default();
         styled.push_table(terminal, &columns, &rows, |row| {
             let hit = output.results.get(row).filter(|_| output.by_text)?;
-            Some(terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT))
+            let through = hit.derived.as_ref().map(DerivedNote::line);
+            Some(terminal.wrapped(&hit.note.date_and_snippet(), DETAIL_INDENT) + &through.unwrap_or_default())
         });
         let mut text = String::new();
         if output.results.is_empty() {
@@ -317,10 +325,13 @@ fn hit(
     snapshot: &ReadSnapshot<'_>,
     item: ScoredNode,
     text: Option<&str>,
+    through: Option<NodeId>,
 ) -> Result<SearchRow> {
     let (view, ix) = (snapshot.view(), item.ix);
     let id = view.id(ix).ok_or_else(missing_note)?;
+    let through = through.map(|id| snapshot.node(id)).transpose()?.flatten();
     Ok(SearchRow {
+        derived: through.map(|node| DerivedNote { key: node.key, title: node.title }),
         note: NoteRow::new(view, ix, snapshot.node(id)?.as_ref(), None, text)?,
         score: item.score,
         weight: weight_at(view, ix, &ctx.memory.config.weight, snapshot.now()),

@@ -68,6 +68,10 @@ pub struct Supersede {
     pub title: String,
     /// Body of the new node.
     pub body: String,
+    /// Handles of the nodes that the new node is derived from, if the replaced one was derived from others; empty to
+    /// keep its sources.
+    #[serde(default)]
+    pub sources: Vec<String>,
 }
 
 impl Supersede {
@@ -177,6 +181,9 @@ enum Shape {
     Handles,
 }
 
+/// The field for the notes that a note is derived from.
+const SOURCES: &str = "sources";
+
 /// The fields of an action with type and description, in the order a model writes them. The reason comes
 /// first so that the model reasons before it names anything.
 fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
@@ -199,7 +206,7 @@ fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
             ("title", Line, "one line"),
             ("body", Text, "Markdown"),
             ("keywords", Lines, "words"),
-            ("sources", Handles, "handles of the notes it is derived from"),
+            (SOURCES, Handles, "handles of the notes it is derived from"),
         ],
         ActionKind::Supersede => &[
             ("reason", Line, "why, in one sentence"),
@@ -208,8 +215,19 @@ fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
             ("key", Line, "of the new note, else empty"),
             ("title", Line, "of the new note, else empty"),
             ("body", Text, "of the new note, else empty"),
+            (SOURCES, Handles, "handles of the notes that a new fact comes from, else empty"),
         ],
     }
+}
+
+/// The fields of an action in the replies of an agent. Only an agent that inserts derived notes gives them other
+/// sources.
+fn offered(
+    actions: &[ActionKind],
+    kind: ActionKind,
+) -> impl Iterator<Item = &'static (&'static str, Shape, &'static str)> {
+    let has_sources = actions.contains(&ActionKind::Insert);
+    fields(kind).iter().filter(move |(name, ..)| has_sources || *name != SOURCES)
 }
 
 fn purpose(kind: ActionKind) -> &'static str {
@@ -277,7 +295,7 @@ fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(V
     let notes = described(field(Shape::Line), "what was done and why, in a sentence or two");
     let mut properties = Map::from_iter([("notes".to_owned(), notes)]);
     for &kind in actions {
-        let fields = fields(kind).iter();
+        let fields = offered(actions, kind);
         let entry = object(
             fields.map(|(name, shape, says)| ((*name).to_owned(), described(field(*shape), says))).collect(),
         );
@@ -292,7 +310,7 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
     for &kind in actions {
         let max = limits.max(kind).min(limits.max_actions);
         let _ = write!(text, "- `{}`: list of at most {max}; each {}: {{", kind.name(), purpose(kind));
-        for (index, (name, shape, says)) in fields(kind).iter().enumerate() {
+        for (index, (name, shape, says)) in offered(actions, kind).enumerate() {
             let shape = match shape {
                 Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => "text",
                 Shape::Number(_) => "number",
@@ -304,11 +322,14 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
         text.push('}');
         let _ = match kind {
             ActionKind::Weight => write!(text, "; a delta of at most {} either way", limits.weight_max_delta),
-            ActionKind::Insert => write!(
-                text,
-                "; a body of at most {} characters, at most {} sources",
-                limits.insert_max_chars, limits.insert_max_sources
-            ),
+            ActionKind::Insert => {
+                let (min, max) = (limits.insert_min_sources, limits.insert_max_sources);
+                let sources = match min {
+                    0 => format!("at most {max}"),
+                    min => format!("{min} to {max}"),
+                };
+                write!(text, "; a body of at most {} characters, {sources} sources", limits.insert_max_chars)
+            }
             _ => Ok(()),
         };
         text.push('\n');

@@ -27,7 +27,9 @@ type Verdict<T> = std::result::Result<T, Refusal>;
 /// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
 pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedNote>> {
     match permitted {
-        PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => {
+        PermittedAction::Insert { draft, .. }
+        | PermittedAction::Rewrite { draft, .. }
+        | PermittedAction::Revise { draft, .. } => {
             insert::prepare(memory, (**draft).clone()).map(Some).map_err(refusal)
         }
         _ => Ok(None),
@@ -91,14 +93,22 @@ impl ActionExecutor<'_> {
                 }
                 rename::apply(tx, *node, Some(to), &[]).map(|_| Vec::new())
             }
-            PermittedAction::Rewrite { .. } => {
+            PermittedAction::Rewrite { .. } | PermittedAction::Revise { .. } => {
                 let note = note()?;
                 // The reply did not name the existing note with the same text, so that note must not become
                 // the replacement.
                 if note.existing_note(tx)?.is_some() {
                     return Ok(Err(present("a note with this text already exists")));
                 }
-                insert::apply(tx, note, now).map(|made| vec![made.id])
+                let made = insert::apply(tx, note, now).map(|made| made.id);
+                match (made, permitted) {
+                    (Ok(made), PermittedAction::Revise { sources, reason, .. }) => {
+                        let provenance = provenance::of_agent(self.agent);
+                        derivation::set_sources(tx, made, sources, &provenance, reason, now)
+                            .map(|()| vec![made])
+                    }
+                    (made, _) => made.map(|made| vec![made]),
+                }
             }
             PermittedAction::Insert { draft, sources, reason } => {
                 if !is_part && let Some(refusal) = self.refuse_derived(tx, draft, sources)? {

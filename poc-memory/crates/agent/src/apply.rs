@@ -13,7 +13,7 @@ use super::selection::{Handle, PromptExtent, Selection};
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
+use poc_graph::{Activity, Ix, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
@@ -266,7 +266,7 @@ impl ReplyApplication<'_> {
                 action_executor::record_own_visit(tx, &self.definition.name, id, self.now)
             })?;
         }
-        self.confirm_derived(tx)?;
+        self.confirm_derived(tx, plan)?;
         row.visited = visited;
         let status = status(&row);
         row.seq = Some(seq);
@@ -276,12 +276,18 @@ impl ReplyApplication<'_> {
     }
 
     /// Marks stale notes of this agent as active again if the prompt showed them with the current text of
-    /// their sources and the reply did not replace them.
-    fn confirm_derived(&self, tx: &mut Transaction<'_>) -> Result<()> {
+    /// their sources and the reply did not replace them. A note whose replacement waits for approval or was cut off
+    /// by a limit stays as it is: a change of its state would outdate the proposal.
+    fn confirm_derived(&self, tx: &mut Transaction<'_>, plan: &[PlannedAction]) -> Result<()> {
         let own = self.definition.provenance();
+        let replaced: HashSet<NodeId> =
+            plan.iter().filter_map(|action| action.permitted.replaced_node()).collect();
+        let is_source_shown = |ix: Ix| self.selection.by_index(ix).is_some_and(Handle::is_chosen);
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
         shown
             .filter(|handle| handle.node.provenance == own)
+            .filter(|handle| !replaced.contains(&handle.node.id) && !self.cut_off.contains(&handle.node.id))
+            .filter(|handle| self.selection.view.sources(handle.ix).any(is_source_shown))
             .try_for_each(|handle| derivation::confirm(tx, &handle.node, self.now))
     }
 

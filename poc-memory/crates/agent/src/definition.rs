@@ -191,6 +191,8 @@ pub struct Limits {
     pub insert_max: usize,
     /// Maximum characters of a new node's body.
     pub insert_max_chars: usize,
+    /// Minimum sources of a new node.
+    pub insert_min_sources: usize,
     /// Maximum sources of a new node.
     pub insert_max_sources: usize,
     /// Maximum live nodes derived from one node.

@@ -130,6 +130,7 @@ impl<'a> Permit<'a> {
             PermittedAction::Insert { .. } => {}
             PermittedAction::Replace { old: node, .. }
             | PermittedAction::Rewrite { old: node, .. }
+            | PermittedAction::Revise { old: node, .. }
             | PermittedAction::Rename { node, .. } => {
                 self.replaced.insert(*node);
             }
@@ -196,9 +197,10 @@ impl<'a> Permit<'a> {
         Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
     }
 
-    fn insert(&self, action: &Insert) -> Verdict<PermittedAction> {
+    /// The nodes that a new note is derived from.
+    fn sources(&self, names: &[String]) -> Verdict<Vec<NodeId>> {
         let mut sources: Vec<NodeId> = Vec::new();
-        for name in &action.sources {
+        for name in names {
             let handle = self.handle(name)?;
             if !self.in_targets(handle) {
                 let why = format!("its source {} is not {}", handle.name, self.targets_in_words());
@@ -216,6 +218,16 @@ impl<'a> Permit<'a> {
         let max = self.definition.limits.insert_max_sources;
         if sources.len() > max {
             return Err(RefusalReason::OverLimit.because(format!("more than {max} sources")));
+        }
+        Ok(sources)
+    }
+
+    fn insert(&self, action: &Insert) -> Verdict<PermittedAction> {
+        let sources = self.sources(&action.sources)?;
+        let min = self.definition.limits.insert_min_sources;
+        if sources.len() < min {
+            let why = format!("{} sources, fewer than {min} (`limits.insert.min-sources`)", sources.len());
+            return Err(RefusalReason::InvalidValue.because(why));
         }
         self.check_length(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
@@ -279,7 +291,16 @@ impl<'a> Permit<'a> {
                     supersedes: Some(id),
                     ..draft
                 };
-                Ok(PermittedAction::Rewrite { old: id, draft: Box::new(draft) })
+                let draft = Box::new(draft);
+                // A note that was not derived from others stays one of its own.
+                if self.selection.view.sources(old.ix).next().is_some() {
+                    let mut sources = self.sources(&action.sources)?;
+                    sources.retain(|source| *source != id);
+                    if !sources.is_empty() {
+                        return Ok(PermittedAction::Revise { old: id, draft, sources, reason });
+                    }
+                }
+                Ok(PermittedAction::Rewrite { old: id, draft })
             }
             _ => Err(RefusalReason::InvalidValue.because("give either `by` or the text of a new note")),
         }

@@ -2,7 +2,7 @@
 
 use super::permit::{PermittedAction, rounded_strength};
 use poc_graph::error::Result;
-use poc_graph::{Node, NodeId, State};
+use poc_graph::{EdgeKind, Node, NodeId, State};
 use poc_notes::diff::{self, FieldChange};
 use poc_notes::{Draft, Memory, weight};
 use poc_rank::decay::lambda;
@@ -14,6 +14,9 @@ use poc_rank::decay::lambda;
 pub fn changes(memory: &Memory, action: &PermittedAction) -> Result<Vec<FieldChange>> {
     let node = |id: &NodeId| memory.store.node(*id);
     let key = |id: &NodeId| Ok(node(id)?.map_or_else(|| "a deleted note".to_owned(), |node| node.key));
+    let keys = |ids: &[NodeId]| -> Result<String> {
+        Ok(ids.iter().map(key).collect::<Result<Vec<String>>>()?.join(", "))
+    };
     Ok(match action {
         PermittedAction::Link { from, to, strength, .. } => {
             let strength = rounded_strength(*strength);
@@ -30,7 +33,7 @@ pub fn changes(memory: &Memory, action: &PermittedAction) -> Result<Vec<FieldCha
         }
         PermittedAction::Insert { draft, sources, .. } => {
             let mut changes = created(draft);
-            let sources = sources.iter().map(key).collect::<Result<Vec<String>>>()?.join(", ");
+            let sources = keys(sources)?;
             changes.extend((!sources.is_empty()).then(|| change("derived from", "", &sources)));
             changes
         }
@@ -42,6 +45,14 @@ pub fn changes(memory: &Memory, action: &PermittedAction) -> Result<Vec<FieldCha
             node(old)?.map_or_else(Vec::new, |old| rewritten(&old, draft))
         }
         PermittedAction::Rename { from, to, .. } => vec![change("key", from, to)],
+        PermittedAction::Revise { old, draft, sources, .. } => {
+            let mut changes = node(old)?.map_or_else(Vec::new, |old| rewritten(&old, draft));
+            let edges = memory.store.edges(*old)?;
+            let former = edges.iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == *old);
+            let former: Vec<NodeId> = former.map(|edge| edge.dst).collect();
+            changes.push(change("derived from", &keys(&former)?, &keys(sources)?));
+            changes
+        }
     })
 }
 
@@ -70,6 +81,8 @@ fn rewritten(old: &Node, draft: &Draft) -> Vec<FieldChange> {
 mod tests {
     use super::*;
     use crate::testing::world::{World, draft};
+    use poc_notes::derivation;
+    use poc_store::Transaction;
 
     fn shown(world: &World, action: &PermittedAction) -> Vec<String> {
         let changes = changes(&world.memory, action).unwrap();
@@ -96,6 +109,17 @@ mod tests {
         );
         let replace = PermittedAction::Replace { old, new, reason: String::new() };
         assert_eq!(shown(&world, &replace), ["state: active -> superseded", "superseded by:  -> new"]);
+        let fact = world.note("fact", "A fact.");
+        let (cause, now) = (world.memory.cause("manual", "test"), world.memory.now());
+        let derive = |tx: &mut Transaction<'_>| derivation::add_sources(tx, fact, &[old], "manual", "", now);
+        world.memory.store.transact(cause, derive).unwrap();
+        let revise = PermittedAction::Revise {
+            old: fact,
+            draft: Box::new(draft("fact", "Another fact.")),
+            sources: vec![new],
+            reason: String::new(),
+        };
+        assert_eq!(shown(&world, &revise), ["body: A fact. -> Another fact.", "derived from: old -> new"]);
         let rename = PermittedAction::Rename { node: old, from: "old".into(), to: "older".into() };
         assert_eq!(shown(&world, &rename), ["key: old -> older"]);
     }

@@ -10,9 +10,13 @@ use super::selection::Selection;
 pub use fence::{Fence, with_neutral_fence};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
+use std::borrow::Cow;
 
 /// Number of characters that count as one token in estimates.
 const CHARS_PER_TOKEN: usize = 4;
+
+/// A node of a prompt is not cut to fewer characters than this.
+const MIN_CHARS: usize = 200;
 
 /// A rendered prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +37,7 @@ impl Prompt {
 }
 
 /// Renders the prompt. Nodes at the end that do not fit are removed from the selection. `context` is the number of
-/// tokens that the model can read and write, if known.
+/// tokens that the model can read and write, if known. If not even one node fits into it, its text is cut further.
 pub fn render(
     memory: &Memory,
     definition: &Definition,
@@ -44,23 +48,31 @@ pub fn render(
     let left = context.map_or(usize::MAX, |context| prompt_tokens_left(context, definition));
     let limit = definition.prompt.max_tokens.min(left);
     let fence = Fence::new(memory.rng.as_ref());
+    let mut definition = Cow::Borrowed(definition);
     loop {
-        let (text, read) = render::render(memory, definition, selection, &fence)?;
+        let (text, read) = render::render(memory, &definition, selection, &fence)?;
         selection.read = read;
         let tokens = tokens(&system) + tokens(&text);
         if tokens <= limit {
-            let stable = render::stable(definition, &text);
+            let stable = render::stable(&definition, &text);
             return Ok(Prompt { system, text, stable });
         }
         let mut fewer = false;
         if definition.prompt.drop_tail {
-            let kept = fitting(memory, definition, selection, &fence, tokens - limit);
+            let kept = fitting(memory, &definition, selection, &fence, tokens - limit);
             // The candidates alone may be too long, so they are dropped first.
             fewer = kept == 0 && selection.drop_candidates();
             if !fewer && (kept > 0 || selection.chosen().count() > 1) {
                 selection.truncate(kept.max(1));
                 fewer = true;
             }
+        }
+        let chars = definition.prompt.max_node_chars / 2;
+        if !fewer && definition.prompt.drop_tail && limit < definition.prompt.max_tokens && chars >= MIN_CHARS
+        {
+            definition.to_mut().prompt.max_node_chars = chars;
+            selection.cut(chars);
+            fewer = true;
         }
         if !fewer && limit < definition.prompt.max_tokens {
             return Err(Error::config(format!(

@@ -4,6 +4,7 @@ mod choose;
 mod empty_selection;
 mod excerpt;
 mod handles;
+mod known_facts;
 mod link_candidates;
 mod neighborhood;
 mod protection;
@@ -19,7 +20,7 @@ pub(super) use protection::{may_be_read, protected};
 
 use super::definition::Targets;
 use poc_graph::{Ix, Node, NodeId, Trust, View};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A node the reply may name.
@@ -41,7 +42,7 @@ pub struct Handle {
     pub weight: f64,
     /// Nodes without an edge to it that it may be linked with, best first.
     pub candidates: Vec<LinkCandidate>,
-    /// Whether it is in the prompt because it was derived from selected nodes.
+    /// Whether it is in the prompt because it was derived from selected nodes, or from others that they resemble.
     pub is_derived: bool,
 }
 
@@ -104,6 +105,8 @@ pub struct Selection {
     pub handles: Vec<Handle>,
     /// Pairs, from `interference-pairs`.
     pub pairs: Vec<HandlePair>,
+    /// The session of each selected node that is part of one, as a number from 1 in the order of the nodes.
+    pub sessions: HashMap<Ix, usize>,
     /// Notes that the prompt shows without a handle, with their trust.
     pub read: Vec<(NodeId, Trust)>,
 }
@@ -139,16 +142,36 @@ impl Selection {
         read.map(min).fold(Trust::User, std::cmp::min)
     }
 
-    /// Removes the candidates: nodes shown only because they are similar. Returns whether there were any.
+    /// The derived nodes without a source among the selected nodes.
+    fn known_facts(&self) -> HashSet<Ix> {
+        let chosen: HashSet<Ix> = self.chosen().map(|handle| handle.ix).collect();
+        let derived = self.handles.iter().filter(|handle| handle.is_derived).map(|handle| handle.ix);
+        derived.filter(|&ix| self.view.sources(ix).all(|source| !chosen.contains(&source))).collect()
+    }
+
+    /// Removes the nodes that are shown only because they are similar: candidates and known facts. Returns whether
+    /// there were any.
     pub fn drop_candidates(&mut self) -> bool {
         let before = self.handles.len();
         self.handles.iter_mut().for_each(|handle| handle.candidates.clear());
+        let known = self.known_facts();
+        self.handles.retain(|handle| !known.contains(&handle.ix));
         self.truncate(before);
         self.handles.len() < before
     }
 
+    /// Lowers the number of characters that the prompt shows of a selected or derived node.
+    pub fn cut(&mut self, chars: usize) {
+        for handle in self.handles.iter_mut().filter(|handle| handle.is_chosen() || handle.is_derived) {
+            if handle.shown != PromptExtent::Named {
+                handle.shown = Excerpt::of(&handle.node, chars).shown;
+            }
+        }
+    }
+
     /// Removes selected nodes beyond the first `count`, and the nodes shown only because of them.
     pub fn truncate(&mut self, count: usize) {
+        let known = self.known_facts();
         let mut left = count;
         self.handles.retain(|handle| {
             let keeps = !handle.is_chosen() || left > 0;
@@ -170,7 +193,7 @@ impl Selection {
             let stays = handle.is_chosen() || wanted.contains(&handle.name);
             stays
                 || handle.reach == Targets::Any
-                || (handle.is_derived && derived.contains(&handle.ix))
+                || (handle.is_derived && (derived.contains(&handle.ix) || known.contains(&handle.ix)))
                 || (!handle.in_text() && !handle.is_derived && beside.contains(&handle.ix))
         });
         let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();

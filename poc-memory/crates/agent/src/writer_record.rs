@@ -9,6 +9,7 @@ use super::ledger::{self, ActionState};
 use super::permit::{Refusal, RefusalReason};
 use super::rare_words;
 use super::selection::Selection;
+use poc_graph::NodeId;
 use poc_graph::error::Result;
 use poc_notes::Memory;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,13 @@ const PRIOR: f64 = 3.0;
 /// Minimum share of supported links or facts of a good record. A link between notes that use different words
 /// for the same thing counts as unsupported, so a good agent does not reach 1.
 const SUPPORTED: f64 = 0.5;
+
+/// Maximum share of the link candidates of the prompt that a careful agent links. Models that read the notes link one in
+/// five.
+const SELECTIVE: f64 = 0.5;
+
+/// Prior count of declined candidates, so that a few related notes can all be linked.
+const DECLINED: f64 = 10.0;
 
 /// Links are refused when the support of the reply reduces their strength to less than this share. Undone links of
 /// earlier runs never refuse links: otherwise no later link could improve the record again.
@@ -51,6 +59,8 @@ impl Support {
 pub(super) struct WriterRecord {
     /// The links of the reply between notes of the prompt; those whose notes have a rare word in common are supported.
     links: Support,
+    /// The link candidates of the prompt: those that the reply declines are good.
+    candidates: Support,
     /// Links of earlier runs; those that a person or the judge undid are bad.
     history: Support,
     facts: Support,
@@ -75,8 +85,15 @@ impl WriterRecord {
         let rare = rare_words::limit(notes, &memory.config.retrieve.scores);
         let uncommon = (notes / UNCOMMON).max(rare);
         let mut words = NoteWords { memory, selection, max: uncommon, of: BTreeMap::new() };
+        let mut offered: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
+        for handle in selection.chosen() {
+            let others = handle.candidates.iter().filter_map(|candidate| selection.get(&candidate.handle));
+            offered.extend(others.map(|other| unordered(handle.node.id, other.node.id)));
+        }
+        let mut linked: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
         let mut record = WriterRecord {
             links: Support::default(),
+            candidates: Support::default(),
             history: Support::default(),
             facts: Support::default(),
             unsupported: BTreeSet::new(),
@@ -84,6 +101,8 @@ impl WriterRecord {
         for (action, is_part) in actions {
             match action {
                 Action::LinkAdd(link) => {
+                    let id = |name: &str| selection.get(name.trim()).map(|handle| handle.node.id);
+                    linked.extend(id(&link.from).zip(id(&link.to)).map(|(from, to)| unordered(from, to)));
                     if let Some(common) = words.in_common(&link.from, &link.to) {
                         record.links.add(common.into_iter().any(|word| memory.text.frequency(&word) <= rare));
                     }
@@ -101,6 +120,9 @@ impl WriterRecord {
                 _ => {}
             }
         }
+        for pair in &offered {
+            record.candidates.add(!linked.contains(pair));
+        }
         if record.links != Support::default() {
             for run in ledger::rows(memory, Some(&definition.name), RUNS)? {
                 for action in run.actions.iter().filter(|action| action.kind == Some(ActionKind::LinkAdd)) {
@@ -114,9 +136,17 @@ impl WriterRecord {
     }
 
     /// The factor of the strength of the links, 0–1: 1 for a good record. It falls with the square of the share of
-    /// supported links, and with the share of links that were undone.
+    /// supported links, with the share of candidates that are linked, and with the share of links that were undone.
     pub(super) fn link_factor(&self) -> f64 {
-        self.support_factor() * self.history.share()
+        self.support_factor() * self.selection_factor() * self.history.share()
+    }
+
+    /// The part of the factor that depends on how many of the candidates the reply links. A model that links all of them
+    /// has not read them.
+    fn selection_factor(&self) -> f64 {
+        let Support { good, bad } = self.candidates;
+        let share = bad as f64 / ((good + bad) as f64 + DECLINED);
+        ((1.0 - share) / (1.0 - SELECTIVE)).min(1.0)
     }
 
     /// The part of the factor that depends on the reply alone.
@@ -127,6 +157,10 @@ impl WriterRecord {
     /// Why an action is refused because the record is poor and the notes do not support it.
     pub(super) fn refusal(&self, action: &Action) -> Option<Refusal> {
         let why = match action {
+            Action::LinkAdd(_) if self.selection_factor() < MIN_FACTOR => {
+                let Support { good, bad } = self.candidates;
+                format!("all links are refused: {bad} of {} candidates of the prompt are linked", good + bad)
+            }
             Action::LinkAdd(_) if self.support_factor() < MIN_FACTOR => {
                 let Support { good, bad } = self.links;
                 format!(
@@ -144,6 +178,11 @@ impl WriterRecord {
         };
         Some(RefusalReason::Unsupported.because(why))
     }
+}
+
+/// Two nodes in the order of their ids.
+fn unordered(one: NodeId, other: NodeId) -> (NodeId, NodeId) {
+    (one.min(other), one.max(other))
 }
 
 fn identity(insert: &Insert) -> (String, Vec<String>) {
@@ -191,7 +230,27 @@ mod tests {
     fn record(links: (usize, usize), history: (usize, usize)) -> WriterRecord {
         let support = |(good, bad)| Support { good, bad };
         let (links, history) = (support(links), support(history));
-        WriterRecord { links, history, facts: Support::default(), unsupported: BTreeSet::new() }
+        let (candidates, facts) = (Support::default(), Support::default());
+        WriterRecord { links, candidates, history, facts, unsupported: BTreeSet::new() }
+    }
+
+    #[test]
+    fn a_reply_that_links_nearly_all_candidates_is_refused() {
+        let selective = |declined: usize, linked: usize| {
+            let candidates = Support { good: declined, bad: linked };
+            WriterRecord { candidates, ..record((40, 0), (40, 0)) }
+        };
+        // A model that reads the notes, and a few notes that all belong together.
+        for (declined, linked) in [(80, 20), (50, 50), (0, 10), (3, 12)] {
+            assert_eq!(selective(declined, linked).link_factor(), 1.0, "{linked} beside {declined}");
+        }
+        assert!((0.5..1.0).contains(&selective(20, 60).link_factor()));
+        let link = LinkAdd { reason: String::new(), from: "N1".into(), to: "N2".into(), strength: 0.4 };
+        let why = selective(1, 90).refusal(&Action::LinkAdd(link)).map(|refusal| refusal.detail);
+        assert_eq!(
+            why.as_deref(),
+            Some("all links are refused: 90 of 91 candidates of the prompt are linked")
+        );
     }
 
     fn factor(links: (usize, usize), history: (usize, usize)) -> f64 {

@@ -14,7 +14,7 @@ use super::secrets::{self, SecretCounts};
 use super::{Memory, derivation, key};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, Visibility, one_line};
+use poc_graph::{Activity, EdgeKind, Ix, Node, NodeId, NodeType, View, Visibility, one_line};
 use poc_rank::reciprocal_rank::reciprocal_rank;
 use poc_store::Transaction;
 
@@ -124,7 +124,7 @@ pub struct ConfirmedQuestion {
     pub id: NodeId,
     /// The question.
     pub text: String,
-    /// The notes that answered it.
+    /// The notes that answered it, as far as a search can find them: the sources of a derived note in its place.
     pub answers: Vec<NodeId>,
 }
 
@@ -144,10 +144,24 @@ pub fn all(memory: &Memory, max: usize) -> Result<Vec<ConfirmedQuestion>> {
     for (_, id, ix) in questions {
         // Deleted since the view was taken.
         let Some(node) = memory.store.node(id)? else { continue };
-        let answers = view.sources(ix).filter_map(|answer| view.id(answer)).collect();
+        let answers = view.sources(ix).filter_map(|answer| view.id(answer));
+        let answers = answers.flat_map(|answer| representatives(&view, answer)).collect();
         all.push(ConfirmedQuestion { id, text: node.title, answers });
     }
     Ok(all)
+}
+
+/// The notes that stand for a note among the hits of a search: the live sources of a derived note, otherwise the note
+/// itself.
+pub(crate) fn representatives(view: &View, id: NodeId) -> Vec<NodeId> {
+    let sources: Vec<NodeId> = view
+        .find(id)
+        .into_iter()
+        .flat_map(|ix| view.sources(ix))
+        .filter(|&source| view.is_live(source))
+        .filter_map(|source| view.id(source))
+        .collect();
+    if sources.is_empty() { vec![id] } else { sources }
 }
 
 /// For each confirmed question, the reciprocal rank of the first of the ten best hits that answered it; 0 if there is

@@ -46,6 +46,27 @@ pub fn add_sources(
     Ok(())
 }
 
+/// Makes a note derived from these sources and from no others.
+///
+/// # Errors
+/// The store's.
+pub fn set_sources(
+    tx: &mut Transaction<'_>,
+    derived: NodeId,
+    sources: &[NodeId],
+    provenance: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<()> {
+    for edge in tx.edges(derived)? {
+        let leads_to_source = edge.kind == EdgeKind::DerivedFrom && edge.src == derived;
+        if leads_to_source && !sources.contains(&edge.dst) {
+            tx.delete_edge(derived, EdgeKind::DerivedFrom, edge.dst)?;
+        }
+    }
+    add_sources(tx, derived, sources, provenance, reason, now)
+}
+
 /// The live notes that were derived from a note.
 ///
 /// # Errors
@@ -122,10 +143,18 @@ pub fn confirm(tx: &mut Transaction<'_>, read: &Node, now: Timestamp) -> Result<
     }
 }
 
-/// Gives a successor the sources of a superseded note and the notes derived from it, which become stale.
+/// Gives a successor the sources of a superseded note and the notes derived from it, which become stale. A message or a
+/// note of a person that replaces what an agent derived gets no sources: search would show these in its place.
 pub(super) fn inherit(tx: &mut Transaction<'_>, old: NodeId, new: NodeId, now: Timestamp) -> Result<()> {
     source_changed(tx, old, now)?;
+    let ends = |tx: &Transaction<'_>, id: NodeId| -> Result<bool> {
+        Ok(tx.node(id)?.is_some_and(|node| ends_with_sources(&node.provenance, &node.node_type.0)))
+    };
+    let gets_sources = !ends(tx, old)? || ends(tx, new)?;
     for edge in tx.edges(old)?.into_iter().filter(|edge| edge.kind == EdgeKind::DerivedFrom) {
+        if edge.src == old && !gets_sources {
+            continue;
+        }
         let moved = |end: NodeId| if end == old { new } else { end };
         let (src, dst) = (moved(edge.src), moved(edge.dst));
         if src != dst && tx.edge(src, edge.kind, dst)?.is_none() {

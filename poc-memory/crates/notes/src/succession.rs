@@ -2,7 +2,8 @@
 //!
 //! | of the replaced note | the successor |
 //! |---|---|
-//! | sources and derived notes, confirmed questions | gets them; derived notes become stale |
+//! | sources | gets them, unless an agent derived the replaced note and not the successor |
+//! | derived notes, confirmed questions | gets them; derived notes become stale |
 //! | order edges of its session | takes its place; a successor with a place of its own keeps that, and the gap closes |
 //! | learned edges, keyword edges | gets those that it does not have, keyword edges if the keyword is its own |
 //! | activity | gets the greater weight, the later replay and the sum of the uses |

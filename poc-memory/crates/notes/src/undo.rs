@@ -263,7 +263,8 @@ fn mirror(write: &Write) -> Result<Option<(Table, Vec<u8>)>> {
 }
 
 /// Whether a record is as the change left it. The origin of a note is ignored, because a push changes only
-/// the origin, and so are its other names, which follow its file, unless the change itself has set them.
+/// the origin, and so are its other names, which follow its file, unless the change itself has set them. A note that the
+/// change created may have become stale or active again since, with its sources.
 fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {
@@ -273,7 +274,10 @@ fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let (left, now) = (Node::decode(left)?, Node::decode(now)?);
     let other_names = if sets_other_names(write, &left)? { &left.other_names } else { &now.other_names };
     let other_names = other_names.clone();
-    Ok(Node { origin: now.origin, other_names, ..left } == now)
+    let left = Node { origin: now.origin, other_names, ..left };
+    let follows_sources = write.before.is_none() && left.state.is_live() && now.state.is_live();
+    let Node { state, version, modified, .. } = now;
+    Ok(left == now || follows_sources && Node { state, version, modified, ..left } == now)
 }
 
 /// Whether a write changed the other names of a note that existed. `left` is the note as it left it.

@@ -164,3 +164,18 @@ fn a_confirmed_question_can_be_withdrawn() {
     assert_eq!(asked(), value!(null));
     insta::assert_snapshot!(refused(&memory, "reinforce", value!({"node": "btree", "remove": true})), @"invalid_argument at for: `for`: `remove` needs the question to remove; give the question as `for`");
 }
+
+#[test]
+fn a_search_shows_the_confirmed_question_that_led_to_a_hit() {
+    let memory = filled();
+    let question = "which structure keeps sorted pages?";
+    let plain = json(&memory, &format!("search '{question}'"));
+    assert!(plain["results"].as_array().unwrap().iter().all(|hit| hit.get("derived").is_none()), "{plain}");
+    let kept = json(&memory, &format!("reinforce btree --for '{question}'"));
+    let answer = json(&memory, &format!("search '{question}'"));
+    let first = &answer["results"][0];
+    assert_eq!(first["key"], "btree", "{answer}");
+    assert_eq!(first["derived"], value!({"key": kept["question"], "title": question}));
+    let told = say(&memory, &format!("search '{question}'"));
+    assert!(told.contains(&format!(": {question}\n")) && told.contains("found through question-"), "{told}");
+}

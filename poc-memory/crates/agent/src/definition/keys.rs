@@ -190,6 +190,11 @@ pub const KEYS: &[KeySpec] = &[
         "Maximum characters of a new note's body, and of its title and keywords together",
     ),
     key(
+        "limits.insert.min-sources",
+        ValueType::Count(0, ANY),
+        "Minimum notes that one new note is derived from; a new note with fewer is refused",
+    ),
+    key(
         "limits.insert.max-sources",
         ValueType::Count(0, ANY),
         "Maximum notes that one new note is derived from",

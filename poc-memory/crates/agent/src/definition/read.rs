@@ -289,6 +289,7 @@ impl<'a> Reader<'a> {
             weight_max_delta: weight.get("max-delta")?.value,
             insert_max: insert.get("max")?.value,
             insert_max_chars: insert.get("max-chars")?.value,
+            insert_min_sources: insert.get("min-sources")?.value,
             insert_max_sources: insert.get("max-sources")?.value,
             insert_max_per_source: insert.get("max-per-source")?.value,
             supersede_max: supersede.get("max")?.value,

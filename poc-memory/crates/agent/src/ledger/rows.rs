@@ -8,10 +8,10 @@ use super::row::{expect_running, get};
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
-use super::{Occurrence, Run};
+use super::{ActionState, Occurrence, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
 use poc_store::{Cause, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
@@ -332,8 +332,13 @@ fn end_running(
     Ok(committed.value)
 }
 
+/// How long the row of a run that changed notes is kept in any case. A night may have more batches than the configured
+/// number of rows, and its report and its undo need all of them.
+const CHANGES_KEPT_FOR: Span = Span(2 * Span::DAY.0);
+
 /// Deletes the oldest rows of an agent beyond the configured number, with their occurrences. Running rows
-/// stay, because they prevent a second run. The agent's state still knows the settled slots.
+/// stay, because they prevent a second run. Rows with rejected actions stay as well, so that these are not proposed
+/// again, and rows of recent changes. The agent's state still knows the settled slots.
 pub(super) fn prune(memory: &Memory, tx: &mut Transaction<'_>, agent: &str) -> Result<()> {
     let keys = tx.keys::<Run>(&prefix(agent))?;
     let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
@@ -342,13 +347,24 @@ pub(super) fn prune(memory: &Memory, tx: &mut Transaction<'_>, agent: &str) -> R
             break;
         }
         let Some(run) = tx.get::<Run>(&key)?.filter(|run| run.status != Status::Running) else { continue };
+        surplus -= 1;
+        // The rows that are needed do not count.
+        if is_needed(memory, &run) {
+            continue;
+        }
         tx.delete::<Run>(&key)?;
         if let Some(key) = occurrence_key(&run) {
             tx.delete::<Occurrence>(&key)?;
         }
-        surplus -= 1;
     }
     Ok(())
+}
+
+/// Whether a row is kept however many rows there are.
+fn is_needed(memory: &Memory, run: &Run) -> bool {
+    let is_recent = run.started.plus(CHANGES_KEPT_FOR) > memory.now();
+    (is_recent && run.applied_actions().next().is_some())
+        || run.actions.iter().any(|action| action.state == ActionState::Rejected)
 }
 
 /// Writes the row of a run after a review.

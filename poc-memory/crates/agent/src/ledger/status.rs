@@ -57,6 +57,8 @@ pub enum StatusReason {
     Unparseable,
     // The settings of this daemon do not include the agent.
     Elsewhere,
+    // Its model cannot do its work.
+    NoLanguageModel,
 }
 
 impl StatusReason {
@@ -76,6 +78,7 @@ impl StatusReason {
             | StatusReason::CatchUpOff
             | StatusReason::OutsideWindow
             | StatusReason::InvalidConfig
+            | StatusReason::NoLanguageModel
             | StatusReason::Unparseable => false,
         }
     }
@@ -97,13 +100,14 @@ impl StatusReason {
             StatusReason::OverBudget => "over-budget",
             StatusReason::Unparseable => "unparseable",
             StatusReason::Elsewhere => "elsewhere",
+            StatusReason::NoLanguageModel => "no-language-model",
         }
     }
 }
 
 impl StatusReason {
     /// All reasons.
-    pub const ALL: [StatusReason; 14] = [
+    pub const ALL: [StatusReason; 15] = [
         StatusReason::NotStale,
         StatusReason::TooFewResults,
         StatusReason::Overlap,
@@ -118,6 +122,7 @@ impl StatusReason {
         StatusReason::OverBudget,
         StatusReason::Unparseable,
         StatusReason::Elsewhere,
+        StatusReason::NoLanguageModel,
     ];
 
     /// The meaning as text.
@@ -149,6 +154,9 @@ impl StatusReason {
             StatusReason::OverBudget => "the budget of the day or of the run is used up",
             StatusReason::Unparseable => "no reply of the model was valid",
             StatusReason::Elsewhere => "`runs-agents` of this daemon does not include the agent",
+            StatusReason::NoLanguageModel => {
+                "the agent needs a language model; its notes wait until `execution.model` is one"
+            }
         }
     }
 }

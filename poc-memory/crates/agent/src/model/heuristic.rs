@@ -50,7 +50,18 @@ impl Heuristic {
     }
 }
 
+/// Whether an agent extracts facts and replaces those that are no longer true.
+fn extracts_facts(actions: &[ActionKind], shows_derived: bool) -> bool {
+    let may = |kind| actions.contains(&kind);
+    may(ActionKind::Insert) && may(ActionKind::Supersede) && shows_derived
+}
+
 impl Model for Heuristic {
+    fn inability(&self, actions: &[ActionKind], shows_derived: bool) -> Option<String> {
+        let why = "only a language model can extract facts; `poc-memory setup model` finds one";
+        extracts_facts(actions, shows_derived).then(|| why.to_owned())
+    }
+
     fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(0.0)
     }
@@ -62,8 +73,8 @@ impl Model for Heuristic {
         let mut excluded = BTreeSet::new();
         let mut counts = Vec::new();
         let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
-        // Only a language model can extract facts and see which of them are no longer true.
-        let is_facts = inserts && supersedes && request.shows_derived;
+        // A dry run of a person may ask for facts anyway.
+        let is_facts = extracts_facts(request.actions, request.shows_derived);
         let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
         if supersedes && !is_facts {
             let found = near_duplicate::find(&self.settings, &nodes);

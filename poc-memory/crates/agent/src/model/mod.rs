@@ -182,6 +182,12 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Why the model has nothing to reply to an agent with these actions, whose prompt lists derived notes or not;
+    /// `None` when it has.
+    fn inability(&self, _actions: &[ActionKind], _shows_derived: bool) -> Option<String> {
+        None
+    }
+
     /// Why the provider is suspended at `now`; `None` when it is not.
     fn suspension(&self, _now: Timestamp) -> Option<String> {
         None

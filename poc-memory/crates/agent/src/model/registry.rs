@@ -5,6 +5,7 @@ use super::heuristic::Heuristic;
 use super::retry_after::RetryAfter;
 use super::semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 use super::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
+use crate::definition::ActionKind;
 use parking_lot::Mutex;
 use poc_config::schedule::local_text;
 use poc_config::{Config, ProviderKind};
@@ -302,6 +303,14 @@ impl Model for GuardedModel {
 
     fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
         self.inner.max_cost(request)
+    }
+
+    fn context(&self) -> Option<usize> {
+        self.inner.context()
+    }
+
+    fn inability(&self, actions: &[ActionKind], shows_derived: bool) -> Option<String> {
+        self.inner.inability(actions, shows_derived)
     }
 
     fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {

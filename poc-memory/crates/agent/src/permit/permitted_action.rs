@@ -60,6 +60,17 @@ pub enum PermittedAction {
         /// The new key.
         to: String,
     },
+    /// Supersede a derived node by a new one that is derived from other nodes.
+    Revise {
+        /// The node.
+        old: NodeId,
+        /// Its replacement.
+        draft: Box<Draft>,
+        /// Nodes that the replacement is derived from.
+        sources: Vec<NodeId>,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl PermittedAction {
@@ -81,6 +92,7 @@ impl PermittedAction {
             PermittedAction::Insert { sources, .. } => sources.clone(),
             PermittedAction::Replace { old, new, .. } => vec![*old, *new],
             PermittedAction::Rewrite { old, .. } => vec![*old],
+            PermittedAction::Revise { old, sources, .. } => [&[*old], sources.as_slice()].concat(),
         }
     }
 
@@ -100,9 +112,11 @@ impl PermittedAction {
             (PermittedAction::Replace { old, new, .. }, PermittedAction::Replace { old: a, new: b, .. }) => {
                 (old, new) == (a, b)
             }
-            (PermittedAction::Rewrite { old, draft }, PermittedAction::Rewrite { old: other, draft: by }) => {
-                old == other && text(draft) == text(by)
-            }
+            (PermittedAction::Rewrite { old, draft }, PermittedAction::Rewrite { old: other, draft: by })
+            | (
+                PermittedAction::Revise { old, draft, .. },
+                PermittedAction::Revise { old: other, draft: by, .. },
+            ) => old == other && text(draft) == text(by),
             (
                 PermittedAction::Rename { node, to, .. },
                 PermittedAction::Rename { node: other, to: by, .. },
@@ -114,7 +128,9 @@ impl PermittedAction {
     /// The new note.
     pub fn draft(&self) -> Option<&Draft> {
         match self {
-            PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
+            PermittedAction::Insert { draft, .. }
+            | PermittedAction::Rewrite { draft, .. }
+            | PermittedAction::Revise { draft, .. } => Some(draft),
             PermittedAction::Link { .. }
             | PermittedAction::Weigh { .. }
             | PermittedAction::Replace { .. }
@@ -124,7 +140,9 @@ impl PermittedAction {
 
     pub(crate) fn draft_mut(&mut self) -> Option<&mut Draft> {
         match self {
-            PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
+            PermittedAction::Insert { draft, .. }
+            | PermittedAction::Rewrite { draft, .. }
+            | PermittedAction::Revise { draft, .. } => Some(draft),
             PermittedAction::Link { .. }
             | PermittedAction::Weigh { .. }
             | PermittedAction::Replace { .. }
@@ -135,7 +153,9 @@ impl PermittedAction {
     /// The node that it supersedes or renames.
     pub fn replaced_node(&self) -> Option<NodeId> {
         match self {
-            PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => Some(*old),
+            PermittedAction::Replace { old, .. }
+            | PermittedAction::Rewrite { old, .. }
+            | PermittedAction::Revise { old, .. } => Some(*old),
             PermittedAction::Rename { node, .. } => Some(*node),
             PermittedAction::Link { .. } | PermittedAction::Weigh { .. } | PermittedAction::Insert { .. } => {
                 None

@@ -19,7 +19,8 @@ pub enum RefusalReason {
     ChangedSinceRead,
     /// A value is out of range.
     InvalidValue,
-    /// Most links or new notes of the reply are not supported by the notes that they name.
+    /// Most links or new notes of the reply are not supported by the notes that they name, or it links nearly all
+    /// candidates of the prompt.
     Unsupported,
     /// It already has the requested effect; not a failure.
     AlreadyPresent,
@@ -101,7 +102,7 @@ impl RefusalReason {
             }
             RefusalReason::InvalidValue => "a value is out of range, or contradicts another",
             RefusalReason::Unsupported => {
-                "most links or new notes of the reply are not supported by the notes that they name"
+                "most links or new notes of the reply are not supported by the notes that they name, or it links nearly all candidates"
             }
             RefusalReason::AlreadyPresent => "it is already done or already proposed; not a failure",
             RefusalReason::RejectedBefore => {

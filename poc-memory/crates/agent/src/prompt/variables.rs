@@ -6,7 +6,7 @@ use crate::action;
 use crate::definition::ActionKind;
 use crate::selection::{Excerpt, Handle, LISTED, LinkCandidate, PromptExtent, Selection, hubs, siblings};
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, Ix, NodeId, Trust, View};
+use poc_graph::{EdgeKind, Ix, NodeId, State, Trust, View};
 use poc_notes::Memory;
 use std::fmt::Write;
 
@@ -155,9 +155,13 @@ fn head(definition: &Definition, selection: &Selection, handle: &Handle, role: &
     // Protection is relevant only for agents that may supersede notes.
     let is_relevant = handle.protected && definition.execution.actions.contains(&ActionKind::Supersede);
     let protected = if is_relevant { ", protected: it may not be superseded" } else { "" };
+    let session = match selection.sessions.get(&handle.ix) {
+        Some(number) => format!("session: {number}, "),
+        None => String::new(),
+    };
     let node = &handle.node;
     format!(
-        "{}{role}\ntype: {}, created: {}, weight: {:.2}, links: {}{protected}\n",
+        "{}{role}\ntype: {}, {session}created: {}, weight: {:.2}, links: {}{protected}\n",
         handle.name,
         node.node_type,
         date(node.created),
@@ -255,14 +259,22 @@ fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> S
     if lines.is_empty() { "none\n".to_owned() } else { fence.enclose(&lines.join("\n")) }
 }
 
-/// The nodes derived from the selected ones, each with the handles of its sources.
+/// The nodes derived from the selected ones, each with the handles of its sources, and those derived from other nodes,
+/// each with the date of its latest source.
 fn derived(definition: &Definition, selection: &Selection, fence: &Fence) -> String {
     let mut text = String::new();
     for handle in selection.handles.iter().filter(|handle| handle.is_derived) {
         let sources = selection.view.sources(handle.ix).filter_map(|ix| selection.by_index(ix));
         let sources: Vec<&str> = sources.map(|source| source.name.as_str()).collect();
+        let latest = selection.view.sources(handle.ix).map(|source| selection.view.created(source)).max();
+        let changed = if handle.node.state == State::Stale { ", changed since" } else { "" };
+        let origin = match (sources.as_slice(), latest) {
+            ([], Some(latest)) => format!("other notes, the latest of {}", date(latest)),
+            ([], None) => "other notes".to_owned(),
+            (sources, _) => sources.join(", "),
+        };
         let Excerpt { title, body, .. } = Excerpt::of(&handle.node, definition.prompt.max_node_chars);
-        let _ = writeln!(text, "{} (from {}): {}", handle.name, sources.join(", "), line(&title));
+        let _ = writeln!(text, "{} (from {origin}{changed}): {}", handle.name, line(&title));
         if !body.trim().is_empty() && body.trim() != title.trim() {
             let _ = writeln!(text, "{}", body.trim());
         }

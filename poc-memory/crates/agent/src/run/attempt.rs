@@ -59,6 +59,9 @@ impl RunAttempt<'_> {
         if let Some(why) = self.budget_status(row)?.refuses_a_run() {
             return Err(RunEnd::Skipped(StatusReason::OverBudget, Some(why)));
         }
+        if let Some(why) = self.inability() {
+            return Err(RunEnd::Skipped(StatusReason::NoLanguageModel, Some(why)));
+        }
         let context = self.context();
         let mut selection = match selection::choose(memory, definition, self.scope, context)? {
             Choice::Chosen(selection) => selection,
@@ -94,6 +97,16 @@ impl RunAttempt<'_> {
     pub(super) fn context(&self) -> Option<usize> {
         let (name, model) = self.models.first()?;
         model.context().or_else(|| self.memory.config.models.get(*name)?.context)
+    }
+
+    /// Why none of the models has anything to reply. The notes do not count as visited then: a language model that is
+    /// set up later reads them.
+    pub(super) fn inability(&self) -> Option<String> {
+        let (actions, shows_derived) =
+            (&self.definition.execution.actions, self.definition.prompt.shows("DERIVED"));
+        let models = self.models.iter().map(|(_, model)| model.inability(actions, shows_derived));
+        let why: Vec<String> = models.collect::<Option<_>>()?;
+        why.into_iter().next()
     }
 
     /// Why no model is called, if the providers of all are suspended. Manual runs try anyway: the person may

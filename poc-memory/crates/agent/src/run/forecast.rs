@@ -52,6 +52,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) 
     let BudgetStatus { runs, day, all_agents, .. } = budget_status;
     let mut forecast = Forecast { runs, day, all_agents, ..Forecast::default() };
     forecast.obstacles.extend(attempt.no_model());
+    forecast.obstacles.extend(attempt.inability().map(|why| (StatusReason::NoLanguageModel, why)));
     forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (StatusReason::OverBudget, why)));
     let context = attempt.context();
     match selection::choose(memory, definition, scope, context) {

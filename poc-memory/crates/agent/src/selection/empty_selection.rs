@@ -69,7 +69,11 @@ fn help(stage: &StageReport) -> String {
             "no pair is similar enough; this can be correct, otherwise lower `min_sim` in the pipeline"
                 .to_owned()
         }
-        "age" | "created" => "wait until notes have that age, or change the pipeline".to_owned(),
+        // `!age:<7d` asks for old notes, as `age:>=7d` does.
+        "age" | "created" => match argument.starts_with('<') != is_negated {
+            true => "the notes are older; newer ones will pass, or change the pipeline".to_owned(),
+            false => "wait until notes have that age, or change the pipeline".to_owned(),
+        },
         "visited" | "not-visited" => "this stage depends on which notes another agent has visited".to_owned(),
         "content-len" | "key-len" | "weight" | "degree" => {
             "no note matches; this can be correct, otherwise change the pipeline".to_owned()
@@ -81,4 +85,32 @@ fn help(stage: &StageReport) -> String {
 
 fn plural(count: usize, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_about_ages_depends_on_their_direction() {
+        let advice = |stage: &str| {
+            let report = StageReport {
+                stage: stage.to_owned(),
+                kind: "filter".to_owned(),
+                does: String::new(),
+                input: 9,
+                output: 0,
+                micros: 0.0,
+                note: None,
+                saved: None,
+            };
+            help(&report)
+        };
+        for recent in ["created:<30d", "age:<=7d", "!age:>7d"] {
+            assert!(advice(recent).starts_with("the notes are older"), "{recent}: {}", advice(recent));
+        }
+        for old in ["age:>30d", "created:>=1d", "!age:<7d"] {
+            assert!(advice(old).starts_with("wait until notes have that age"), "{old}: {}", advice(old));
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The handles of the nodes in a prompt: of the selected ones, and of those shown around them.
 
 use super::excerpt::Excerpt;
+use super::known_facts;
 use super::link_candidates::{self, RankedCandidate};
 use super::protection::{self, may_be_read};
 use super::{Handle, HandlePair, LinkCandidate, PromptExtent, Selection, neighborhood};
@@ -48,19 +49,22 @@ impl Handles<'_> {
         Ok(())
     }
 
-    /// Adds handles for the nodes derived from the selected ones, if the prompt shows them.
+    /// Adds handles for the nodes derived from the selected ones and for known facts that resemble these, if the prompt
+    /// shows them.
     fn add_derived(&mut self, chosen: &[Ix]) -> Result<()> {
         if !self.definition.prompt.shows("DERIVED") {
             return Ok(());
         }
-        for &ix in chosen {
-            for derived in self.view.derived_notes(ix).filter(|&derived| may_be_read(self.view, derived)) {
-                let before = self.given.len();
-                self.add(derived, Targets::Neighborhood, None)?;
-                if let Some(handle) = self.given.get_mut(before) {
-                    handle.is_derived = true;
-                    handle.shown = Excerpt::of(&handle.node, self.definition.prompt.max_node_chars).shown;
-                }
+        let view = self.view;
+        let mut derived: Vec<Ix> = chosen.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
+        derived.retain(|&ix| may_be_read(view, ix));
+        derived.extend(known_facts::find(self.memory, self.definition, view, chosen, &derived)?);
+        for ix in derived {
+            let before = self.given.len();
+            self.add(ix, Targets::Neighborhood, None)?;
+            if let Some(handle) = self.given.get_mut(before) {
+                handle.is_derived = true;
+                handle.shown = Excerpt::of(&handle.node, self.definition.prompt.max_node_chars).shown;
             }
         }
         Ok(())
@@ -144,5 +148,18 @@ pub(super) fn build(
             Some(HandlePair { a, b, similarity: pair.similarity })
         })
         .collect();
-    Ok(Selection { view, handles, pairs, read: Vec::new() })
+    let sessions = sessions(&view, &handles);
+    Ok(Selection { view, handles, pairs, sessions, read: Vec::new() })
+}
+
+/// The number of the session of each selected node that has neighbours in one.
+fn sessions(view: &View, handles: &[Handle]) -> HashMap<Ix, usize> {
+    let (mut numbers, mut of) = (HashMap::new(), HashMap::new());
+    for handle in handles.iter().filter(|handle| handle.is_chosen()) {
+        if view.sequence_neighbors(handle.ix).next().is_some() {
+            let next = numbers.len() + 1;
+            of.insert(handle.ix, *numbers.entry(view.session(handle.ix)).or_insert(next));
+        }
+    }
+    of
 }

@@ -61,8 +61,8 @@ pub(super) fn find(memory: &Memory, view: &View, ix: Ix, max: usize) -> Result<V
     Ok(found)
 }
 
-/// The most similar notes, best first.
-fn similar(
+/// The most similar notes with at least the cosine of a candidate, best first.
+pub(super) fn similar(
     memory: &Memory,
     view: &View,
     id: NodeId,

@@ -2,7 +2,7 @@
 
 use super::fixture::Fixture;
 use super::sandbox::{Sandbox, TestOutcome};
-use crate::definition::Definition;
+use crate::definition::{ActionKind, Definition};
 use crate::ledger::Run;
 use crate::model::{CallFailure, Model, Reply, Request};
 use crate::run::{RunOptions, Trigger, models, run_among};
@@ -133,6 +133,14 @@ impl Model for Recorder<'_> {
 
     fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
         self.model.max_cost(request)
+    }
+
+    fn context(&self) -> Option<usize> {
+        self.model.context()
+    }
+
+    fn inability(&self, actions: &[ActionKind], shows_derived: bool) -> Option<String> {
+        self.model.inability(actions, shows_derived)
     }
 
     fn suspension(&self, now: Timestamp) -> Option<String> {

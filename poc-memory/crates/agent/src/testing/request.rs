@@ -38,6 +38,7 @@ impl TestRequest {
                 view: Arc::new(View::new()),
                 handles: Vec::new(),
                 pairs: Vec::new(),
+                sessions: std::collections::HashMap::new(),
                 read: Vec::new(),
             },
             text: TextIndex::open(Path::new("/nonexistent"), &Config::defaults().unwrap().text).unwrap(),

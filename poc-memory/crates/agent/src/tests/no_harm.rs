@@ -174,6 +174,7 @@ fn unseen(request: &Request<'_>) -> Value {
         facts.push(fact(&other.node.body, &[&beyond]));
         facts.push(fact(&other.node.body, &[&handle.node.key]));
         facts.push(fact(&format!("{} So it is.", other.node.body), &[&handle.name]));
+        facts.push(fact(&format!("{} Nobody said it.", other.node.body), &[]));
         links.push(link(&handle.name, &beyond));
         links.push(link(&beyond, &handle.node.key));
     }

@@ -5,6 +5,8 @@ use crate::Catalog;
 use crate::ledger::{Run, Status};
 use crate::run::{RunOptions, Trigger, run};
 use poc_graph::EdgeKind;
+use poc_notes::derivation;
+use poc_store::Transaction;
 
 const POLICY: &str = "A failed request is repeated three times. The pause doubles after every attempt, from one second \
     on. After the third failure the request is reported to the operator on duty.";
@@ -64,4 +66,15 @@ fn an_edge_made_on_insertion_does_not_hide_a_copy() {
     assert!(cosine < twin, "{cosine} is no longer below {twin}");
     let run = separate(&world);
     assert_eq!(keys(&world, &run), ["how-we-retry", "retry-policy"]);
+}
+
+#[test]
+fn a_note_and_its_source_are_no_pair() {
+    let world = World::new();
+    let source = world.draft(draft("retry-policy", POLICY));
+    let fact = world.draft(draft("how-we-retry", &format!("{POLICY} This was decided in May.")));
+    let (cause, now) = (world.memory.cause("manual", "test"), world.memory.now());
+    let derive = |tx: &mut Transaction<'_>| derivation::add_sources(tx, fact, &[source], "manual", "", now);
+    world.memory.store.transact(cause, derive).unwrap();
+    assert_eq!(separate(&world).status, Status::Skipped);
 }

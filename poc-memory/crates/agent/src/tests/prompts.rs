@@ -6,9 +6,10 @@ use crate::ledger::{Run, Status};
 use crate::model::Model;
 use crate::run::{RunOptions, Trigger, run_with};
 use poc_graph::time::Span;
-use poc_graph::{EdgeKind, Trust};
+use poc_graph::{Edge, EdgeKind, NodeId, Trust};
 use poc_notes::Draft;
 use poc_notes::link::{self, Link};
+use poc_store::Transaction;
 use std::collections::HashSet;
 
 fn prompt(world: &World, template: &str, more: &str) -> Result<String, String> {
@@ -211,6 +212,50 @@ fn a_prompt_says_why_a_note_was_chosen_and_what_it_is_linked_with() {
     let model = ScriptedModel::doing_nothing(&["weight"]);
     forced(&world, &agent("\"weight\"", ""), &model);
     assert!(!model.prompts.lock()[0].contains("linked with"));
+}
+
+#[test]
+fn notes_of_one_session_have_the_same_number() {
+    let world = World::new();
+    let ids = ["one", "two", "three", "four", "alone"].map(|key| {
+        world.clock.advance(Span::MINUTE);
+        world.note(key, &format!("What {key} says."))
+    });
+    let now = world.memory.now();
+    let order = |src: NodeId, dst: NodeId| Edge {
+        src,
+        dst,
+        kind: EdgeKind::Structural,
+        strength: 1.0,
+        created: now,
+        touched: now,
+        provenance: "manual".into(),
+        reason: String::new(),
+    };
+    let join = |tx: &mut Transaction<'_>| {
+        [(0, 1), (1, 0), (2, 3), (3, 2)]
+            .into_iter()
+            .try_for_each(|(a, b)| tx.put_edge(&order(ids[a], ids[b])))
+    };
+    world.memory.store.transact(world.memory.cause("manual", "test"), join).unwrap();
+    let text = prompt(&world, "{{ NODES }}", "").unwrap();
+    let heads = text.lines().filter(|line| line.starts_with("type: "));
+    let numbers: Vec<&str> = heads
+        .map(|line| line.split("session: ").nth(1).map_or("", |rest| rest.split(',').next().unwrap()))
+        .collect();
+    assert_eq!(numbers, ["1", "1", "2", "2", ""], "{text}");
+}
+
+#[test]
+fn a_note_that_is_too_long_for_the_context_is_cut() {
+    let mut world = World::new();
+    world.note("long", &"long ".repeat(1600));
+    world.config().models.get_mut("default").unwrap().context = Some(2_000);
+    let model = ScriptedModel::doing_nothing(&["link-add"]);
+    let run = world.run(&agent("\"link-add\"", ""), &model);
+    assert_eq!(run.visited.len(), 1, "{run:#?}");
+    let prompt = model.prompts.lock().pop().unwrap();
+    assert!(prompt.contains("N1 is cut: these are its first 2000 characters"), "{prompt}");
 }
 
 #[test]

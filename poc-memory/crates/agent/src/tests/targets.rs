@@ -126,6 +126,10 @@ fn sources_of_new_notes_obey_the_targets_and_limits() {
     check(max, &sources, &["applied", "over-limit", "applied"]);
     let max = "targets = \"any\"\n[limits.insert]\nmax-per-source = 1";
     check(max, &sources, &["applied", "over-limit", "applied"]);
+    let sources: [&[&str]; 3] = [&[], &["result", "result"], &["result", "hub"]];
+    check("targets = \"any\"", &sources, &["applied"; 3]);
+    let min = "targets = \"any\"\n[limits.insert]\nmin-sources = 2";
+    check(min, &sources, &["invalid-value", "invalid-value", "applied"]);
 }
 
 #[test]

@@ -1,65 +1,97 @@
 //! Dates as people write them.
 
 use super::Timestamp;
-use chrono::{NaiveDate, NaiveDateTime};
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
 
-/// Formats with a time of day. `%B` parses both full and abbreviated names of months.
-const WITH_TIME: [&str; 10] = [
-    "%I:%M %p on %d %B %Y",
-    "%H:%M on %d %B %Y",
-    "%d %B %Y %I:%M %p",
-    "%d %B %Y %H:%M",
-    "%B %d %Y %I:%M %p",
-    "%B %d %Y %H:%M",
-    "%Y/%m/%d %H:%M",
-    "%Y/%m/%d %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-];
-
-/// Formats without a time of day.
+/// Formats of a day. `%B` parses both full and abbreviated names of months.
 const DAYS: [&str; 4] = ["%d %B %Y", "%B %d %Y", "%Y/%m/%d", "%d.%m.%Y"];
+
+/// Formats of a time of day, before or after the day.
+const TIMES: [&str; 4] = ["%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p"];
 
 const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
+/// Words that do not change which time is meant.
+const FILLERS: [&str; 6] = ["at", "on", "of", "the", "utc", "gmt"];
+
 impl Timestamp {
     /// Parses a date as people write it in English, such as `1:10 pm on 27 March, 2023`, `May 8th, 2009` or
-    /// `27.3.2023`, in UTC. Numbers separated by slashes are accepted only if the year comes first, because the order
-    /// of day and month differs between countries.
+    /// `27.3.2023`, in UTC, and dates of e-mails with their time zone. Numbers separated by slashes are accepted only if
+    /// the year comes first, because the order of day and month differs between countries.
     pub fn parse_written(text: &str) -> Option<Timestamp> {
-        let words: Vec<String> = text.replace(',', " ").split_whitespace().map(plain).collect();
-        let is_weekday = |word: &String| {
-            word.ends_with("day") && WEEKDAYS.iter().any(|day| word.starts_with(day))
-                || WEEKDAYS.contains(&word.as_str())
-        };
-        let words: Vec<&str> =
-            words.iter().filter(|word| !is_weekday(word) && *word != "at").map(String::as_str).collect();
-        let text = words.join(" ");
-        let with_time = WITH_TIME.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok());
-        let day = || {
-            let day = DAYS.iter().find_map(|format| NaiveDate::parse_from_str(&text, format).ok())?;
-            day.and_hms_opt(0, 0, 0)
-        };
-        let at = Timestamp(with_time.or_else(day)?.and_utc().timestamp_millis());
+        let mail = DateTime::parse_from_rfc2822(text.trim()).ok().map(|at| at.timestamp_millis());
+        let at = Timestamp(mail.or_else(|| written(&words(text).join(" ")))?);
         (Timestamp::EARLIEST..=Timestamp::LATEST).contains(&at).then_some(at)
     }
 }
 
-/// A word in lower case, without the ending of an ordinal number and without the dots of `p.m.`.
-fn plain(word: &str) -> String {
-    let word = word.to_lowercase();
-    if matches!(word.as_str(), "a.m." | "p.m.") {
-        return word.replace('.', "");
-    }
-    for ending in ["st", "nd", "rd", "th"] {
-        if let Some(number) = word.strip_suffix(ending)
-            && !number.is_empty()
-            && number.chars().all(|char| char.is_ascii_digit())
+/// A day, or a day and a time of day in either order, in milliseconds since 1970.
+fn written(text: &str) -> Option<i64> {
+    let timed =
+        DAYS.iter().flat_map(|day| TIMES.iter().map(move |time| (day, time))).find_map(|(day, time)| {
+            let parse = |format: String| NaiveDateTime::parse_from_str(text, &format).ok();
+            parse(format!("{day} {time}")).or_else(|| parse(format!("{time} {day}")))
+        });
+    let day = || DAYS.iter().find_map(|day| NaiveDate::parse_from_str(text, day).ok())?.and_hms_opt(0, 0, 0);
+    Some(timed.or_else(day)?.and_utc().timestamp_millis())
+}
+
+/// The words of a date in lower case, without weekdays and fillers. A time with `am` or `pm` has minutes.
+fn words(text: &str) -> Vec<String> {
+    let is_left_out = |word: &String| {
+        let is_weekday = word.ends_with("day") && WEEKDAYS.iter().any(|day| word.starts_with(day))
+            || WEEKDAYS.contains(&word.as_str());
+        is_weekday || FILLERS.contains(&word.as_str())
+    };
+    let spaced = text.replace(',', " ").to_lowercase();
+    let mut words: Vec<String> = Vec::new();
+    for word in spaced.split_whitespace().flat_map(parts).filter(|word| !is_left_out(word)) {
+        if let ("am" | "pm", Some(time)) = (word.as_str(), words.last_mut())
+            && time.chars().all(|char| char.is_ascii_digit() || matches!(char, ':' | '.'))
         {
-            return number.to_owned();
+            *time = time.replace('.', ":");
+            if !time.contains(':') {
+                time.push_str(":00");
+            }
+        }
+        words.push(word);
+    }
+    words
+}
+
+/// The words of a text without spaces: `5pm` and `27-mar-2023` are several. Without the ending of an ordinal number and
+/// the dots of abbreviations.
+fn parts(word: &str) -> Vec<String> {
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|char| char.is_ascii_digit());
+    let word = match word {
+        "a.m." | "p.m." => word.replace('.', ""),
+        "sept" | "sept." => "sep".to_owned(),
+        _ => word.strip_suffix('.').unwrap_or(word).to_owned(),
+    };
+    for ending in ["st", "nd", "rd", "th"] {
+        if let Some(number) = word.strip_suffix(ending).filter(|number| is_number(number)) {
+            return vec![number.to_owned()];
         }
     }
-    word
+    for half in ["am", "pm"] {
+        if let Some(time) =
+            word.strip_suffix(half).filter(|time| time.ends_with(|char: char| char.is_ascii_digit()))
+        {
+            return vec![time.to_owned(), half.to_owned()];
+        }
+    }
+    let by_hyphens: Vec<&str> = word.split('-').collect();
+    match by_hyphens.as_slice() {
+        [day, month, year]
+            if is_number(day)
+                && is_number(year)
+                && month.chars().all(char::is_alphabetic)
+                && !month.is_empty() =>
+        {
+            vec![(*day).to_owned(), (*month).to_owned(), (*year).to_owned()]
+        }
+        _ => vec![word],
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +108,13 @@ mod tests {
             ("May 8th, 2009 5:57 PM", "2009-05-08T17:57:00.000Z"),
             ("2023/3/7", "2023-03-07T00:00:00.000Z"),
             ("7.3.2023 08:15", "2023-03-07T08:15:00.000Z"),
+            ("1:10 PM on March 27, 2023", "2023-03-27T13:10:00.000Z"),
+            ("March 27, 2023 at 1:10:05 PM", "2023-03-27T13:10:05.000Z"),
+            ("27 Mar 2023, 13:10 UTC", "2023-03-27T13:10:00.000Z"),
+            ("5pm on the 3rd of Sept. 2023", "2023-09-03T17:00:00.000Z"),
+            ("Aug. 9, 2023, 1.10 p.m.", "2023-08-09T13:10:00.000Z"),
+            ("27-Mar-2023", "2023-03-27T00:00:00.000Z"),
+            ("Mon, 27 Mar 2023 13:10:00 +0200", "2023-03-27T11:10:00.000Z"),
         ] {
             assert_eq!(
                 Timestamp::parse_written(text).map(|at| at.to_string()).as_deref(),
@@ -87,9 +126,18 @@ mod tests {
 
     #[test]
     fn texts_without_a_clear_date_are_not_dates() {
-        for text in
-            ["", "3/7/2023", "yesterday", "May", "31 February 2023", "8 May", "25:00 on 8 May 2023", "day 8"]
-        {
+        for text in [
+            "",
+            "3/7/2023",
+            "yesterday",
+            "May",
+            "31 February 2023",
+            "8 May",
+            "25:00 on 8 May 2023",
+            "day 8",
+            "5pm",
+            "3-7-2023",
+        ] {
             assert_eq!(Timestamp::parse_written(text), None, "{text}");
         }
     }

@@ -99,6 +99,24 @@ fn a_repeated_question_is_stored_once_and_may_lead_to_several_notes() {
 }
 
 #[test]
+fn a_question_that_a_derived_note_answered_leads_to_its_sources() {
+    let memory = with_notes();
+    let fact = memory.note("fact", "The vet advises against stale seed.");
+    let (seeds, now) = (id(&memory, "seeds"), memory.now());
+    let derive =
+        |tx: &mut Transaction<'_>| derivation::add_sources(tx, fact, &[seeds], "agent:facts", "", now);
+    memory.store.transact(memory.cause("manual", "test"), derive).unwrap();
+    let place = |text| found(&memory, text, false).iter().position(|(key, _)| key == "seeds");
+    let similar = "the parrot refuses its breakfast, why?";
+    assert_ne!(place(similar), Some(0));
+    let (question, _) = confirm(&memory, QUESTION, "fact");
+    assert_eq!(place(similar), Some(0));
+    assert_eq!(found(&memory, similar, false)[0].1, question);
+    // The source counts as the answer, because the fact is no hit.
+    assert_eq!(all(&memory, 10).unwrap()[0].answers, [seeds]);
+}
+
+#[test]
 fn a_note_keeps_the_latest_questions() {
     let mut config = Config::defaults().unwrap();
     config.reinforce.questions = 2;

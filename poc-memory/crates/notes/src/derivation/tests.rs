@@ -61,9 +61,18 @@ fn a_search_that_filters_may_list_derived_notes() {
         set.items.iter().filter_map(|item| view.id(item.ix)).collect::<Vec<_>>()
     };
     let title = memory.store.node(id(3)).unwrap().unwrap().title;
+    let of_facts = |search: &str| {
+        let mut ids = found(&format!("hybrid:\"{title}\"{search}"));
+        ids.retain(|found| *found == id(3));
+        ids
+    };
     // Otherwise its sources represent it.
-    assert_eq!(found(&format!("hybrid:\"{title}\" | provenance:agent:facts")), []);
-    assert_eq!(found(&format!("hybrid:\"{title}\",derived=1 | provenance:agent:facts")), [id(3)]);
+    assert_eq!(of_facts(" | !provenance:manual"), []);
+    assert_eq!(of_facts(" | limit:10"), []);
+    for asked in [",derived=1", " | provenance:agent:facts", " | provenance:facts", " | type:semantic"] {
+        assert_eq!(of_facts(asked), [id(3)], "{asked}");
+    }
+    assert_eq!(of_facts(" | provenance:manual"), []);
 }
 
 #[test]
@@ -100,13 +109,20 @@ fn the_successor_of_a_source_becomes_a_source() {
 }
 
 #[test]
-fn the_successor_of_a_derived_note_inherits_its_sources() {
-    let memory = with_fact("agent:facts");
-    change(&memory, |tx| {
-        tx.put_node(&Node { key: "new".into(), ..testing::node(4) })?;
-        supersede::apply(tx, id(3), id(4), "agent:facts", "", &memory.config, memory.now())
-    });
-    assert_eq!(sources(&memory, 4), [id(1), id(2)]);
+fn the_successor_of_a_derived_note_inherits_its_sources_unless_it_says_what_nobody_derived() {
+    let inherited = |by: &str, successor: &str| {
+        let memory = with_fact(by);
+        change(&memory, |tx| {
+            tx.put_node(&Node { key: "new".into(), provenance: successor.into(), ..testing::node(4) })?;
+            supersede::apply(tx, id(3), id(4), successor, "", &memory.config, memory.now())
+        });
+        sources(&memory, 4)
+    };
+    assert_eq!(inherited("agent:facts", "agent:facts"), [id(1), id(2)]);
+    assert_eq!(inherited("manual", "manual"), [id(1), id(2)]);
+    // Search would show the sources in place of the note of a person, and of a message.
+    assert_eq!(inherited("agent:facts", "manual"), []);
+    assert_eq!(inherited("agent:facts", "import:chat.jsonl"), []);
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub fn read(memory: &Memory, file: &Path) -> Result<Vec<LiveQuestion>> {
                 let unknown = line_error(file, number, error.message);
                 error.hint.into_iter().fold(unknown, Error::hint)
             })?;
-            answers.push(node.id);
+            answers.extend(confirmed_question::representatives(&view, node.id));
         }
         let kind = string_field(&fields, "type").unwrap_or_else(|| NO_TYPE.to_owned());
         let question = LiveQuestion::new(&view, id, text, kind, answers).ok_or_else(|| {

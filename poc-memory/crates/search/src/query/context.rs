@@ -5,9 +5,10 @@ use super::sources::Sources;
 use crate::retrieve::key::{notes_of_name, notes_with_id_prefix};
 use poc_graph::error::{Error, Result};
 use poc_graph::{
-    Communities, Ix, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_name,
+    Communities, Ix, NodeId, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_name,
 };
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Why the name of a note in a stage does not refer to exactly one note.
@@ -53,14 +54,24 @@ pub(super) struct QueryContext<'a> {
     pub(super) sources: Sources<'a>,
     /// The node states that `all` returns.
     pub(super) states: StateSet,
+    /// Whether a filter of the pipeline asks for derived notes.
+    pub(super) lists_derived: bool,
     note: RefCell<Option<String>>,
     // Descriptions of derived data in use that is older than the latest changes.
     reused: RefCell<Vec<String>>,
+    found_through: RefCell<BTreeMap<Ix, NodeId>>,
 }
 
 impl<'a> QueryContext<'a> {
-    pub(super) fn new(sources: &Sources<'a>, states: StateSet) -> Self {
-        QueryContext { sources: *sources, states, note: RefCell::default(), reused: RefCell::default() }
+    pub(super) fn new(sources: &Sources<'a>, states: StateSet, lists_derived: bool) -> Self {
+        QueryContext {
+            found_through: RefCell::default(),
+            sources: *sources,
+            states,
+            lists_derived,
+            note: RefCell::default(),
+            reused: RefCell::default(),
+        }
     }
 
     /// Adds a remark on the origin of data derived from the whole graph.
@@ -83,6 +94,16 @@ impl<'a> QueryContext<'a> {
     /// Takes the remarks of the running stage, so that the next stage starts without any.
     pub(super) fn take_note(&self) -> Option<String> {
         self.note.take()
+    }
+
+    /// Records the derived note through which a text search found a node.
+    pub(super) fn record_found_through(&self, ix: Ix, derived: NodeId) {
+        self.found_through.borrow_mut().insert(ix, derived);
+    }
+
+    /// Takes what [`QueryContext::record_found_through`] recorded.
+    pub(super) fn take_found_through(&self) -> BTreeMap<Ix, NodeId> {
+        self.found_through.take()
     }
 
     /// The derived data in use that is older than the latest changes.

@@ -1,7 +1,9 @@
 //! The report of a run, stage by stage, as data and as a table.
 
+use poc_graph::{Ix, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The report of one stage.
@@ -39,6 +41,9 @@ pub struct Explanation {
     /// Descriptions of derived data in use that is older than the latest changes of the graph.
     #[serde(skip)]
     pub reused: Vec<String>,
+    /// For the nodes that a text search found through a derived note or a confirmed question: that note.
+    #[serde(skip)]
+    pub found_through: BTreeMap<Ix, NodeId>,
 }
 
 impl fmt::Display for Explanation {
@@ -116,6 +121,7 @@ mod tests {
             ],
             total_micros: 12345.0,
             reused: Vec::new(),
+            found_through: BTreeMap::new(),
         };
         insta::assert_snapshot!(explanation, @r"
         stage        kind          in    out     time  what it does

@@ -48,7 +48,7 @@ impl Pipeline {
         min_score: Option<f64>,
     ) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
-        let ctx = QueryContext::new(sources, self.states());
+        let ctx = QueryContext::new(sources, self.states(), self.lists_derived());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         cancellation::check()?;
         let PrefixResult { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
@@ -72,7 +72,9 @@ impl Pipeline {
         retain_complete_pairs(&mut set);
         let total = started.elapsed();
         let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
-        Ok((set, Explanation { stages, total_micros: micros(total), reused: ctx.into_reused() }))
+        let found_through = ctx.take_found_through();
+        let reused = ctx.into_reused();
+        Ok((set, Explanation { stages, total_micros: micros(total), reused, found_through }))
     }
 
     /// Returns those of the given nodes that pass all filters of the pipeline. Its other stages are ignored.
@@ -80,7 +82,7 @@ impl Pipeline {
     /// # Errors
     /// `not_found` if a filter refers to a node that does not exist, and errors of the indexes.
     pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
-        let ctx = QueryContext::new(sources, self.states());
+        let ctx = QueryContext::new(sources, self.states(), self.lists_derived());
         let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();
         for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
             if let Some(mut filter) = filter(call, &ctx)? {
@@ -88,6 +90,11 @@ impl Pipeline {
             }
         }
         Ok(items.into_iter().map(|item| item.ix).collect())
+    }
+
+    /// Whether one of its filters asks for derived notes.
+    fn lists_derived(&self) -> bool {
+        self.calls.iter().any(|call| !call.negated && call.def.asks_for_derived(&call.arguments))
     }
 
     /// The live states, and the states that its filters add to the scan.

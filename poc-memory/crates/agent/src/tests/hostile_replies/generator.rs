@@ -91,7 +91,8 @@ fn actions(dice: &Dice, kind: &str, names: &[String], notes: &[String]) -> Value
                 json!({"reason": text(dice), "node": handle(), "by": handle(), "key": "", "title": "", "body": ""})
             }
             _ => {
-                json!({"reason": text(dice), "node": handle(), "by": "", "key": text(dice), "title": text(dice), "body": text(dice)})
+                json!({"reason": text(dice), "node": handle(), "by": "", "key": text(dice), "title": text(dice), "body": text(dice),
+                "sources": [handle()]})
             }
         };
         if dice.one_in(150) {

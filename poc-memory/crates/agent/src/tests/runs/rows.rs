@@ -3,6 +3,7 @@
 use super::super::world::{ScriptedModel, World};
 use super::{link, two};
 use crate::ledger::{self, Status, StatusReason};
+use crate::review;
 use crate::run::{RunOptions, Trigger, run_with, transcript};
 use crate::run_limiter::expect_free;
 use poc_graph::error::Code;
@@ -102,6 +103,35 @@ fn rows_and_transcripts_beyond_the_limit_are_pruned() {
     assert_eq!(again.code, Code::Conflict);
     let kept: Vec<bool> = runs.iter().map(|run| transcript(&world.memory, run).unwrap().is_some()).collect();
     assert_eq!(kept, [false, false, false, true, true]);
+}
+
+#[test]
+fn rows_of_recent_changes_and_of_rejections_outlast_the_limit() {
+    let mut world = World::new();
+    world.config().agents.keep_rows = 1;
+    let definition = two(&world);
+    let reply = json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []});
+    let run = |reply: Option<serde_json::Value>, propose: bool| {
+        world.clock.advance(Span::MINUTE);
+        let options = RunOptions { force: true, propose, ..RunOptions::default() };
+        let model = match reply {
+            Some(reply) => ScriptedModel::replying(reply),
+            None => ScriptedModel::doing_nothing(&["link-add", "weight"]),
+        };
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap().id
+    };
+    let kept = || -> Vec<_> {
+        ledger::rows(&world.memory, None, 10).unwrap().into_iter().map(|run| run.id).collect()
+    };
+    let rejected = run(Some(reply.clone()), true);
+    review::reject(&world.memory, rejected, &[], "").unwrap();
+    let applied = run(Some(reply), false);
+    run(None, false);
+    let last = run(None, false);
+    assert_eq!(kept(), [last, applied, rejected]);
+    world.clock.advance(Span(3 * Span::DAY.0));
+    let last = run(None, false);
+    assert_eq!(kept(), [last, rejected]);
 }
 
 #[test]

@@ -89,17 +89,53 @@ pub(super) fn add_references(note: &mut ForeignNote, body: &str) {
 /// episodic, because it records an event.
 fn add_date(note: &mut ForeignNote, key: &str) {
     let name = key.rsplit('/').next().unwrap_or_default();
-    let (day, rest) = name.split_at_checked(DAY.len()).unwrap_or_default();
-    let is_day = day.bytes().zip(DAY.bytes()).all(|(byte, form)| (form == b'-') == (byte == b'-'));
-    if !is_day || rest.starts_with(char::is_alphanumeric) {
-        return;
-    }
-    let Ok(day) = Timestamp::parse(day) else { return };
+    let Some((day, rest)) = date_in(name) else { return };
     note.draft.created.get_or_insert(day);
     if rest.is_empty() {
         note.draft.node_type.get_or_insert_with(|| NodeType::EPISODIC.to_owned());
     }
 }
 
-/// The form of a day in names of files.
-const DAY: &str = "YYYY-MM-DD";
+/// Forms of dates at the beginning of a name; `0` is any digit. Logseq writes the second one.
+const FORMS: [&str; 4] = ["0000-00-00", "0000_00_00", "0000.00.00", "00000000"];
+
+/// The date at the beginning of a name and the rest of the name. A date in words, such as `March 27th, 2023`, must be the
+/// whole name.
+fn date_in(name: &str) -> Option<(Timestamp, &str)> {
+    let numeric = FORMS.iter().find_map(|form| {
+        let (day, rest) = name.split_at_checked(form.len())?;
+        let mut bytes = day.bytes().zip(form.bytes());
+        let fits = bytes.all(|(byte, form)| if form == b'0' { byte.is_ascii_digit() } else { byte == form });
+        let digits: String = day.chars().filter(char::is_ascii_digit).collect();
+        // Eight digits may also be a number of something.
+        let is_year = digits.len() < day.len() || digits.starts_with("19") || digits.starts_with("20");
+        if !fits || !is_year || rest.starts_with(char::is_alphanumeric) {
+            return None;
+        }
+        let (year, rest_of_day) = digits.split_at_checked(4)?;
+        let (month, of_month) = rest_of_day.split_at_checked(2)?;
+        Some((Timestamp::parse(&format!("{year}-{month}-{of_month}")).ok()?, rest))
+    });
+    numeric.or_else(|| Some((Timestamp::parse_written(name)?, "")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_daily_notes_are_dates() {
+        let read = |name: &str| date_in(name).map(|(day, rest)| (day.to_string(), rest.to_owned()));
+        let day = |rest: &str| Some(("2023-03-27T00:00:00.000Z".to_owned(), rest.to_owned()));
+        for name in ["2023-03-27", "2023_03_27", "2023.03.27", "20230327", "March 27th, 2023", "27.03.2023"] {
+            assert_eq!(read(name), day(""), "{name}");
+        }
+        assert_eq!(read("2023-03-27 Call"), day(" Call"));
+        assert_eq!(read("2023_03_27-call"), day("-call"));
+        for name in
+            ["", "2023", "2023-03", "2023-13-27", "2023-03-271", "202303271310", "55512345", "May", "call"]
+        {
+            assert_eq!(read(name), None, "{name}");
+        }
+    }
+}

@@ -94,6 +94,9 @@ pub(in crate::query) struct Hints {
     pub(in crate::query) keeps_visited: Option<bool>,
     /// For a filter by state: the state that the scan must return in addition.
     pub(in crate::query) widens_to: Option<fn(&Arguments) -> Option<State>>,
+    /// For a filter: whether it asks for derived notes, such as facts. A search before it then lists them beside their
+    /// sources.
+    pub(in crate::query) asks_for_derived: Option<fn(&Arguments) -> bool>,
     /// Whether a node that is not stored yet passes this filter.
     pub(in crate::query) passes: Option<fn(&Arguments, &NewNode<'_>) -> bool>,
     /// Whether search terms without a stage become the text of this generator. It is true for exactly one stage.
@@ -106,6 +109,7 @@ impl Hints {
         cost: Cost::Columns,
         keeps_visited: None,
         widens_to: None,
+        asks_for_derived: None,
         passes: None,
         takes_free_terms: false,
     };
@@ -186,6 +190,11 @@ impl StageDef {
     /// The state that the scan must return because of this filter.
     pub(in crate::query) fn widens_to(&self, arguments: &Arguments) -> Option<State> {
         self.hints.widens_to.and_then(|widens_to| widens_to(arguments))
+    }
+
+    /// Whether the filter asks for derived notes.
+    pub(in crate::query) fn asks_for_derived(&self, arguments: &Arguments) -> bool {
+        self.hints.asks_for_derived.is_some_and(|asks| asks(arguments))
     }
 
     /// Whether a node that is not stored yet passes this filter; `None` if that is unknown.

@@ -30,7 +30,8 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ParamType::Count(0, 1),
             presence: Presence::Default("0"),
-            doc: "1 also returns notes that were derived from others, such as facts; with 0, their sources represent them",
+            doc: "1 also returns notes that were derived from others, such as facts; with 0, their sources represent them, \
+                  unless a filter asks for a type other than `episodic` or for the provenance of an agent",
         },
     ],
     doc: "The best notes by vector search and text search together, and notes that they mention or that are next to them in a session, best first",
@@ -68,13 +69,18 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, config) = (sources.view, &sources.config.retrieve);
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
         let (mentions, embedder) = (sources.indexes.mentions()?, sources.embedder);
-        let (except, list_derived) = (&[][..], call.count("derived")? == 1);
+        let (except, list_derived) = (&[][..], ctx.lists_derived || call.count("derived")? == 1);
         let retriever =
             Retriever { hidden: None, view, text, vectors, mentions, embedder, config, except, list_derived };
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.visibility())?;
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();
         ctx.remark(named.join(", "));
+        for hit in &found.hits {
+            if let Some((ix, derived)) = view.find(hit.id).zip(hit.derived) {
+                ctx.record_found_through(ix, derived);
+            }
+        }
         let hits = found.hits.iter();
         let mut items: Vec<ScoredNode> =
             hits.filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.score })).collect();

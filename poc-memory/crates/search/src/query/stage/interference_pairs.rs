@@ -47,7 +47,8 @@ pub(super) const STAGE: StageDef = StageDef {
            without being related. Results in other communities form pairs. Results in the same community \
            form a pair only from the cosine `twin` of the embedder's `[cosines]` on, because notes that say \
            the same are linked when they are stored and so end up in one community. Where such an automatic \
-           edge (`semantic`, perhaps with `keyword`) is all that joins two notes, the lower cosine applies. \
+           edge (`semantic`, perhaps with `keyword`) is all that joins two notes, the lower cosine applies. A note \
+           and the note that it was derived from form no pair. \
            The set contains both members of each pair, and a note scores as much as its best pair. The pairs \
            stay with the set: a template prints them with `PAIRS` as long as both members are \
            in it. `not-visited:` keeps a pair with both members if one of them is not visited.\n\n\
@@ -127,13 +128,17 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     Ok(ResultSet { items, pairs })
 }
 
+/// The kinds of the edges between two nodes.
+fn kinds_between(view: &View, a: Ix, b: Ix) -> impl Iterator<Item = EdgeKind> {
+    let edges = view.edges(a);
+    let from = edges.partition_point(|edge| edge.target() < b);
+    edges.iter().skip(from).take_while(move |edge| edge.target() == b).map(|edge| edge.kind())
+}
+
 /// Whether two nodes are joined by an edge that was created because they are similar, and otherwise only by automatic
 /// edges.
 fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
-    let edges = view.edges(a);
-    let from = edges.partition_point(|edge| edge.target() < b);
-    let between = edges.iter().skip(from).take_while(|edge| edge.target() == b);
-    let kinds: Vec<EdgeKind> = between.map(|edge| edge.kind()).collect();
+    let kinds: Vec<EdgeKind> = kinds_between(view, a, b).collect();
     kinds.contains(&EdgeKind::Semantic)
         && kinds.iter().all(|kind| matches!(kind, EdgeKind::Semantic | EdgeKind::Keyword))
 }
@@ -162,6 +167,9 @@ impl Probe<'_> {
         let elsewhere = |id: NodeId| other(id).filter(|(_, its)| *its != self.community).map(|(ix, _)| *ix);
         let partner = |hit: &VectorHit| {
             let (ix, its) = *other(hit.id)?;
+            if kinds_between(self.view, self.ix, ix).any(|kind| kind == EdgeKind::DerivedFrom) {
+                return None;
+            }
             let is_elsewhere = its != self.community || are_joined_by_similarity_only(self.view, self.ix, ix);
             let min = if is_elsewhere { self.min } else { self.twin };
             (hit.cosine >= min).then_some((ix, hit.cosine))

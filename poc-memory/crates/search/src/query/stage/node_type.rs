@@ -3,6 +3,7 @@
 use super::definition::{Hints, StageDef, StageImplementation};
 use crate::query::example::Example;
 use crate::query::param::{Param, ParamPosition, ParamType, Presence};
+use poc_graph::NodeType;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "type",
@@ -27,6 +28,8 @@ pub(super) const STAGE: StageDef = StageDef {
         })
     }),
     hints: Hints {
+        // Facts and digests are derived from sessions.
+        asks_for_derived: Some(|call| call.text("NAME").is_ok_and(|name| name != NodeType::EPISODIC)),
         passes: Some(|call, node| call.text("NAME").is_ok_and(|name| name == node.node_type)),
         ..Hints::NONE
     },

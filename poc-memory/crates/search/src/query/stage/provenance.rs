@@ -33,6 +33,11 @@ pub(super) const STAGE: StageDef = StageDef {
         Ok(Box::new(move |ix| wanted.get(numbers.of(ix, u32::MAX) as usize) == Some(&true)))
     }),
     hints: Hints {
+        // The name may be that of an agent, whose notes are usually derived.
+        asks_for_derived: Some(|call| {
+            let is_of_others = |name: &str| matches!(name.split(':').next(), Some("manual" | "import"));
+            call.text("NAME").is_ok_and(|name| !is_of_others(&name))
+        }),
         passes: Some(|call, node| call.text("NAME").is_ok_and(|name| matches_name(node.provenance, &name))),
         ..Hints::NONE
     },

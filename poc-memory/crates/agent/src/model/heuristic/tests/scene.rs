@@ -84,7 +84,8 @@ impl Scene {
             b: format!("N{b}"),
             similarity: *similarity,
         });
-        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), read: Vec::new() }
+        let sessions = std::collections::HashMap::new();
+        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), sessions, read: Vec::new() }
     }
 
     pub(super) fn answer(&self, actions: &[ActionKind]) -> Value {

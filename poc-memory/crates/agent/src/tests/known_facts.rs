@@ -1,0 +1,151 @@
+//! Facts that an agent drew from earlier messages are shown beside a message that contradicts them.
+
+use super::world::{FnModel, World, draft, handle};
+use crate::ledger::{Status, StatusReason};
+use crate::model::{Heuristic, Request};
+use crate::run::{RunOptions, Trigger, run_with};
+use crate::undo::undo_since;
+use crate::{Catalog, Definition, review};
+use parking_lot::Mutex;
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{EdgeKind, NodeId, State};
+use poc_notes::Draft;
+use serde_json::{Value, json};
+
+const KNOWN: &str = "ann-home";
+
+fn message(world: &World, key: &str, body: &str) -> NodeId {
+    world.draft(Draft { node_type: Some("episodic".into()), title: None, ..draft(key, body) })
+}
+
+/// The agent `facts`, and a message with a fact that was drawn from it.
+fn with_a_fact() -> (World, Definition) {
+    let mut world = World::new();
+    world.candidates_from(-1.0);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let definition = (**catalog.get("facts").unwrap()).clone();
+    message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "insert": [{"reason": "", "key": KNOWN, "title": "Ann has her home in Porto near the Douro.",
+            "body": "", "keywords": [], "sources": [handle(request, "porto")]}]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!((run.status, run.applied_actions().count()), (Status::Ok, 1), "{run:#?}");
+    world.clock.advance(Span::DAY);
+    (world, definition)
+}
+
+fn sources(world: &World, id: NodeId) -> Vec<NodeId> {
+    let edges = world.memory.store.edges(id).unwrap();
+    edges
+        .iter()
+        .filter(|edge| edge.kind == EdgeKind::DerivedFrom && edge.src == id)
+        .map(|edge| edge.dst)
+        .collect()
+}
+
+#[test]
+fn a_fact_that_is_no_longer_true_gets_a_successor_that_leads_to_the_new_message() {
+    let (world, definition) = with_a_fact();
+    let lisbon = message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    let prompts = Mutex::new(String::new());
+    let model = FnModel(|request: &Request<'_>| -> Value {
+        *prompts.lock() = request.prompt.to_owned();
+        json!({"notes": "", "supersede": [{"reason": "Ann has moved", "node": handle(request, KNOWN), "by": "",
+            "key": "", "title": "Ann has her home in Lisbon.", "body": "", "sources": [handle(request, "lisbon")]}]})
+    });
+    let run = world.run(&definition, &model);
+    let prompt = prompts.lock().clone();
+    assert!(!prompt.contains("key: porto"), "{prompt}");
+    assert!(
+        prompt.contains(
+            "(from other notes, the latest of 2026-11-21): Ann has her home in Porto near the Douro."
+        ),
+        "{prompt}"
+    );
+    assert_eq!(run.status, Status::Proposed, "{run:#?}");
+    let decided = review::approve(&world.memory, run.id, &[]).unwrap();
+    assert!(decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+
+    let [old, new] = [KNOWN, "ann-has-her-home-in-lisbon"].map(|key| world.memory.find(key).unwrap());
+    assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
+    assert_eq!(sources(&world, new.id), [lisbon]);
+}
+
+#[test]
+fn the_replacement_of_a_stale_fact_can_be_approved() {
+    let (world, definition) = with_a_fact();
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    let model = FnModel(|request: &Request<'_>| {
+        assert!(request.prompt.contains("(from N1, changed since): Ann has her home"), "{}", request.prompt);
+        json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN), "by": "", "key": "",
+            "title": "Ann has her home in Gaia.", "body": ""}]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!(run.status, Status::Proposed, "{run:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Stale);
+    let decided = review::approve(&world.memory, run.id, &[]).unwrap();
+    assert!(decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+    let [old, new] = [KNOWN, "ann-has-her-home-in-gaia"].map(|key| world.memory.find(key).unwrap());
+    assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
+    assert_eq!(sources(&world, new.id), [world.memory.find("porto").unwrap().id]);
+}
+
+#[test]
+fn a_fact_that_its_source_no_longer_states_is_replaced_by_the_source() {
+    let (world, definition) = with_a_fact();
+    world.edit("porto", "Ann: nothing new here.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN),
+            "by": handle(request, "porto"), "key": "", "title": "", "body": "", "sources": []}]})
+    });
+    let run = world.run(&definition, &model);
+    let decided = review::approve(&world.memory, run.id, &[]).unwrap();
+    assert!(!decided.is_empty() && decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Superseded);
+    // The message is derived from nothing, so it stays a hit of its own.
+    assert_eq!(sources(&world, world.memory.find("porto").unwrap().id), []);
+}
+
+#[test]
+fn a_fact_is_undone_after_its_source_was_edited() {
+    let (world, _) = with_a_fact();
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Stale);
+    for (_, report) in undo_since(&world.memory, Timestamp::EARLIEST, None).unwrap() {
+        assert!(report.items.iter().all(|item| item.refused.is_none()), "{report:#?}");
+    }
+    assert!(world.memory.find(KNOWN).is_err());
+}
+
+#[test]
+fn messages_wait_for_a_language_model_that_is_set_up_later() {
+    let world = World::new();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let definition = (**catalog.get("facts").unwrap()).clone();
+    let porto = message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
+    let heuristic = Heuristic::new(&world.memory.config).unwrap();
+    let run = world.run(&definition, &heuristic);
+    assert_eq!((run.status, run.reason), (Status::Skipped, Some(StatusReason::NoLanguageModel)));
+    assert_eq!(run.visited, []);
+    let run = world.run(&definition, &FnModel(|_: &Request<'_>| json!({"notes": ""})));
+    assert_eq!(run.visited, [porto]);
+}
+
+#[test]
+fn a_stale_fact_stays_stale_until_its_source_is_shown() {
+    let (world, definition) = with_a_fact();
+    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    let state = || world.memory.find(KNOWN).unwrap().state;
+    assert_eq!(state(), State::Stale);
+    let model = FnModel(|_: &Request<'_>| json!({"notes": ""}));
+    let read = |key: &str| {
+        let options = RunOptions { target: Some(key.into()), ..RunOptions::default() };
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap()
+    };
+    read("lisbon");
+    assert_eq!(state(), State::Stale);
+    read("porto");
+    assert_eq!(state(), State::Active);
+}
