@@ -119,6 +119,31 @@ fn a_version_is_an_entity_tag() {
     assert_eq!(call(&[("If-Match", "\"2\"")], "DELETE /v1/nodes/note", None).status, 200);
 }
 
+/// Without a shared log, nobody else can make the change, so the request does not wait.
+#[test]
+fn a_header_names_the_change_that_an_answer_must_include() {
+    let mut world = World::new();
+    world.write("config.toml", ON);
+    world.start_daemon();
+    let http = Http::of(&world);
+    let read =
+        |seq: &str| http.call_with(&http.read, &[("POC-Memory-Min-Seq", seq)], "GET /v1/nodes/note", None);
+    let new = json!({"key": "note", "title": "A note"});
+    let made = http.call_with(&http.full, &[], "POST /v1/insert", Some(&new));
+    assert_eq!(made.status, 201, "{made:?}");
+    let stats = world.json(&["stats"]);
+    let seq = stats["as_of"]["seq"].as_u64().unwrap();
+    assert_eq!(read(&seq.to_string()).status, 200);
+    let early = read(&(seq + 1000).to_string());
+    assert_eq!((early.status, &early.json()["code"]), (503, &json!("unavailable")), "{early:?}");
+    let wrong = read("soon");
+    let error = wrong.json();
+    assert_eq!((wrong.status, &error["at"]["field"]), (400, &json!("min_seq")), "{wrong:?}");
+    let header = [("POC-Memory-Min-Seq", "1")];
+    let twice = http.call_with(&http.read, &header, "GET /v1/nodes/note?min_seq=1", None);
+    assert_eq!((twice.status, &twice.json()["at"]["field"]), (400, &json!("min_seq")), "{twice:?}");
+}
+
 /// Each of 256 writers reads a note, adds a line and writes it back, if nobody else has changed it since.
 #[test]
 fn none_of_256_simultaneous_changes_is_lost() {

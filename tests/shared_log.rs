@@ -1,6 +1,7 @@
 //! Several daemons over one log in a real PostgreSQL server. Skipped where none is installed.
 
 use crate::support::World;
+use crate::support::http::{Http, ON};
 use crate::support::slow_agent::{self, agent, count};
 use crate::support::world::WAIT_LIMIT;
 use poc_postgres::testing::{Proxy, TestServer};
@@ -262,6 +263,27 @@ fn a_database_that_never_answers_stops_writes_but_not_reads() {
 }
 
 #[test]
+fn programs_see_who_uses_the_log_and_wait_for_changes_of_others() {
+    let Some(server) = TestServer::start() else { return };
+    let mut worlds: Vec<World> = (0..2).map(|_| world(&server)).collect();
+    for world in &worlds {
+        world.write("config.toml", &format!("{}[daemon]\nruns-agents = false\n{ON}", settings(&server)));
+    }
+    worlds[0].json(&["store", "init"]);
+    worlds.iter_mut().for_each(World::start_daemon);
+    assert_eq!(insert(&worlds[0], "pier"), 0);
+    let seq = worlds[0].json(&["stats"])["as_of"]["seq"].to_string();
+    let http = Http::of(&worlds[1]);
+    let read = http.call_with(&http.read, &[("POC-Memory-Min-Seq", &seq)], "GET /v1/nodes/pier", None);
+    assert_eq!(read.status, 200, "{read:?}");
+    let metrics = http.call("GET /metrics", None).body;
+    let has =
+        |name: &str, label: &str| metrics.lines().any(|line| line.starts_with(name) && line.contains(label));
+    assert!(has("poc_memory_shared_log{address=\"postgres://", "#"), "{metrics}");
+    assert!(has("poc_memory_shared_log_peer_head{name=\"", "process"), "{metrics}");
+}
+
+#[test]
 fn a_memory_moves_into_a_database_and_back_with_its_history() {
     let Some(server) = TestServer::start() else { return };
     let mut files = World::new();
@@ -393,7 +415,7 @@ fn a_text_is_erased_from_the_database_and_from_all_daemons() {
     assert!(status["shared_log"]["first"].is_u64(), "{status:#}");
     let store = |world: &World| world.home().join("store");
     assert!(!is_in_files(&store(&worlds[0]), text));
-    // A daemon looks for erasures of others when it starts, and every minute.
+    // A daemon looks for erasures of others when it starts, and every ten seconds.
     worlds[1].stop_daemon();
     worlds[1].start_daemon();
     stopped.start_daemon();
@@ -470,7 +492,14 @@ fn history_that_is_not_kept_is_deleted_from_the_database() {
     }
     let back = World::new();
     let home = back.home().to_str().unwrap();
-    first.json(&["store", "copy", "--from", &server.address(), "--to", home]);
+    let address = server.address();
+    let copy = ["store", "copy", "--from", address.as_str(), "--to", home];
+    first.json(&copy);
+    assert_eq!(keys(&back.run(&["export"]).stdout).len(), 10);
+    // A copy that ends where deleted changes are is somebody's only one of its history.
+    server.execute("UPDATE poc_memory_store SET dropped = head");
+    let error = first.json_with_status(&copy, 1);
+    assert_eq!(error["error"]["code"], "conflict", "{error:#}");
     assert_eq!(keys(&back.run(&["export"]).stdout).len(), 10);
 }
 

@@ -9,6 +9,7 @@ use poc_agent::Catalog;
 use poc_agent::model::ModelRegistry;
 use poc_graph::error::{Error, Result};
 use poc_notes::{Memory, answer_status};
+use poc_store::Peer;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -46,6 +47,26 @@ struct ReadOnlyLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SharedLogLabels {
+    /// The database and the name of the memory in it, without a password.
+    address: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PeerLabels {
+    /// Its host and process.
+    name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabels {
+    /// The host and process of its holder.
+    name: String,
+    /// `append` or `snapshot`: what nobody else may do.
+    right: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     /// The change of the agent: `added`, `changed`, `repaired`, `broken` or `retired`.
     change: &'static str,
@@ -72,8 +93,11 @@ struct Gauges {
     degraded: Gauge,
     read_only: Gauge,
     read_only_causes: Family<ReadOnlyLabels, Gauge>,
+    shared_logs: Family<SharedLogLabels, Gauge>,
     shared_log_head: Gauge,
     shared_log_behind: Gauge,
+    shared_log_peers: Family<PeerLabels, Gauge>,
+    shared_log_leases: Family<LeaseLabels, Gauge>,
     shared_log_conflicts: Counter,
     agents: AgentMetrics,
 }
@@ -119,6 +143,17 @@ impl Metrics {
         for (name, help, gauge) in heads {
             registry.register(name, help, gauge.clone());
         }
+        registry.register("shared_log", "1 for the address of the shared log", gauges.shared_logs.clone());
+        registry.register(
+            "shared_log_peer_head",
+            "The last change that another daemon or command had read when it was last seen, within a minute",
+            gauges.shared_log_peers.clone(),
+        );
+        registry.register(
+            "shared_log_lease",
+            "1 while another daemon or command alone may append, or store snapshots",
+            gauges.shared_log_leases.clone(),
+        );
         registry.register(
             "shared_log_conflicts",
             "Appends to the shared log that lost to another writer and were retried",
@@ -158,7 +193,8 @@ impl Metrics {
         self.reloads.get_or_create(&ReloadLabels { change }).inc();
     }
 
-    /// All metrics as text. This reads the state of every agent from the store, so it may block.
+    /// All metrics as text. This reads the state of every agent from the store, and the other users of a shared log from
+    /// its database unless that is known not to answer, so it may block.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -166,12 +202,13 @@ impl Metrics {
         let view = memory.store.view();
         let fresh = answer_status::of(memory, &view);
         let views: Vec<_> = memory.store.all_tenants()?.iter().map(|own| own.view()).collect();
+        let read_only = memory.store.read_only();
+        let peers = if read_only.is_none() { memory.store.peers().unwrap_or_default() } else { Vec::new() };
         let gauges = self.gauges.lock();
         gauges.nodes.set(views.iter().map(|view| view.live_count() as i64).sum());
         gauges.edges.set(views.iter().map(|view| view.edge_count() as i64).sum());
         gauges.lag.set(fresh.lag as i64);
         gauges.degraded.set(fresh.degraded.len() as i64);
-        let read_only = memory.store.read_only();
         gauges.read_only.set(read_only.is_some().into());
         gauges.read_only_causes.clear();
         if let Some(cause) = read_only {
@@ -181,6 +218,18 @@ impl Metrics {
             gauges.shared_log_head.set(log.head as i64);
             gauges.shared_log_behind.set(log.behind as i64);
             gauges.shared_log_conflicts.inner().store(log.conflicts, Ordering::Relaxed);
+            gauges.shared_logs.get_or_create(&SharedLogLabels { address: log.address }).set(1);
+        }
+        gauges.shared_log_peers.clear();
+        gauges.shared_log_leases.clear();
+        for Peer { name, head, has_lease, has_claim, .. } in peers {
+            for (right, _) in
+                [("append", has_lease), ("snapshot", has_claim)].into_iter().filter(|(_, has)| *has)
+            {
+                let labels = LeaseLabels { name: name.clone(), right };
+                gauges.shared_log_leases.get_or_create(&labels).set(1);
+            }
+            gauges.shared_log_peers.get_or_create(&PeerLabels { name }).set(head as i64);
         }
         gauges.agents.read(memory, catalog, models)?;
         let mut text = String::new();

@@ -20,19 +20,20 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     if state.memory.store.shared_log().is_none() {
         return;
     }
+    // An open that could not replace an outdated copy may have read a whole snapshot, so it is repeated rarely.
+    let checks_before_restart = if state.memory.store.is_outdated() { CHECKS_PER_SNAPSHOT } else { 1 };
     for number in 0u64.. {
         if number.is_multiple_of(CHECKS_PER_SNAPSHOT) && state.memory.config.store.snapshot_every > 0 {
             maintain(&state).await;
         }
-        let failure = "a text that another daemon has erased is still on this machine";
+        let failure = "texts that other daemons have erased may still be on this machine";
         if let Some(last) = state.in_background(failure, erase).await.flatten() {
             tracing::info!(change = last, "history was dropped, because another daemon has erased a text");
         }
         if !wall_clock::wait(&state, INTERVAL).await {
             return;
         }
-        // Not before the first interval, so that a copy that cannot be replaced does not restart all the time.
-        if state.memory.store.is_outdated() {
+        if number + 1 >= checks_before_restart && state.memory.store.is_outdated() {
             tracing::warn!(
                 "the daemon starts again, because the shared log has deleted changes that it lacks"
             );

@@ -124,14 +124,18 @@ impl DaemonState {
 
     /// Asks every task to finish its current work and to end.
     pub(crate) fn stop(&self) {
-        self.restarting.store(false, Ordering::Relaxed);
-        self.stopping.send_replace(true);
+        self.stopping.send_modify(|stopping| {
+            self.restarting.store(false, Ordering::Relaxed);
+            *stopping = true;
+        });
     }
 
-    /// Like [`DaemonState::stop`], but the program starts again, unless it is asked to stop in the meantime.
+    /// Like [`DaemonState::stop`], but the program starts again, unless it is asked to stop before or in the meantime.
     pub(crate) fn restart(&self) {
-        self.restarting.store(true, Ordering::Relaxed);
-        self.stopping.send_replace(true);
+        self.stopping.send_modify(|stopping| {
+            self.restarting.store(!*stopping, Ordering::Relaxed);
+            *stopping = true;
+        });
     }
 
     /// Whether the program starts again after it has stopped.

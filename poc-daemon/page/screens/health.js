@@ -82,7 +82,8 @@ const sharedLog = (log) => log && table("Shared log", [
   ["Address", h("code", {}, h("bdi", {}, log.address))], ["Last change", log.head.toLocaleString("en")],
   ["First change", log.first?.toLocaleString("en")], ["Newest snapshot", log.snapshot?.toLocaleString("en")],
   ["This daemon", log.behind ? `${count(log.behind, "change")} behind` : "up to date"], ["Conflicts", log.conflicts.toLocaleString("en")],
-  ...(log.others ?? []).map(({ name, head, seconds_ago: seconds }) => [h("bdi", {}, name), `read up to change ${head.toLocaleString("en")}, seen ${count(seconds, "second")} ago`]),
+  ...(log.others ?? []).map(({ name, head, seconds_ago: seconds, has_lease: lease, has_claim: claim }) => [h("bdi", {}, name),
+    `read up to change ${head.toLocaleString("en")}, seen ${count(seconds, "second")} ago${lease ? ", has a lease" : ""}${claim ? ", stores a snapshot" : ""}`]),
 ], "The log of this memory is in a database. Other daemons and commands that used it in the last minute are listed.");
 
 const figure = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));

@@ -283,3 +283,21 @@ fn the_socket_of_a_crashed_daemon_is_replaced() {
     let runtime = Runtime::new().unwrap();
     runtime.block_on(async { socket::bind(&paths) }).unwrap();
 }
+
+#[test]
+fn a_daemon_that_is_asked_to_stop_does_not_start_again() {
+    for stops_first in [true, false] {
+        let mut server = TestServer::new();
+        let state = server.state.clone();
+        if stops_first {
+            state.stop();
+            state.restart();
+        } else {
+            state.restart();
+            assert!(state.is_restarting() && state.is_stopping());
+            state.stop();
+        }
+        assert!(!state.is_restarting() && state.is_stopping(), "{stops_first}");
+        server.end();
+    }
+}

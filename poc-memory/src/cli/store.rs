@@ -8,7 +8,7 @@ use crate::ops::{Progress, plural};
 use poc_config::StoreConfig;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
-use poc_store::{CopyStart, SharedLog, Store, copy_log};
+use poc_store::{CopyStart, SharedLog, Store, copy_log, require_continued};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -139,10 +139,13 @@ impl LocalCommand for StoreCopy {
 }
 
 /// Copies a shared log into the folder of a store, and returns the number of the last change. A new store gets its name
-/// when it is complete. After an interruption, the next copy continues.
+/// when it is complete. After an interruption, the next copy continues. The history of an earlier copy is never dropped.
 fn copy_into(folder: &Path, log: Arc<dyn SharedLog>) -> Result<u64> {
     let is_new = !Store::exists(folder);
     let target = if is_new { folder.with_extension("partial") } else { folder.to_owned() };
+    if !is_new {
+        require_continued(folder, log.as_ref())?;
+    }
     let store = Store::open_shared(&target, "", Vec::new(), log, CopyStart::History)?;
     store.checkpoint()?;
     let head = store.last_seq();

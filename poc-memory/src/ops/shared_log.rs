@@ -37,6 +37,22 @@ pub struct PeerOutput {
     pub head: u64,
     /// Seconds since it was seen, by the clock of the database.
     pub seconds_ago: u64,
+    /// Whether it has a lease: for at most two seconds, nobody else may append. It asks for one when others have
+    /// repeatedly been faster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_lease: bool,
+    /// Whether it is storing a snapshot or deleting history, so that nobody else may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_claim: bool,
+}
+
+impl PeerOutput {
+    /// Its name, and what only it may do at the moment.
+    pub(crate) fn description(&self) -> String {
+        let lease = if self.has_lease { " (has a lease)" } else { "" };
+        let claim = if self.has_claim { " (stores a snapshot)" } else { "" };
+        format!("{}{lease}{claim}", self.name)
+    }
 }
 
 impl SharedLogOutput {
@@ -54,15 +70,21 @@ impl SharedLogOutput {
         })
     }
 
-    /// Like [`of`](Self::of), with the snapshot, the first change and the peers, which are read from the database. They are left out if
-    /// the database does not answer.
+    /// Like [`of`](Self::of), with the snapshot, the first change and the peers, which are read from the database. They
+    /// are left out if the database does not answer.
     pub fn with_others(store: &Store) -> Option<SharedLogOutput> {
         let mut output = SharedLogOutput::of(store)?;
         // A database that does not answer is not asked again.
         let Ok(peers) = store.peers() else { return Some(output) };
         output.others = peers
             .into_iter()
-            .map(|peer| PeerOutput { name: peer.name, head: peer.head, seconds_ago: peer.seen.as_secs() })
+            .map(|peer| PeerOutput {
+                name: peer.name,
+                head: peer.head,
+                seconds_ago: peer.seen.as_secs(),
+                has_lease: peer.has_lease,
+                has_claim: peer.has_claim,
+            })
             .collect();
         output.snapshot = store.newest_snapshot().ok().flatten().map(|snapshot| snapshot.seq);
         output.first = store.first_shared().ok().flatten();
@@ -85,7 +107,7 @@ impl SharedLogOutput {
             line += &format!(", earlier changes than {first} deleted");
         }
         if !self.others.is_empty() {
-            let names: Vec<&str> = self.others.iter().map(|other| other.name.as_str()).collect();
+            let names: Vec<String> = self.others.iter().map(PeerOutput::description).collect();
             line += &format!(", also used by {}", names.join("; "));
         }
         line

@@ -2,6 +2,7 @@
 //! "CORS protocol" of the Fetch standard). Such pages send a token; the session of the page is not available
 //! to them.
 
+use super::min_seq;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method};
 use poc_config::RestConfig;
@@ -33,6 +34,7 @@ pub(super) fn layer(config: &RestConfig) -> Option<CorsLayer> {
             CONTENT_TYPE,
             IF_MATCH,
             IF_NONE_MATCH,
+            min_seq::HEADER,
             MCP_SESSION,
             MCP_VERSION,
             LAST_EVENT,

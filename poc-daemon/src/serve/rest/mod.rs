@@ -18,6 +18,7 @@ pub(crate) mod fuzzing;
 mod listen;
 mod mcp;
 mod metrics_format;
+mod min_seq;
 mod note_path;
 mod op_route;
 mod openapi;

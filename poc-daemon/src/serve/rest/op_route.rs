@@ -3,7 +3,7 @@
 use super::answer::{self, HttpError};
 use super::caller::{self, Caller};
 use super::query::Fields;
-use super::{RestContext, body, precondition, request};
+use super::{RestContext, body, min_seq, precondition, request};
 use crate::serve::call::{CallOrigin, call};
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
@@ -70,6 +70,9 @@ impl OpRoute {
             let body = self.body(rest, &head.headers, body).await?;
             request::from_body(&self.fields, &path, query, &body)?
         };
+        if let Value::Object(args) = &mut args {
+            min_seq::add(&head.headers, args)?;
+        }
         let takes_version = self.fields.has(precondition::FIELD);
         let is_conditional = match &mut args {
             // Caches add conditions to reads, which may be ignored, because a full response is always valid.

@@ -27,7 +27,8 @@ const ERRORS: &[(u16, &str)] = &[
 ];
 
 const ABOUT: &str = "A memory for AI agents: stores, searches and maintains notes. Every field and every answer \
-is the same as on the command line with `--json`.";
+is the same as on the command line with `--json`. The header `POC-Memory-Min-Seq: NUMBER` makes a request wait until \
+the memory includes the change with this number.";
 
 /// The OpenAPI document of the served ops.
 pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Value {

@@ -144,7 +144,7 @@ impl Action {
             Action::Insert(Insert { reason, key, title, body, keywords, sources: _ }) => {
                 [reason, key, title, body].into_iter().chain(keywords).collect()
             }
-            Action::Supersede(Supersede { reason, node: _, by: _, key, title, body }) => {
+            Action::Supersede(Supersede { reason, node: _, by: _, key, title, body, sources: _ }) => {
                 vec![reason, key, title, body]
             }
         }

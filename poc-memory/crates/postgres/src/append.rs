@@ -7,38 +7,42 @@ use postgres::Error;
 use postgres::error::SqlState;
 use std::time::Duration;
 
-/// Appends records. `number` is the writer's number of the first one.
+/// Appends records. `number` is the writer's number of the first one. Returns `None` and appends nothing if another log
+/// is being copied into this one, unless it `is_copier`: the writer that does so.
 pub(crate) fn append(
     connection: &mut StoreConnection,
     writer: &WriterId,
     number: u64,
     payloads: &[Vec<u8>],
     expected: u64,
-) -> Result<AppendOutcome, Error> {
+    is_copier: bool,
+) -> Result<Option<AppendOutcome>, Error> {
     let head = expected + payloads.len() as u64;
     let (expected, number) = (expected as i64, number as i64);
     let writer = writer.as_slice();
     let inserted = connection
         .client
-        .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads]);
+        .query(&connection.append, &[&connection.store, &expected, &writer, &number, &payloads, &is_copier]);
     match inserted {
         Ok(rows) if rows.is_empty() => {
             let row = connection.client.query_one(
-                "SELECT lease_writer IS NOT NULL AND lease_writer <> $2 AND lease_until >= now() \
-                 FROM poc_memory_store WHERE id = $1 AND head = $3 \
-                 UNION ALL SELECT FALSE LIMIT 1",
+                "SELECT head = $3 AND lease_writer IS NOT NULL AND lease_writer <> $2 AND lease_until >= now(), copying \
+                 FROM poc_memory_store WHERE id = $1",
                 &[&connection.store, &writer, &expected],
             )?;
-            Ok(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict })
+            if row.try_get::<_, bool>(1)? && !is_copier {
+                return Ok(None);
+            }
+            Ok(Some(if row.try_get(0)? { AppendOutcome::Leased } else { AppendOutcome::Conflict }))
         }
         Ok(_) => {
             connection.notify(head);
-            Ok(AppendOutcome::Appended)
+            Ok(Some(AppendOutcome::Appended))
         }
         // Two writers have inserted the same number. A statement that was rolled back is a conflict, too: the head has
         // probably moved.
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) || is_rolled_back(&error) => {
-            Ok(AppendOutcome::Conflict)
+            Ok(Some(AppendOutcome::Conflict))
         }
         Err(error) => Err(error),
     }

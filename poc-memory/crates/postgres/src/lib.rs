@@ -140,7 +140,11 @@ impl SharedLog for PostgresLog {
         let Some(first) = records.first() else { return Ok(AppendOutcome::Appended) };
         let (writer, number) = (self.writer, first.writer_seq);
         let payloads: Vec<Vec<u8>> = records.iter().map(|record| record.payload.to_vec()).collect();
-        self.with(move |connection| append::append(connection, &writer, number, &payloads, expected))
+        let is_copier = self.is_copier.load(Ordering::Relaxed);
+        let outcome = self.with(move |connection| {
+            append::append(connection, &writer, number, &payloads, expected, is_copier)
+        })?;
+        outcome.ok_or_else(|| store_row::incomplete(&self.location))
     }
 
     fn read(&self, after: u64, limit: usize) -> Result<Vec<SharedRecord>> {
@@ -192,7 +196,12 @@ impl SharedLog for PostgresLog {
         self.with(move |connection| {
             let writer = writer.as_slice();
             let rows = connection.client.query(
-                "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8 FROM poc_memory_writer \
+                "SELECT writer, name, head, extract(epoch FROM now() - seen)::FLOAT8, \
+                   EXISTS (SELECT 1 FROM poc_memory_store \
+                     WHERE id = $1 AND lease_writer = peer.writer AND lease_until >= now()), \
+                   EXISTS (SELECT 1 FROM poc_memory_snapshot_claim AS claim \
+                     WHERE claim.store = $1 AND claim.writer = peer.writer AND until >= now()) \
+                 FROM poc_memory_writer AS peer \
                  WHERE store = $1 AND writer <> $2 AND seen > now() - INTERVAL '1 minute' ORDER BY name",
                 &[&connection.store, &writer],
             )?;
@@ -203,6 +212,8 @@ impl SharedLog for PostgresLog {
                     name: row.try_get(1)?,
                     head: row.try_get::<_, i64>(2)? as u64,
                     seen: Duration::try_from_secs_f64(seen).unwrap_or_default(),
+                    has_lease: row.try_get(4)?,
+                    has_claim: row.try_get(5)?,
                 })
             };
             rows.iter().map(peer).collect()
@@ -262,7 +273,8 @@ impl SharedLog for PostgresLog {
             connection.client.execute(
                 "UPDATE poc_memory_store \
                  SET dropped = greatest(dropped, $2::INT8), erased = greatest(erased, $3::INT8), origin = $4::BYTEA \
-                 WHERE id = $1 AND head > $2::INT8",
+                 WHERE id = $1 AND head > $2::INT8 AND EXISTS ( \
+                   SELECT 1 FROM poc_memory_snapshot WHERE store = $1 AND seq > $2::INT8)",
                 &[&connection.store, &last, &erased, &dropped.origin.as_slice()],
             )
         })?;

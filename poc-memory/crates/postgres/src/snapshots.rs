@@ -66,8 +66,8 @@ impl SnapshotStore for PostgresLog {
             )?;
             Ok(claimed > 0)
         })?;
-        if is_claimed {
-            self.delete_incomplete();
+        if is_claimed && let Err(error) = self.delete_incomplete(0) {
+            tracing::debug!("incomplete snapshots cannot be deleted: {error}");
         }
         Ok(is_claimed)
     }
@@ -83,6 +83,7 @@ impl SnapshotStore for PostgresLog {
                  INSERT INTO poc_memory_snapshot_part (store, seq, part, bytes) \
                  SELECT store, $4::INT8, $5::INT8, $6::BYTEA FROM claimed \
                  WHERE NOT EXISTS (SELECT 1 FROM poc_memory_snapshot WHERE store = $1 AND seq = $4) \
+                 AND EXISTS (SELECT 1 FROM poc_memory_store WHERE id = $1 AND dropped < $4) \
                  ON CONFLICT (store, seq, part) DO UPDATE SET bytes = excluded.bytes",
                 &[&connection.store, &writer, &seconds, &(seq as i64), &(part as i64), &bytes],
             )?;
@@ -99,8 +100,11 @@ impl SnapshotStore for PostgresLog {
             let completed = connection.client.execute(
                 "INSERT INTO poc_memory_snapshot (store, seq, parts, bytes) \
                  SELECT id, $3::INT8, $4::INT8, $5::INT8 FROM poc_memory_store \
-                 WHERE id = $1 AND head >= $3 AND EXISTS ( \
-                   SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2)",
+                 WHERE id = $1 AND head >= $3 AND dropped < $3 AND EXISTS ( \
+                   SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $2) \
+                 AND EXISTS ( \
+                   SELECT 1 FROM poc_memory_snapshot_part WHERE store = $1 AND seq = $3 \
+                   HAVING count(*) = $4 AND sum(octet_length(bytes)) = $5)",
                 &[&connection.store, &writer, &seq, &parts, &bytes],
             )?;
             Ok(completed > 0)
@@ -115,8 +119,7 @@ impl SnapshotStore for PostgresLog {
                 &[&connection.store, &KEPT, &(first as i64)],
             )
         })?;
-        self.delete_incomplete();
-        Ok(())
+        self.delete_incomplete(first)
     }
 
     fn release(&self) -> Result<()> {
@@ -132,28 +135,25 @@ impl SnapshotStore for PostgresLog {
 }
 
 impl PostgresLog {
-    /// Deletes the parts of incomplete snapshots. Only the writer that holds the claim may do so. Parts that cannot be
-    /// deleted now are deleted after the next claim.
-    fn delete_incomplete(&self) {
-        let delete = || {
-            self.with(|connection| {
+    /// Deletes the parts of incomplete snapshots that end before record `first`, which nobody can complete. If this
+    /// writer has the claim, deletes those of all incomplete snapshots; otherwise, others may be writing them. Parts that
+    /// cannot be deleted now are deleted after the next claim.
+    fn delete_incomplete(&self, first: u64) -> Result<()> {
+        let writer = self.writer;
+        loop {
+            let deleted = self.with(move |connection| {
                 connection.client.execute(
                     "DELETE FROM poc_memory_snapshot_part WHERE store = $1 AND (seq, part) IN ( \
                        SELECT seq, part FROM poc_memory_snapshot_part WHERE store = $1 AND seq NOT IN \
-                       (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2)",
-                    &[&connection.store, &DELETED_AT_ONCE],
+                       (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2) \
+                     AND (seq < $4::INT8 \
+                       OR EXISTS (SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $3))",
+                    &[&connection.store, &DELETED_AT_ONCE, &writer.as_slice(), &(first as i64)],
                 )
-            })
-        };
-        let deleted = loop {
-            match delete() {
-                Ok(0) => break Ok(()),
-                Ok(_) => {}
-                Err(error) => break Err(error),
+            })?;
+            if deleted == 0 {
+                return Ok(());
             }
-        };
-        if let Err(error) = deleted {
-            tracing::debug!("incomplete snapshots cannot be deleted: {error}");
         }
     }
 }

@@ -9,14 +9,15 @@ pub(crate) const READ: &str = "\
         WHERE store = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS page) AS sized \
     WHERE preceding < $4::INT8 ORDER BY seq";
 
-/// Inserts records and moves the head, if the head has the expected value and no other writer has a lease. This also
-/// ends the writer's own lease. Parameters: store, expected head, writer, the writer's number of the first record,
-/// records. Returns the numbers of the records.
+/// Inserts records and moves the head, if the head has the expected value, no other writer has a lease and no other log
+/// is being copied. This also ends the writer's own lease. Parameters: store, expected head, writer, the writer's number
+/// of the first record, records, whether the writer copies another log. Returns the numbers of the records.
 pub(crate) const APPEND: &str = "\
     WITH moved AS ( \
       UPDATE poc_memory_store \
       SET head = head + array_length($5::BYTEA[], 1), lease_writer = NULL, lease_until = NULL \
       WHERE id = $1 AND head = $2 AND (lease_writer IS NULL OR lease_writer = $3 OR lease_until < now()) \
+        AND (NOT copying OR $6::BOOL) \
       RETURNING head) \
     INSERT INTO poc_memory_log (store, seq, writer, writer_seq, payload) \
     SELECT $1::INT8, $2::INT8 + record.number, $3::BYTEA, $4::INT8 + record.number - 1, record.payload \

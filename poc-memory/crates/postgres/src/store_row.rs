@@ -37,13 +37,16 @@ pub(crate) fn get(client: &mut Client, location: &LogLocation) -> Result<i64, Er
 pub(crate) fn require_complete(client: &mut Client, store: i64, location: &LogLocation) -> Result<(), Error> {
     let row = client.query_one("SELECT copying FROM poc_memory_store WHERE id = $1", &[&store]);
     let copying = row.and_then(|row| row.try_get::<_, bool>(0)).map_err(|error| failure(location, &error))?;
-    if copying {
-        let message =
-            format!("the memory `{}` in `{location}` is not complete: it is being copied", location.store());
-        return Err(Error::conflict(message)
-            .hint("wait until the copy ends; if it was interrupted, repeat `poc-memory store copy`"));
-    }
-    Ok(())
+    if copying { Err(incomplete(location)) } else { Ok(()) }
+}
+
+/// The error of a log that another one is being copied into.
+pub(crate) fn incomplete(location: &LogLocation) -> Error {
+    Error::conflict(format!(
+        "the memory `{}` in `{location}` is not complete: it is being copied",
+        location.store()
+    ))
+    .hint("wait until the copy ends; if it was interrupted, repeat `poc-memory store copy`")
 }
 
 /// The number of the store's last record.

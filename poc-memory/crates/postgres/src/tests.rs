@@ -126,6 +126,17 @@ fn a_waiting_writer_is_woken_and_seen_by_others() {
     let peers = writes.peers().unwrap();
     let seen = peers.iter().map(|peer| (peer.writer, peer.name.as_str(), peer.head, peer.is_alive()));
     assert_eq!(seen.collect::<Vec<_>>(), [([1; 16], "waits", 0, true)]);
+    let rights = || -> Vec<(bool, bool)> {
+        writes.peers().unwrap().iter().map(|peer| (peer.has_lease, peer.has_claim)).collect()
+    };
+    assert_eq!(rights(), [(false, false)]);
+    assert!(waits.lease(WAIT).unwrap());
+    assert_eq!(rights(), [(true, false)]);
+    assert!(waits.claim(WAIT).unwrap());
+    append(&waits, 1, 1);
+    assert_eq!(rights(), [(false, true)]);
+    waits.release().unwrap();
+    assert_eq!(rights(), [(false, false)]);
 }
 
 #[test]
@@ -276,6 +287,18 @@ fn a_log_is_not_used_before_a_copy_into_it_is_complete() {
     assert_eq!(append(&second, 1, 1), AppendOutcome::Appended);
     second.end_copy().unwrap();
     assert_eq!(other.head().unwrap(), 2);
+    // A writer that has opened the empty log before does not append between the records of the copy.
+    init(&location(&server, "c")).unwrap();
+    let of_c = |writer| PostgresLog::new(location(&server, "c"), [writer; 16], String::new());
+    let (early, copier) = (of_c(1), of_c(2));
+    assert_eq!(early.head().unwrap(), 0);
+    copier.begin_copy().unwrap();
+    let payload = [7];
+    let refused = early.append(&[NewSharedRecord { writer_seq: 1, payload: &payload }], 0).unwrap_err();
+    assert_eq!(refused.code, Code::Conflict, "{refused}");
+    assert_eq!(append(&copier, 1, 0), AppendOutcome::Appended);
+    copier.end_copy().unwrap();
+    assert_eq!(append(&early, 1, 1), AppendOutcome::Appended);
     // The log of a store that has dropped its history begins later.
     init(&location(&server, "b")).unwrap();
     let later = PostgresLog::new(location(&server, "b"), [1; 16], String::new());
@@ -327,6 +350,21 @@ fn deleted_records_are_gone_and_others_stay() {
     assert_eq!(log.dropped().unwrap(), erased, "the numbers never decrease");
     log.delete_unneeded(2201).unwrap();
     assert_eq!([2101, 2400, 2450].map(found), [false, true, true]);
+    assert!(!log.drop_until(DroppedHistory { last: 2450, ..erased }).unwrap(), "no snapshot has the state");
+    assert_eq!(log.dropped().unwrap(), erased);
+    // A writer that was suspended for long has prepared a state that may have erased texts, or lost a part.
+    assert!(!log.write_part(2200, 0, b"one", minute).unwrap());
+    server.execute("INSERT INTO poc_memory_snapshot_part VALUES (1, 2200, 0, 'one')");
+    assert!(!log.complete(SharedSnapshot { seq: 2200, parts: 1, bytes: 3 }).unwrap());
+    assert!(log.write_part(2460, 0, b"one", minute).unwrap());
+    for (parts, bytes) in [(2, 6), (1, 4)] {
+        assert!(!log.complete(SharedSnapshot { seq: 2460, parts, bytes }).unwrap());
+    }
+    let late = PostgresLog::new(location(&server, "a"), [2; 16], String::new());
+    late.delete_unneeded(2201).unwrap();
+    assert_eq!(log.read_part(2200, 0).unwrap(), None, "nobody can complete it");
+    let last = SharedSnapshot { seq: 2460, parts: 1, bytes: 3 };
+    assert!(log.complete(last).unwrap(), "only the writer with the claim deletes these parts");
     assert_eq!(append(&log, 2501, 2500), AppendOutcome::Appended);
     assert_eq!(other.read(0, 10).unwrap().len(), 3, "another store of the database");
     assert_eq!(other.dropped().unwrap(), DroppedHistory::default());

@@ -4,6 +4,7 @@ use super::log::{self, Log, frame};
 use super::log_head;
 use super::logged_transaction::LogBase;
 use super::shared_log::{AppendOutcome, DroppedHistory, NewSharedRecord, SharedLog, SharedSnapshot};
+use super::shared_snapshot;
 use poc_graph::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
@@ -11,8 +12,6 @@ use std::time::Duration;
 /// Maximum number of records appended at once; the next constant is the maximum number of their bytes.
 const PART_RECORDS: usize = 1000;
 const PART_BYTES: usize = 8 << 20;
-/// The size of a part of a snapshot, in bytes.
-const PART_OF_SNAPSHOT: usize = 1 << 20;
 /// How long an interrupted copy prevents the next one from storing a snapshot.
 const CLAIM: Duration = Duration::from_secs(60);
 
@@ -30,6 +29,11 @@ enum LogCopyError {
     OtherWriter { address: String },
     #[error("`{address}` already contains another memory ({head} changes)")]
     OtherMemory { address: String, head: u64 },
+    /// The number is that of the last transaction in the folder.
+    #[error(
+        "the log `{address}` begins after change {last}, where the folder ends: its history would be replaced"
+    )]
+    Shortened { address: String, last: u64 },
 }
 
 impl From<LogCopyError> for Error {
@@ -44,6 +48,7 @@ impl From<LogCopyError> for Error {
             LogCopyError::OtherMemory { .. } => {
                 Error::conflict(message).hint("choose another `[store] name`")
             }
+            LogCopyError::Shortened { .. } => Error::conflict(message).hint("copy into another folder"),
         }
     }
 }
@@ -117,6 +122,20 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
     }
 }
 
+/// Fails if a shared log begins after the end of the copy of it in a store's folder. An open would replace the copy, and
+/// its history, with a snapshot.
+///
+/// # Errors
+/// `conflict` then, and errors of the log and of the folder.
+pub fn require_continued(directory: &Path, shared: &dyn SharedLog) -> Result<()> {
+    let (log, _) = log::inspect(&directory.join("log"), false)?;
+    let last = log.last();
+    if last > 0 && shared.dropped()?.last >= last {
+        return Err(LogCopyError::Shortened { address: shared.address(), last }.into());
+    }
+    Ok(())
+}
+
 /// If the shared log begins after records that it never had, stores the state before its first record as a snapshot.
 fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     let Some(base) = log.base() else { return Ok(()) };
@@ -127,7 +146,7 @@ fn copy_state(log: &Log, to: &dyn SharedLog) -> Result<()> {
     let interrupted = || LogCopyError::OtherWriter { address: to.address() };
     snapshots.claim(CLAIM)?.then_some(()).ok_or_else(interrupted)?;
     let mut snapshot = SharedSnapshot { seq: base.seq + 1, parts: 0, bytes: 0 };
-    log.each_part_of_beginning(PART_OF_SNAPSHOT, &mut |part| {
+    log.each_part_of_beginning(shared_snapshot::PART, &mut |part| {
         let written = snapshots.write_part(snapshot.seq, snapshot.parts, &part, CLAIM)?;
         written.then_some(()).ok_or_else(interrupted)?;
         snapshot.parts += 1;

@@ -4,6 +4,10 @@
 //! the log. It is not synced itself, because that would cost as much as the sync of the log: it is exact after the
 //! process was killed, and may be older after a power failure. It is never newer than what was synced, so a log that
 //! ends before this number has lost transactions.
+//!
+//! A copy of a shared log has no such file, because the shared log shows what the copy lacks. An open deletes the file
+//! of a folder that became a copy as soon as the copy equals the shared log. A folder with the file may therefore have
+//! transactions of its own.
 
 use std::fs::{self, File};
 use std::io;
@@ -67,6 +71,20 @@ pub(crate) fn read(store: &Path) -> Option<u64> {
     decode(&fs::read(store.join(NAME)).ok()?)
 }
 
+/// Whether the store in a directory has the file, intact or not.
+pub(crate) fn exists(store: &Path) -> bool {
+    store.join(NAME).exists()
+}
+
+/// Deletes the file of the store in a directory. A failure is only logged.
+pub(crate) fn remove(store: &Path) {
+    if let Err(error) = fs::remove_file(store.join(NAME))
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::debug!("`{NAME}` in `{}` cannot be deleted: {error}", store.display());
+    }
+}
+
 fn encode(seq: u64) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     let (number, checksum) = bytes.split_at_mut(8);
@@ -108,6 +126,11 @@ mod tests {
         assert_eq!(read(folder.path()), None);
         LogHead::new(folder.path()).write(3);
         assert_eq!(read(folder.path()), Some(3));
+        assert!(exists(folder.path()));
+        for _ in 0..2 {
+            remove(folder.path());
+            assert!(!exists(folder.path()));
+        }
         // After a power failure, a new file may have its length and no content.
         fs::write(&path, [0; BYTES]).unwrap();
         assert_eq!(read(folder.path()), None);

@@ -18,7 +18,7 @@ use super::group_commit::{CommitQueue, Committer};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits, PrefixEnd};
-use super::log_head::LogHead;
+use super::log_head::{self, LogHead};
 use super::quarantine::QuarantineFolder;
 use super::read_only::ReadOnlyReason;
 use super::shared_log::SharedLog;
@@ -155,7 +155,7 @@ struct ResumedLog {
     appender: Appender,
     reserve: Arc<Reserve>,
     shared_log: Option<Arc<SharedLogCopy>>,
-    /// Messages about bytes that were moved to the quarantine.
+    /// Messages about bytes that were moved to the quarantine, and about erased texts that may be left.
     messages: Vec<String>,
     /// Why the store can accept no writes, if so.
     reason: Option<ReadOnlyReason>,
@@ -182,6 +182,9 @@ impl ResumedLog {
             .map(|(shared, _)| Arc::new(SharedLogCopy::new(shared.clone(), log.clone())));
         if let (Some(copy), None) = (&shared_log, &reason) {
             reason = catch_up_with(copy, &mut appender)?;
+            if reason.is_none() {
+                log_head::remove(directory);
+            }
         }
         if reason.is_none()
             && let Err(error) = reserve.hold()
@@ -191,21 +194,43 @@ impl ResumedLog {
         Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason })
     }
 
-    /// If the shared log begins after the end of this copy of it, replaces the copy with the newest snapshot. All of
-    /// its records came from the shared log. Without a snapshot or a connection, the copy stays as it is.
+    /// If the shared log begins after the end of this copy of it, replaces the copy with the snapshot with which a new
+    /// copy begins. All of its records came from the shared log. Without a snapshot or a connection, the copy stays as
+    /// it is.
+    ///
+    /// # Errors
+    /// `conflict` if the folder was in use without the shared log, and may have records of its own.
     fn renewed(self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
-        let is_outdated = self.shared_log.as_ref().is_some_and(|copy| copy.is_outdated());
-        let Some((shared, _)) = options.shared_log.as_ref().filter(|_| is_outdated) else { return Ok(self) };
-        match shared_snapshot::fetch(directory, options.disk.as_ref(), shared.as_ref(), CopyStart::Snapshot) {
-            Ok(true) => {}
-            Ok(false) => return Ok(self),
+        let outdated = self.shared_log.as_ref().filter(|copy| copy.is_outdated());
+        let (Some(copy), Some((shared, start))) = (outdated, &options.shared_log) else { return Ok(self) };
+        if log_head::exists(directory) {
+            return Err(copy.own_changes());
+        }
+        let last = copy.last();
+        let fetched = shared.dropped().and_then(|dropped| {
+            let disk = options.disk.as_ref();
+            let is_fetched = shared_snapshot::fetch(directory, disk, shared.as_ref(), *start)?;
+            Ok(is_fetched.then_some(dropped.erased))
+        });
+        let erased = match fetched {
+            Ok(Some(erased)) => erased,
+            Ok(None) => return Ok(self),
             Err(error) if error.code == Code::Unavailable => return Ok(self),
             Err(error) => return Err(error),
-        }
+        };
         tracing::info!("the shared log has dropped changes that this copy lacked: it begins with a snapshot");
         drop(self);
         let (log, _) = log::inspect(&directory.join("log"), true)?;
-        ResumedLog::resume(directory, Arc::new(log), None, options)
+        let mut renewed = ResumedLog::resume(directory, Arc::new(log), None, options)?;
+        if erased >= last {
+            // The copy had the texts, but not the record that names what was erased.
+            renewed.messages.push(
+                "another daemon has erased texts while this copy of the shared log was behind: the prompts of runs and \
+                 the quarantine on this machine were not searched for them"
+                    .to_owned(),
+            );
+        }
+        Ok(renewed)
     }
 }
 

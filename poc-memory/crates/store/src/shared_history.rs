@@ -23,7 +23,7 @@ enum SharedHistoryError {
         "the history up to change {0} cannot be deleted from the shared log: it is as small as its state"
     )]
     NoState(u64),
-    #[error("the shared log was replaced")]
+    #[error("the shared log was replaced, or it has lost its snapshot")]
     Replaced,
 }
 
@@ -142,7 +142,9 @@ impl Store {
     ) -> Result<Option<bool>> {
         let last = dropped.last;
         self.with_claim(callbacks, &|work, folder| {
-            if copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none() {
+            // Another writer may have deleted more in the meantime, or have stored the same state.
+            if copy.dropped()?.last < last && copy.snapshots(|snapshots| snapshots.find(last + 1))?.is_none()
+            {
                 let Some((segment, seq)) = work.prepare_snapshot(folder, last + 1)? else {
                     return Ok(Some(false));
                 };
@@ -151,7 +153,8 @@ impl Store {
             let origin = self.shared.log.origin()?.unwrap_or_default();
             let deleted = copy.drop_until(DroppedHistory { origin, ..dropped })?;
             deleted.then_some(()).ok_or(SharedHistoryError::Replaced)?;
-            delete_unneeded(copy);
+            // Earlier snapshots may have erased texts.
+            delete_unneeded(copy)?;
             Ok(Some(true))
         })
     }

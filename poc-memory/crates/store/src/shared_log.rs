@@ -59,6 +59,10 @@ pub struct Peer {
     pub head: u64,
     /// The time since the writer was last seen, by the clock of the log.
     pub seen: Duration,
+    /// Whether it has a lease on the head.
+    pub has_lease: bool,
+    /// Whether it has the claim to write snapshots.
+    pub has_claim: bool,
 }
 
 impl Peer {
@@ -107,11 +111,12 @@ pub trait SnapshotStore: Send + Sync {
     fn claim(&self, duration: Duration) -> Result<bool>;
 
     /// Writes the next part of the snapshot whose last record is `seq`, and extends the claim to `duration` from now.
-    /// Returns `false` and writes nothing if this writer has lost the claim or the snapshot is complete.
+    /// Returns `false` and writes nothing if this writer has lost the claim, the snapshot is complete, or the log has
+    /// deleted its last record.
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
     /// Completes a snapshot after its parts were written. Returns `false` and changes nothing if this writer has lost the
-    /// claim or the log does not have the last record.
+    /// claim, parts of the snapshot were deleted, or the log does not have the last record or has deleted it.
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
 
     /// Deletes incomplete snapshots, and the complete ones that are not needed. The newest two are needed, and the one
@@ -170,7 +175,7 @@ pub trait SharedLog: Send + Sync {
 
     /// Deletes the records up to `dropped.last` for good, and remembers `dropped`. The caller has the claim to write
     /// snapshots, and there is a snapshot whose last record is the next one. Returns `false` and deletes nothing if the
-    /// log does not have a later record. After an error, some of the records may be deleted; the next call deletes the
+    /// log does not have a later record or no later snapshot. After an error, some of the records may be deleted; the next call deletes the
     /// others.
     fn drop_until(&self, dropped: DroppedHistory) -> Result<bool>;
 

@@ -42,6 +42,11 @@ enum SharedLogError {
         "the shared log `{address}` begins after change {last}, where this copy of it ends: earlier changes were dropped or erased"
     )]
     Outdated { address: String, last: u64 },
+    /// The number is that of the last record in the folder.
+    #[error(
+        "the shared log `{address}` begins after change {last}, where the store's folder ends, and the folder was in use without it: changes of its own would be lost"
+    )]
+    OwnChanges { address: String, last: u64 },
     #[error("the head is not known")]
     UnknownHead,
 }
@@ -51,9 +56,8 @@ impl From<SharedLogError> for Error {
         let message = error.to_string();
         match error {
             SharedLogError::DamagedRecord { .. } => Error::damaged(message),
-            SharedLogError::Diverged { .. } => Error::conflict(message).hint(
-                "use another profile or another `[store] name`; a folder that is only a copy can be deleted",
-            ),
+            SharedLogError::Diverged { .. } | SharedLogError::OwnChanges { .. } => Error::conflict(message)
+                .hint("use another profile or another `[store] name`; a folder that is only a copy can be deleted"),
             SharedLogError::Outdated { .. } => {
                 Error::unavailable(message).hint("restart the program: it begins with a snapshot")
             }
@@ -157,6 +161,11 @@ impl SharedLogCopy {
     fn outdated(&self, last: u64) -> Error {
         self.is_outdated.store(true, Ordering::Relaxed);
         SharedLogError::Outdated { address: self.shared.address(), last }.into()
+    }
+
+    /// The error if the copy is outdated and cannot be replaced, because its folder was in use without the shared log.
+    pub(super) fn own_changes(&self) -> Error {
+        SharedLogError::OwnChanges { address: self.shared.address(), last: self.log.last() }.into()
     }
 
     /// Which records of the shared log were deleted.

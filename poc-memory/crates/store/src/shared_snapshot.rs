@@ -56,8 +56,18 @@ pub enum CopyStart {
     History,
 }
 
+impl CopyStart {
+    /// Where a copy starts if the snapshot of this start is damaged.
+    fn other(self) -> CopyStart {
+        match self {
+            CopyStart::Snapshot => CopyStart::History,
+            CopyStart::History => CopyStart::Snapshot,
+        }
+    }
+}
+
 /// The size of a part, in bytes.
-const PART: usize = 1 << 20;
+pub(super) const PART: usize = 1 << 20;
 /// How long the claim of a writer that has died prevents others from writing a snapshot.
 const CLAIM: Duration = Duration::from_secs(600);
 /// How often the claim is extended while the segment is prepared. After that, every part extends it.
@@ -97,7 +107,9 @@ impl Store {
                 return Ok(None);
             };
             let made = upload(&segment, seq, copy, callbacks)?;
-            delete_unneeded(copy);
+            if let Err(error) = delete_unneeded(copy) {
+                tracing::debug!("older snapshots cannot be deleted: {error}");
+            }
             Ok(Some(made))
         })
     }
@@ -205,13 +217,9 @@ pub(super) fn upload(
 }
 
 /// Deletes the snapshots that are not needed. Those that cannot be deleted now are deleted with the next one.
-pub(super) fn delete_unneeded(copy: &SharedLogCopy) {
-    let deleted = copy
-        .dropped()
-        .and_then(|dropped| copy.snapshots(|snapshots| snapshots.delete_unneeded(dropped.last + 1)));
-    if let Err(error) = deleted {
-        tracing::debug!("older snapshots cannot be deleted: {error}");
-    }
+pub(super) fn delete_unneeded(copy: &SharedLogCopy) -> Result<()> {
+    let first = copy.dropped()?.last + 1;
+    copy.snapshots(|snapshots| snapshots.delete_unneeded(first))
 }
 
 /// The snapshot with which a copy starts; `None` if it starts with the first record of the log.
@@ -242,7 +250,7 @@ pub(super) fn fetch(
     for _ in 0..ATTEMPTS {
         let Some(snapshot) = first_of(shared, start)? else { break };
         if last_tried.replace(snapshot) == Some(snapshot) {
-            start = CopyStart::History;
+            start = start.other();
             continue;
         }
         let Some(segment) = download(&folder, disk, shared.snapshots(), snapshot)? else { continue };
@@ -262,7 +270,7 @@ pub(super) fn fetch(
             return segment.publish(snapshot.seq, checksum, disk);
         }
         // A shortened log has another one.
-        start = CopyStart::History;
+        start = start.other();
     }
     if let Some(SharedSnapshot { seq, .. }) = last_tried {
         tracing::warn!(

@@ -40,7 +40,9 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<CheckResult> {
     results.extend(status.shared_log.iter().flat_map(|log| &log.others).map(|other| {
         let message = format!(
             "the shared log is also used by {}, which has read up to change {}, {} s ago",
-            other.name, other.head, other.seconds_ago
+            other.description(),
+            other.head,
+            other.seconds_ago
         );
         CheckResult::new(CHECK, CheckState::Ok, message)
     }));
@@ -90,7 +92,9 @@ mod tests {
         assert_eq!(states(&status, &pipelines), [CheckState::Ok], "a daemon follows changes of these");
         let old = DaemonStatus { version: "0.0.1".into(), ..status };
         assert_eq!(states(&old, &config), [CheckState::Ok, CheckState::Warning]);
-        let others = vec![PeerOutput { name: "other, process 8".into(), head: 40, seconds_ago: 3 }];
+        let (head, seconds_ago, has_lease, has_claim) = (40, 3, false, true);
+        let name = "other, process 8".into();
+        let others = vec![PeerOutput { name, head, seconds_ago, has_lease, has_claim }];
         let (address, first, snapshot) = ("postgres://db/memory#memory".into(), None, None);
         let log = SharedLogOutput { address, head: 41, behind: 0, conflicts: 0, snapshot, first, others };
         let shared = DaemonStatus { shared_log: Some(log), version: env!("CARGO_PKG_VERSION").into(), ..old };
@@ -98,7 +102,9 @@ mod tests {
             read(&shared, Some(&config)).into_iter().map(|result| result.message).collect();
         assert_eq!(
             messages[1..],
-            ["the shared log is also used by other, process 8, which has read up to change 40, 3 s ago"]
+            [
+                "the shared log is also used by other, process 8 (stores a snapshot), which has read up to change 40, 3 s ago"
+            ]
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Notes with instructions for the model, and a model that follows all instructions.
 
 use super::hostile_replies::{Dice, asked_for};
-use super::invariants::{Asked, Image, Rules};
+use super::invariants::{PromptSnapshot, Image, Rules};
 use super::world::{ScriptedModel, World, agent, draft};
 use crate::Context;
 use crate::Definition;
@@ -82,7 +82,7 @@ fn instruction(dice: &Dice) -> String {
 struct ObedientModel<'a> {
     world: &'a World,
     words: [Regex; 5],
-    asked: Mutex<Option<Asked>>,
+    asked: Mutex<Option<PromptSnapshot>>,
 }
 
 impl<'a> ObedientModel<'a> {
@@ -139,7 +139,7 @@ impl Model for ObedientModel<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let image = Image::of(self.world);
         *self.asked.lock() =
-            Some(Asked { prompt: request.prompt.to_owned(), read: image.clone(), then: image });
+            Some(PromptSnapshot { prompt: request.prompt.to_owned(), read: image.clone(), then: image });
         let mut answer = self.answer(&format!("{}\n{}", request.system, request.prompt));
         const KNOWN: [&str; 4] = ["link-add", "weight", "insert", "supersede"];
         if !request.corrections.is_empty() {

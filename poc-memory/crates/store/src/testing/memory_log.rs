@@ -234,12 +234,14 @@ impl SharedLog for MemoryLogWriter {
     fn peers(&self) -> Result<Vec<Peer>> {
         self.call(|contents| {
             let others = contents.alive.iter().filter(|writer| **writer != self.id);
-            let head = contents.head();
+            let (head, lease, claim) = (contents.head(), contents.lease, contents.claim);
             let peer = |writer: &WriterId| Peer {
                 writer: *writer,
                 name: format!("writer {}", u128::from_le_bytes(*writer)),
                 head,
                 seen: Duration::ZERO,
+                has_lease: lease == Some(*writer),
+                has_claim: claim == Some(*writer),
             };
             others.map(peer).collect()
         })
@@ -270,7 +272,8 @@ impl SharedLog for MemoryLogWriter {
 
     fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
         self.call(|contents| {
-            if contents.head() <= dropped.last {
+            let mut later = contents.snapshots.iter().filter(|(seq, _)| **seq > dropped.last);
+            if contents.head() <= dropped.last || !later.any(|(_, (_, complete))| complete.is_some()) {
                 return false;
             }
             let count = dropped.last.saturating_sub(contents.dropped.last);
@@ -315,7 +318,7 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], _: Duration) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) {
+            if contents.claim != Some(self.id) || seq <= contents.dropped.last {
                 return false;
             }
             let (parts, complete) = contents.snapshots.entry(seq).or_default();
@@ -330,11 +333,16 @@ impl SnapshotStore for MemoryLogWriter {
 
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool> {
         self.call(|contents| {
-            if contents.claim != Some(self.id) || contents.head() < snapshot.seq {
+            let is_in_log = snapshot.seq > contents.dropped.last && snapshot.seq <= contents.head();
+            if contents.claim != Some(self.id) || !is_in_log {
                 return false;
             }
-            contents.snapshots.entry(snapshot.seq).or_default().1 = Some(snapshot);
-            true
+            let (parts, complete) = contents.snapshots.entry(snapshot.seq).or_default();
+            let has_parts = parts.len() as u64 == snapshot.parts;
+            if has_parts {
+                *complete = Some(snapshot);
+            }
+            has_parts
         })
     }
 

@@ -139,6 +139,21 @@ fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
 }
 
 #[test]
+fn the_newest_snapshot_replaces_a_damaged_one_that_a_log_begins_with() {
+    let (log, first) = written(20);
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    log.damage_snapshots(60);
+    put_at(first.store(), 21);
+    snapshot(first.store(), 1).unwrap().unwrap();
+    assert_eq!(log.snapshots(), [11, 21]);
+    let folder = tempfile::tempdir().unwrap();
+    let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::History)), ..in_memory() };
+    let store = open_in(&folder, parts).unwrap();
+    assert_eq!(store.history_base().unwrap().seq, 20);
+    assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
+}
+
+#[test]
 fn an_open_copy_that_lacks_deleted_records_accepts_no_writes() {
     let (log, first) = written(3);
     let mut second = Daemon::new(&log);
@@ -177,12 +192,66 @@ fn another_memory_is_refused_although_its_records_were_deleted() {
     }
 }
 
+/// A copy that was verified has no records of its own, and is replaced.
+#[test]
+fn a_folder_with_changes_of_its_own_is_not_replaced() {
+    for is_own in [false, true] {
+        let (folder, log) = (tempfile::tempdir().unwrap(), Arc::new(MemoryLog::default()));
+        let store = open_in(&folder, in_memory()).unwrap();
+        (1..=3).for_each(|number| put_at(&store, number));
+        copy_log(folder.path(), log.writer().as_ref(), &|_, _| {}).unwrap();
+        let open = || {
+            let parts = StoreOptions { shared_log: Some((log.writer(), CopyStart::Snapshot)), ..in_memory() };
+            open_in(&folder, parts)
+        };
+        if is_own {
+            put_at(&store, 30);
+            drop(store);
+        } else {
+            drop(store);
+            drop(open().unwrap());
+        }
+        require_continued(folder.path(), log.writer().as_ref()).unwrap();
+        let first = Daemon::new(&log);
+        (4..=20).for_each(|number| put_at(first.store(), number));
+        assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+        let error = require_continued(folder.path(), log.writer().as_ref()).unwrap_err();
+        assert_eq!(error.code, Code::Conflict, "{error}");
+        if is_own {
+            let error = open().map(drop).unwrap_err();
+            assert_eq!(error.code, Code::Conflict, "{error}");
+            assert!(error.message.contains("changes of its own"), "{error}");
+            let store = open_in(&folder, in_memory()).unwrap();
+            assert_eq!(numbers(&store), [1, 2, 3, 30]);
+        } else {
+            let store = open().unwrap();
+            assert_eq!(numbers(&store), (1..=20).collect::<Vec<_>>());
+            assert_eq!(store.recovery().messages, Vec::<String>::new());
+        }
+    }
+}
+
+/// Its copy had the text, but nothing says so after it is replaced.
+#[test]
+fn a_copy_that_missed_an_erasure_says_what_was_not_searched() {
+    let (log, first) = written(3);
+    let mut second = Daemon::new(&log);
+    second.close();
+    (4..=9).for_each(|number| put_at(first.store(), number));
+    erase(first.store()).unwrap();
+    second.open().unwrap();
+    let messages = &second.store().recovery().messages;
+    assert!(messages.iter().any(|message| message.contains("has erased texts")), "{messages:?}");
+    second.open().unwrap();
+    assert_eq!(second.store().recovery().messages, Vec::<String>::new());
+}
+
 #[test]
 fn an_interrupted_deletion_leaves_a_log_that_can_be_read() {
     let (log, first) = written(20);
     first.writer.silence(true);
     for fault in [LogFault::Unreachable, LogFault::AnswerLost] {
-        for failing in 0..16 {
+        for failing in 0..17 {
             log.expire_claim();
             let mut faults = vec![Some(fault)];
             faults.resize(failing + 1, None);
