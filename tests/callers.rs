@@ -11,7 +11,7 @@ use poc_graph::time::Span;
 use poc_memory::client::Client;
 use poc_memory::ops::{Access, OPS, Principal};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -189,7 +189,7 @@ fn none_of_256_simultaneous_changes_is_lost() {
 
 #[test]
 fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
-    let mut world = World::new();
+    let world = World::new();
     let settings = slow_agent::settings(world.home());
     world.write("config.toml", &settings);
     world.write("agents/slow.toml", &slow_agent::agent("slow", "on-demand"));
@@ -221,21 +221,22 @@ fn a_starting_daemon_waits_for_a_command_that_holds_the_store() {
     assert_eq!(&line, b"waiting");
     assert!(Command::new("kill").arg(waiting.id().to_string()).status().unwrap().success());
     assert_eq!(waiting.wait().unwrap().code(), Some(0));
-    // It starts as soon as the command is done.
-    std::thread::scope(|scope| {
-        let (world, holder) = (&mut world, &mut holder);
-        let home = world.home().to_owned();
-        scope.spawn(move || {
-            std::thread::sleep(Duration::from_millis(500));
-            std::fs::write(home.join("answer"), "").unwrap();
-        });
-        world.start_daemon();
-        assert!(holder.wait().unwrap().success());
-    });
+    // It starts as soon as the command is done. The command that starts it says what it waits for.
+    let mut starting = world.command("poc-memory");
+    starting.args(["daemon", "start"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut starting = starting.spawn().unwrap();
+    let mut said = BufReader::new(starting.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains(&format!("the store is held by process {}", holder.id())), "{line}");
+    std::fs::write(world.home().join("answer"), "").unwrap();
+    assert!(holder.wait().unwrap().success());
+    assert!(starting.wait().unwrap().success());
     // A second daemon does not wait for the first one.
     let second = world.command("poc-daemon").output().unwrap();
     assert_eq!(second.status.code(), Some(5));
     assert!(!String::from_utf8(second.stderr).unwrap().contains("waiting"));
+    world.json(&["daemon", "stop"]);
 }
 
 #[test]

@@ -253,6 +253,10 @@ fn a_read_only_disk_is_read() {
     assert_eq!(world.json(&["get", "harbour"])["title"], "Harbour");
     assert!(is_read_only(&world.json(&["stats"])));
     assert_eq!(world.json(&["search", "ships"])["results"].as_array().unwrap().len(), 1);
+    // The answer says that the store accepts no writes. Nothing else has to be reported.
+    let found = world.run(&["search", "ships"]);
+    assert!(found.stdout.contains("degraded: read-only for now: "), "{}", found.stdout);
+    assert_eq!((found.status, found.stderr.as_str()), (0, ""));
     // A short note, or one that compresses well, may fit into the last page of the log.
     let refused = world.run(&["insert", "--title", "New", "--body", &incompressible::text(1, 20_000)]);
     assert!(refused.stderr.contains("the store accepts no writes: "), "{}", refused.stderr);

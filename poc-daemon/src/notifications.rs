@@ -308,8 +308,8 @@ mod tests {
         check("agent `agent1`: paused", "agent `agent2`: paused", false);
         check("agent `1`: paused", "agent `2`: paused", false);
         check(
-            "`gpt4` is suspended until 2026-11-21T09:00:00Z: no",
-            "`gpt4` is suspended until 2026-11-22: no",
+            "`gpt4` is suspended until 2026-11-21 09:00Z: no",
+            "`gpt4` is suspended until 2026-11-22 10:30Z: no",
             true,
         );
         check(

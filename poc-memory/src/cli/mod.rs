@@ -162,11 +162,11 @@ fn call(
     let value = call_value(context, op, args)?;
     let output = (op.decode)(&value)?;
     if let Some(notice) = output.notice() {
-        tracing::warn!("{notice}");
+        tracing::warn!("{}", terminal.with_options(&notice, command::takes_tenant));
     }
     Ok(RenderedAnswer {
         text: output.show(terminal),
-        degradations: output.degradations().to_owned(),
+        degradations: terminal.with_options(output.degradations(), command::takes_tenant),
         verbatim: output.verbatim(),
         exit: output.exit(),
         value,

@@ -93,8 +93,10 @@ impl Output {
             let hint = self.terminal().with_options(hint, self.takes_tenant);
             text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", escaped(&hint)));
         }
-        let reasons = error.degraded.iter().map(|reason| format!("degraded: {}\n", escaped(reason)));
-        text.extend(reasons);
+        for reason in &error.degraded {
+            let reason = self.terminal().with_options(reason, self.takes_tenant);
+            text.push_str(&format!("degraded: {}\n", escaped(&reason)));
+        }
         print_message(&mut stderr, &text);
     }
 

@@ -2,7 +2,7 @@
 
 use super::command_context::CommandContext;
 use super::local::LocalCommand;
-use crate::ops::plural;
+use crate::ops::{plural, second};
 use clap::ValueEnum;
 use poc_graph::error::{Error, Exit, Result};
 use poc_graph::time::{Clock as _, SystemClock, Timestamp};
@@ -393,7 +393,7 @@ fn backup_lines(backup: &FullerBackup) -> String {
         "",
         plural(backup.notes, "note"),
         backup.last_change,
-        backup.at,
+        second(backup.at),
         lost.join(" and "),
         "",
     )
@@ -466,8 +466,8 @@ fn line(choice: &RepairChoice) -> String {
         plural(choice.links, "link"),
         choice.last_change,
         choice.until.map_or_else(String::new, |until| match choice.until_is_exact {
-            true => format!(" of {until}"),
-            false => format!(" of {until} or later"),
+            true => format!(" of {}", second(until)),
+            false => format!(" of {} or later", second(until)),
         }),
     );
     let lost = if choice.lost_changes.is_empty() {

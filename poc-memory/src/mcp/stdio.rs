@@ -55,6 +55,7 @@ impl Transport<RoleServer> for StdioTransport {
                 biased;
                 Some(refused) = self.refused.recv() => {
                     let answer = TxJsonRpcMessage::<RoleServer>::error(refused.error, refused.id);
+                    self.answers.retain(|answer| !answer.is_finished());
                     self.answers.push(tokio::spawn(self.checked.send(answer)));
                 }
                 message = self.checked.receive() => {

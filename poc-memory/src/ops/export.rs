@@ -116,12 +116,14 @@ impl Op for Export {
         if output.lost > 0 { Exit::Failed } else { Exit::Ok }
     }
 
-    fn show(output: &ExportOutput, _: &Terminal) -> String {
+    fn show(output: &ExportOutput, terminal: &Terminal) -> String {
         match (&output.lines, &output.path) {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {
                 let (notes, edges) = (plural(output.nodes, "note"), plural(output.edges, "edge"));
-                format!("{notes} and {edges} in {}\n{LEFT_OUT}\n", path.display())
+                // A backup contains all tenants.
+                let left_out = terminal.with_options(LEFT_OUT, |_| false);
+                format!("{notes} and {edges} in {}\n{left_out}\n", path.display())
             }
             (None, None) => String::new(),
         }

@@ -24,7 +24,8 @@ use std::fmt::Write as _;
 /// verify if it is likely (WEAK), and otherwise the nearest notes (MISS). STRONG means that there is a note on this
 /// subject, not that it contains the answer: read it. Words that no note contains count against a match, and a name or
 /// number in the question that the note lacks makes it WEAK at most, as does another subject of the same kind (`the
-/// mail worker` and `the invoice worker`). The setting `[query] gate` chooses the rule. On the command line, `query --calibrate` proposes thresholds (see `calibrate`).
+/// mail worker` and `the invoice worker`). The setting `[query] gate` chooses the rule. On the command line, `query
+/// --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {

@@ -7,6 +7,7 @@ use crate::cli::daemon_client;
 use crate::cli::local::LocalCommand;
 use crate::ops::DaemonStatus;
 use poc_graph::error::{Code, Error, Exit, Result};
+use poc_store::Store;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -19,6 +20,9 @@ const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time limit for the start of the daemon. It is long because opening a store after a crash reads its log.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// How long after the start, and then how often, it is checked whether the daemon waits for the store.
+const HOLDER_CHECK: Duration = Duration::from_millis(500);
 
 /// Maximum number of bytes of the log that are searched for the error of a failed start.
 const READ_BYTES: u64 = 1 << 20;
@@ -126,6 +130,7 @@ pub(super) fn wait(context: &CommandContext) -> Result<DaemonStartOutput> {
 #[expect(clippy::disallowed_methods, reason = "a socket that appears sends no signal")]
 fn wait_for(context: &CommandContext, mut child: Option<Child>, log: &LogEnd) -> Result<DaemonStartOutput> {
     let start = Instant::now();
+    let mut next_check = Some(HOLDER_CHECK);
     loop {
         // Another process may have started a daemon at the same time, so that the daemon of this process
         // ended.
@@ -140,9 +145,25 @@ fn wait_for(context: &CommandContext, mut child: Option<Child>, log: &LogEnd) ->
                 return Err(Error::unavailable("the daemon was started but does not answer")
                     .hint("`poc-memory daemon log` shows what it does"));
             }
+            None if next_check.is_some_and(|at| start.elapsed() >= at) => {
+                let holder = child.as_ref().and_then(|child| other_holder(context, child));
+                if let Some(holder) = &holder {
+                    tracing::warn!("the daemon waits: the store is held by {holder}");
+                }
+                // One message is enough.
+                next_check = holder.is_none().then(|| start.elapsed() + HOLDER_CHECK);
+            }
             None => {}
         }
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The process that holds the store, unless it is the daemon itself or unknown.
+fn other_holder(context: &CommandContext, daemon: &Child) -> Option<String> {
+    match Store::holder(&context.paths.store()).ok()?? {
+        0 => Some("another process".to_owned()),
+        pid => (pid != daemon.id()).then(|| format!("process {pid}")),
     }
 }
 

@@ -71,6 +71,7 @@ struct ProviderOption {
 
 impl LocalCommand for SetupModel {
     const NAME: &'static str = "setup model";
+    const NAMES_COMMANDS: bool = true;
     type Output = SetupModelOutput;
 
     fn run(self, context: &CommandContext) -> Result<SetupModelOutput> {

@@ -4,6 +4,7 @@ mod text;
 
 use super::history::{self, RunRow};
 use super::list::{self, AgentRow};
+use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route, Terminal};
 use poc_agent::ledger::{self, StatusReason};
 use poc_agent::run::{self, RunOptions};
@@ -207,13 +208,14 @@ impl Op for AgentExplain {
         if let Some(run) = ledger::current_run(memory, name, &state)? {
             explained.block(
                 StatusReason::Overlap,
-                format!("it is running, since {} (run {})", run.started, run.id),
+                format!("it is running, since {} (run {})", minute(Some(run.started)), run.id),
             );
         }
         if let Some(until) = due_slots::cooldown_until(definition, &state, now) {
+            let (cooldown, until) = (definition.schedule.cooldown, minute(Some(until)));
             explained.block(
                 StatusReason::Cooldown,
-                format!("its last run ended less than {} ago: until {until}", definition.schedule.cooldown),
+                format!("its last run ended less than {cooldown} ago: until {until}"),
             );
         }
         let options =

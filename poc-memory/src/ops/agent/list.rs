@@ -233,7 +233,8 @@ fn rerun(name: &str, entry: &CatalogEntry, state: &AgentState) -> Option<String>
     let PendingRerun { run, times, .. } = state.pending_rerun()?;
     let max = definition.retry.rerun.len();
     Some(format!(
-        "the run {run} failed and is repeated at {at}, unless a slot comes first ({} of {max})",
+        "the run {run} failed and is repeated at {}, unless a slot comes first ({} of {max})",
+        minute(Some(at)),
         times + 1
     ))
 }

@@ -148,14 +148,16 @@ impl RunAttempt<'_> {
             )?;
             let problems = match reply::read(&reply, actions) {
                 Ok(answer) => {
-                    turns.push(Exchange { reply: reply.stored_text(), problems: Vec::new() });
+                    turns.push(Exchange::new(&reply.stored_text(), &[]));
                     return Ok(answer);
                 }
                 Err(problems) => problems,
             };
-            turns.push(Exchange { reply: reply.stored_text(), problems: problems.clone() });
+            let exchange = Exchange::new(&reply.stored_text(), &problems);
+            let stored_problems = exchange.problems.join("; ");
+            turns.push(exchange);
             if turn == definition.retry.repair {
-                let message = format!("the reply is invalid: {}", problems.join("; "));
+                let message = format!("the reply is invalid: {stored_problems}");
                 return Err(RunEnd::Failed(Status::Failed, Some(StatusReason::Unparseable), message));
             }
             corrections.push((reply.full_text(), correction(&problems)));

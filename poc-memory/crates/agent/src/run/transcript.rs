@@ -5,6 +5,7 @@ use crate::prompt::Prompt;
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
+use poc_notes::secrets::{SecretCounts, scrub};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,10 +27,20 @@ pub struct RunTranscript {
 /// One reply of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// The reply as received.
+    /// The reply as received, with placeholders for secrets.
     pub reply: String,
-    /// Its validation problems.
+    /// Its validation problems, which may quote the reply.
     pub problems: Vec<String>,
+}
+
+impl Exchange {
+    /// Creates an exchange without the secrets that the model wrote.
+    pub(super) fn new(reply: &str, problems: &[String]) -> Exchange {
+        let mut found = SecretCounts::default();
+        let mut scrubbed = |text: &str| scrub(text, &mut found).into_owned();
+        let reply = scrubbed(reply);
+        Exchange { reply, problems: problems.iter().map(|problem| scrubbed(problem)).collect() }
+    }
 }
 
 /// The transcript of a run; `None` when it was pruned or the model was never called.

@@ -1,7 +1,7 @@
 //! Notes with instructions for the model, and a model that follows all instructions.
 
 use super::hostile_replies::{Dice, asked_for};
-use super::invariants::{PromptSnapshot, Image, Rules};
+use super::invariants::{Image, PromptSnapshot, Rules};
 use super::world::{ScriptedModel, World, agent, draft};
 use crate::Context;
 use crate::Definition;

@@ -41,7 +41,7 @@ const MAX_COMPOUNDS: usize = 64;
 /// A word of a text.
 struct Word {
     folded: String,
-    /// The indexed term.
+    /// The indexed term; empty if the word is too long to be indexed.
     term: String,
     /// Whether it has a capital or a digit. Names and numbers are compared on their own.
     is_name: bool,
@@ -54,7 +54,7 @@ struct Word {
 impl Word {
     /// Whether it may be a part of a compound.
     fn is_part(&self) -> bool {
-        !self.is_stop_word && !NO_PARTS.contains(self.folded.as_str())
+        !self.is_stop_word && !self.term.is_empty() && !NO_PARTS.contains(self.folded.as_str())
     }
 
     /// Whether it may be the first word of a compound in a question.
@@ -232,6 +232,9 @@ mod tests {
         // Without a determiner, the second word may be a verb.
         check("what does the pottery workshop cost?", "I made it in pottery class.", &[]);
         check("what does the mail worker do?", "The new worker sends letters.", &[]);
+        // Words that are too long to be indexed are not the same word.
+        let (blob, other) = ("x".repeat(2000), "y".repeat(2000));
+        check(&format!("what does the mail {blob} do?"), &format!("The invoice {other} sends letters."), &[]);
         check("", note, &[]);
         check("what does the mail worker do?", "", &[]);
     }

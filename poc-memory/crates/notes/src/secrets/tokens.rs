@@ -318,6 +318,12 @@ pub(super) fn find(text: &str) -> Vec<DetectedSecret> {
             in_word = true;
             continue;
         }
+        // The letter of an escaped line break or tab, as JSON writes it, does not belong to the word after it.
+        if byte == b'\\' && matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't')) {
+            at += 2;
+            in_word = false;
+            continue;
+        }
         in_word = byte.is_ascii_alphanumeric() || byte >= 0x80;
         at += 1;
     }
@@ -364,6 +370,7 @@ mod tests {
                     format!("it is {token}."),
                     format!("\"{token}\","),
                     format!("KEY={token}\n"),
+                    format!("{{\"log\":\"first\\n{token}\\n\"}}"),
                     token.clone(),
                 ] {
                     let mut counts = SecretCounts::default();

@@ -78,7 +78,7 @@ impl RecordFolder {
     fn open_or_substitute(&self) -> Result<CurrentEngine> {
         // The engine writes its buffer whenever it is full, and a power failure may remove the end of this log.
         if !self.log.is_durable() {
-            return self.substitute("the end of the log is not on disk");
+            return self.substitute("the log cannot be synced");
         }
         let opened = self.open_engine().or_else(|error| {
             if error.code != Code::ReadOnly {
@@ -134,7 +134,8 @@ impl EngineSource for RecordFolder {
     }
 
     fn substitute(&self, why: &str) -> Result<CurrentEngine> {
-        tracing::warn!("the records are read from a copy: {why}");
+        // The answers of such a store say themselves that it accepts no writes.
+        tracing::info!("the records are read from a copy: {why}");
         let last = self.log.last();
         // The folder is on the disk that fails, and its files are replaced while the substitute is in use.
         let copied = SalvagedRecords::of_copy(&self.folder, self.log.clone(), self.heartbeat_timeout)

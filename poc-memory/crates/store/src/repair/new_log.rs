@@ -193,7 +193,9 @@ impl EarlyGap<'_> {
         let mut tenants: BTreeSet<Tenant> = own.map(|(tenant, _)| *tenant).collect();
         let written = self.writes.iter().filter(|(_, write)| is_node(write) && write.after.is_some());
         let mut nodes: NodeIds = written.map(|(tenant, write)| node(*tenant, &write.key)).collect();
-        let (mut chosen, mut bytes) = (Vec::new(), 0);
+        let mut chosen = Vec::new();
+        // What the gap has changed for certain must fit, too.
+        let mut bytes: usize = self.writes.iter().map(|(_, write)| write_length(write)).sum();
         for (tenant, write) in differences {
             let length = write_length(&write);
             let is_shared = write.table.is_shared();

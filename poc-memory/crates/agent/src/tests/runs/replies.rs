@@ -4,7 +4,7 @@ use super::super::world::{ScriptedModel, World, agent, draft, outcomes};
 use super::{id, two};
 use crate::ledger::{Spending, Status};
 use crate::model::{CallCost, CallError, CallFailure, Reply};
-use crate::run::{RunOptions, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with, transcript};
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{EdgeKind, Trust};
 use poc_notes::Draft;
@@ -58,13 +58,24 @@ fn secrets_in_a_reply_are_replaced_before_anything_is_stored() {
     let run = world.run(&definition, &ScriptedModel::replying(reply));
     let message = run.message.clone().unwrap_or_default();
     assert!(message.starts_with("secrets were replaced by placeholders (github-token)"), "{message}");
-    let stored = format!("{run:?}") + &world.graph();
+    let kept = transcript(&world.memory, &run).unwrap().unwrap();
+    let stored = format!("{run:?} {kept:?}") + &world.graph();
     assert!(stored.contains("[secret: github-token]") && !stored.contains(token), "{stored}");
     // The proposed replacement contains the placeholder, too.
     let proposed = crate::proposal::proposals(&world.memory, None).unwrap();
     assert_eq!(proposed.len(), 1, "{run:?}");
     assert!(proposed.iter().all(|proposal| !format!("{proposal:?}").contains(token)), "{proposed:?}");
     assert_eq!(world.memory.find("split").unwrap().id, split);
+    // The problems of an invalid reply quote it.
+    let world = World::new();
+    let definition = two(&world);
+    let invalid = || Ok(Reply { text: json!({"notes": "", (token): 1}).to_string(), ..Reply::default() });
+    let run = world.run(&definition, &ScriptedModel::new(vec![invalid(), invalid()]));
+    let kept = transcript(&world.memory, &run).unwrap().unwrap();
+    assert_eq!((run.status, kept.turns.len()), (Status::Failed, 2));
+    let message = run.message.clone().unwrap_or_default();
+    assert!(message.contains("`[secret: github-token]` is not a field of the reply"), "{message}");
+    assert!(!format!("{run:?} {kept:?}").contains(token), "{run:?} {kept:?}");
 }
 
 #[test]
