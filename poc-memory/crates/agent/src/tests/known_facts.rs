@@ -2,7 +2,7 @@
 
 use super::world::{FnModel, World, draft, handle};
 use crate::ledger::{Status, StatusReason};
-use crate::model::{Heuristic, Request};
+use crate::model::{Heuristic, Model, Request};
 use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo_since;
 use crate::{Catalog, Definition, review};
@@ -89,6 +89,30 @@ fn the_replacement_of_a_stale_fact_can_be_approved() {
     let [old, new] = [KNOWN, "ann-has-her-home-in-gaia"].map(|key| world.memory.find(key).unwrap());
     assert_eq!([old.state, new.state], [State::Superseded, State::Active]);
     assert_eq!(sources(&world, new.id), [world.memory.find("porto").unwrap().id]);
+}
+
+#[test]
+fn a_proposal_for_a_stale_fact_outlasts_later_runs() {
+    let (world, definition) = with_a_fact();
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN), "by": "", "key": "",
+            "title": "Ann has her home in Gaia.", "body": ""}]})
+    });
+    let proposed = world.run(&definition, &model);
+    assert_eq!(proposed.status, Status::Proposed, "{proposed:#?}");
+    // Another run repeats the proposal, and one says nothing about the fact.
+    let again = |model: &dyn Model| {
+        let options = RunOptions { target: Some("porto".into()), ..RunOptions::default() };
+        run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
+    };
+    let repeated = again(&model);
+    assert_eq!(repeated.actions[0].refusal_code.as_deref(), Some("already-present"), "{repeated:#?}");
+    again(&FnModel(|_: &Request<'_>| json!({"notes": ""})));
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Stale);
+    let decided = review::approve(&world.memory, proposed.id, &[]).unwrap();
+    assert!(!decided.is_empty() && decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Superseded);
 }
 
 #[test]
