@@ -23,7 +23,7 @@ pub use claim::{RowOutcome, claim, claim_for, end_run, record_slots_without_run,
 pub use node_version::NodeVersion;
 pub use recent_spending::Spending;
 pub use reservation::{BudgetDays, DaySpending, day_spending, record_child_process, reserve, spent_by_all};
-pub(crate) use row::row;
+pub(crate) use row::{row, stored_row};
 pub(super) use row::{expect_running, get};
 pub(super) use rows::end;
 pub use rows::{
