@@ -4,6 +4,7 @@ use super::world::{FnModel, World, draft, handle};
 use crate::ledger::{Status, StatusReason};
 use crate::model::{Heuristic, Model, Request};
 use crate::run::{RunOptions, Trigger, run_with};
+use crate::selection::Handle;
 use crate::undo::undo_since;
 use crate::{Catalog, Definition, review};
 use parking_lot::Mutex;
@@ -140,6 +141,52 @@ fn a_fact_is_undone_after_its_source_was_edited() {
         assert!(report.items.iter().all(|item| item.refused.is_none()), "{report:#?}");
     }
     assert!(world.memory.find(KNOWN).is_err());
+}
+
+#[test]
+fn a_replacement_needs_as_many_sources_as_a_new_note() {
+    let (world, mut definition) = with_a_fact();
+    definition.limits.insert_min_sources = 2;
+    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "Ann has moved", "node": handle(request, KNOWN), "by": "",
+            "key": "", "title": "Ann has her home in Lisbon.", "body": "", "sources": [handle(request, "lisbon")]}]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!(run.actions[0].refusal_code.as_deref(), Some("invalid-value"), "{run:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Active);
+}
+
+#[test]
+fn a_model_with_a_short_context_sees_fewer_known_facts() {
+    let mut world = World::new();
+    world.candidates_from(-1.0);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let definition = (**catalog.get("facts").unwrap()).clone();
+    for town in ["Porto", "Lisbon", "Faro", "Braga"] {
+        message(&world, town, &format!("Ann: we like it in {town}, as always."));
+    }
+    let model = FnModel(|request: &Request<'_>| {
+        let fact = |handle: &Handle| {
+            let title = format!("Ann has friends near the bridge of {}.", handle.node.key);
+            json!({"reason": "", "key": "", "title": title, "body": "", "keywords": [], "sources": [handle.name]})
+        };
+        json!({"notes": "", "insert": request.selection.chosen().map(fact).collect::<Vec<_>>()})
+    });
+    assert_eq!(world.run(&definition, &model).applied_actions().count(), 4);
+    world.clock.advance(Span::DAY);
+    message(&world, "evora", "Ann: the trip to Evora is booked.");
+    for (context, expected) in [(None, 3), (Some(16_384), 2)] {
+        world.config().models.get_mut("default").unwrap().context = context;
+        let known = Mutex::new(0);
+        let model = FnModel(|request: &Request<'_>| {
+            *known.lock() = request.prompt.matches("(from other notes").count();
+            json!({"notes": ""})
+        });
+        let options = RunOptions { target: Some("evora".into()), ..RunOptions::default() };
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+        assert_eq!(*known.lock(), expected, "{context:?}");
+    }
 }
 
 #[test]
