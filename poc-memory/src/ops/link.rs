@@ -93,7 +93,12 @@ impl Op for LinkRequest {
                 (if removed { LinkStatus::Removed } else { LinkStatus::NotPresent }, None)
             } else {
                 let existing = tx.edge(from.id, kind, to.id)?.map(|edge| edge.strength);
-                let strength = self.strength.or(existing).unwrap_or(link::STRENGTH);
+                // A model may lower the strength of a stronger link, but not raise it.
+                let max = if kind == EdgeKind::Link { ctx.actor.max_link_strength() } else { 1.0 };
+                let max = existing.map_or(max, |existing| existing.max(max));
+                // A number that is out of range stays what it is, so that it is refused.
+                let bounded = |strength: f64| if strength <= 1.0 { strength.min(max) } else { strength };
+                let strength = bounded(self.strength.or(existing).unwrap_or(link::STRENGTH));
                 let link = link::Link {
                     src: from.id,
                     dst: to.id,

@@ -1,6 +1,7 @@
 //! The caller of an op: a person or a model.
 
 use poc_graph::Trust;
+use poc_notes::link;
 use serde::{Deserialize, Serialize};
 
 /// The caller, which is recorded with everything it writes.
@@ -28,6 +29,14 @@ impl Principal {
         match self {
             Principal::Person => Trust::User,
             Principal::Model => Trust::Agent,
+        }
+    }
+
+    /// The maximum strength of the links that it creates.
+    pub fn max_link_strength(self) -> f64 {
+        match self {
+            Principal::Person => 1.0,
+            Principal::Model => link::MAX_STRENGTH_OF_MODELS,
         }
     }
 }

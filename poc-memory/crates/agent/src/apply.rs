@@ -13,7 +13,7 @@ use super::selection::{Handle, PromptExtent, Selection};
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, Ix, NodeId, RunId, Visit, VisitOutcome};
+use poc_graph::{Activity, Ix, NodeId, RunId, State, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
@@ -48,8 +48,10 @@ pub(super) fn apply(
         }
     }
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
+    let waiting = nodes_with_waiting_replacements(memory, definition, selection)?;
     let write = |tx: &mut Transaction<'_>| {
-        let work = ReplyApplication { memory, definition, selection, cut_off: &cut_off, now: memory.now() };
+        let (cut_off, waiting, now) = (&cut_off, &waiting, memory.now());
+        let work = ReplyApplication { memory, definition, selection, cut_off, waiting, now };
         work.write(tx, &plan, row.clone(), dry)
     };
     if dry { memory.store.preview(write) } else { Ok(memory.store.transact(cause, write)?.value) }
@@ -96,9 +98,7 @@ fn plan(
             None => permit.check(&action),
         };
         if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
-            let mut all = proposals(memory, None)?;
-            all.retain(|one| one.agent == definition.name && one.tenant == *memory.store.tuple());
-            waiting = Some(all);
+            waiting = Some(waiting_proposals(memory, &definition.name)?);
             rejected = rejected_proposals(memory, &definition.name)?;
         }
         let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
@@ -131,6 +131,28 @@ fn plan(
     leave_out(&mut planned, row);
     row.left_out = row.left_out.saturating_add(u32::try_from(answer.unread).unwrap_or(u32::MAX));
     Ok((planned, cut_off))
+}
+
+/// The open proposals of an agent for this tenant.
+fn waiting_proposals(memory: &Memory, agent: &str) -> Result<Vec<Proposal>> {
+    let mut all = proposals(memory, None)?;
+    all.retain(|one| one.agent == agent && one.tenant == *memory.store.tuple());
+    Ok(all)
+}
+
+/// The nodes whose replacement by the agent waits for approval since an earlier run. Empty if the prompt shows no stale
+/// note of the agent.
+fn nodes_with_waiting_replacements(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+) -> Result<HashSet<NodeId>> {
+    let is_stale = |handle: &Handle| handle.is_derived && handle.node.state == State::Stale;
+    if !selection.handles.iter().any(is_stale) {
+        return Ok(HashSet::new());
+    }
+    let waiting = waiting_proposals(memory, &definition.name)?;
+    Ok(waiting.iter().filter_map(|proposal| proposal.permitted.replaced_node()).collect())
 }
 
 /// The rejected proposals of an agent for this tenant: their summaries, each with its run and the time at which the run
@@ -217,6 +239,8 @@ struct ReplyApplication<'a> {
     definition: &'a Definition,
     selection: &'a Selection,
     cut_off: &'a HashSet<NodeId>,
+    /// Nodes whose replacement waits for approval since an earlier run.
+    waiting: &'a HashSet<NodeId>,
     now: Timestamp,
 }
 
@@ -276,17 +300,18 @@ impl ReplyApplication<'_> {
     }
 
     /// Marks stale notes of this agent as active again if the prompt showed them with the current text of
-    /// their sources and the reply did not replace them. A note whose replacement waits for approval or was cut off
-    /// by a limit stays as it is: a change of its state would outdate the proposal.
+    /// their sources and the reply did not replace them. A note whose replacement waits for approval, also since an
+    /// earlier run, or was cut off by a limit stays as it is: a change of its state would outdate the proposal.
     fn confirm_derived(&self, tx: &mut Transaction<'_>, plan: &[PlannedAction]) -> Result<()> {
         let own = self.definition.provenance();
-        let replaced: HashSet<NodeId> =
+        let mut replaced: HashSet<NodeId> =
             plan.iter().filter_map(|action| action.permitted.replaced_node()).collect();
+        replaced.extend(self.cut_off.iter().chain(self.waiting));
         let is_source_shown = |ix: Ix| self.selection.by_index(ix).is_some_and(Handle::is_chosen);
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
         shown
             .filter(|handle| handle.node.provenance == own)
-            .filter(|handle| !replaced.contains(&handle.node.id) && !self.cut_off.contains(&handle.node.id))
+            .filter(|handle| !replaced.contains(&handle.node.id))
             .filter(|handle| self.selection.view.sources(handle.ix).any(is_source_shown))
             .try_for_each(|handle| derivation::confirm(tx, &handle.node, self.now))
     }

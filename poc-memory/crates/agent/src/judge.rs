@@ -1,5 +1,5 @@
-//! Judges a run by the confirmed questions of the memory. If search answers them significantly worse after
-//! the run, the run is undone.
+//! Judges runs and approved proposals by the confirmed questions of the memory. If search answers them significantly
+//! worse afterwards, the changes are undone.
 
 use super::ledger::{self, Run};
 use super::undo;
@@ -32,8 +32,33 @@ impl Judge {
     /// Asks the questions again, and undoes the run if significantly more of them are answered worse than
     /// better. Questions that exist only before or only after the run do not count. Returns the stored row.
     pub(super) fn keep_or_revert(&self, memory: &Memory, row: Run) -> Result<Run> {
-        if self.before.is_empty() || row.applied_actions().next().is_none() {
+        if row.applied_actions().next().is_none() {
             return Ok(row);
+        }
+        let Some(fall) = self.significant_fall(memory)? else { return Ok(row) };
+        undo::undo(memory, &row, &[])?;
+        tracing::warn!(agent = row.agent, run = %row.id, "{fall}");
+        ledger::set_reverted(memory, &row, fall)
+    }
+
+    /// Asks the questions again after proposals were approved, and undoes these if significantly more questions are
+    /// answered worse than better. They wait for a decision again. Returns why they were undone.
+    pub(super) fn keep_or_reopen(
+        &self,
+        memory: &Memory,
+        row: &Run,
+        approved: &[u16],
+    ) -> Result<Option<String>> {
+        let Some(fall) = self.significant_fall(memory)? else { return Ok(None) };
+        undo::undo_approved(memory, row, approved)?;
+        tracing::warn!(agent = row.agent, run = %row.id, "approved proposals were {fall}");
+        Ok(Some(fall))
+    }
+
+    /// The message for an undo; `None` if chance explains the difference.
+    fn significant_fall(&self, memory: &Memory) -> Result<Option<String>> {
+        if self.before.is_empty() {
+            return Ok(None);
         }
         let (mut worse, mut better) = (0, 0);
         for (question, after) in confirmed_question::reciprocal_ranks(memory, QUESTIONS)? {
@@ -43,15 +68,10 @@ impl Judge {
                 _ => {}
             }
         }
-        if p_of_fall(worse, better) >= SIGNIFICANCE {
-            return Ok(row);
-        }
-        undo::undo(memory, &row, &[])?;
         let message = format!(
             "undone: search answers {worse} of {} confirmed questions worse after it, and {better} better",
             self.before.len()
         );
-        tracing::warn!(agent = row.agent, run = %row.id, "{message}");
-        ledger::set_reverted(memory, &row, message)
+        Ok((p_of_fall(worse, better) < SIGNIFICANCE).then_some(message))
     }
 }

@@ -224,15 +224,20 @@ impl<'a> Permit<'a> {
 
     fn insert(&self, action: &Insert) -> Verdict<PermittedAction> {
         let sources = self.sources(&action.sources)?;
+        self.check_min_sources(&sources)?;
+        self.check_length(&action.title, &action.keywords, &action.body)?;
+        let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
+        draft.keywords = Some(action.keywords.clone());
+        Ok(PermittedAction::Insert { draft: Box::new(draft), sources, reason: action.reason.clone() })
+    }
+
+    fn check_min_sources(&self, sources: &[NodeId]) -> Verdict<()> {
         let min = self.definition.limits.insert_min_sources;
         if sources.len() < min {
             let why = format!("{} sources, fewer than {min} (`limits.insert.min-sources`)", sources.len());
             return Err(RefusalReason::InvalidValue.because(why));
         }
-        self.check_length(&action.title, &action.keywords, &action.body)?;
-        let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
-        draft.keywords = Some(action.keywords.clone());
-        Ok(PermittedAction::Insert { draft: Box::new(draft), sources, reason: action.reason.clone() })
+        Ok(())
     }
 
     fn supersede(&self, action: &Supersede) -> Verdict<PermittedAction> {
@@ -297,6 +302,7 @@ impl<'a> Permit<'a> {
                     let mut sources = self.sources(&action.sources)?;
                     sources.retain(|source| *source != id);
                     if !sources.is_empty() {
+                        self.check_min_sources(&sources)?;
                         return Ok(PermittedAction::Revise { old: id, draft, sources, reason });
                     }
                 }

@@ -3,6 +3,7 @@
 use super::action_executor::{self, ActionExecutor};
 use super::action_group::{self, ActionStep};
 use super::apply;
+use super::judge::Judge;
 use super::ledger::{self, ActionState, NodeVersion, Run};
 use super::permit::{PermittedAction, Refusal, RefusalReason};
 use super::proposal::{Proposal, proposals};
@@ -20,6 +21,9 @@ use std::collections::btree_map::Entry;
 /// Applies the proposals of a run: all, or those with the given numbers (from 1) and the actions in the same
 /// groups. Proposals on notes that have changed or become protected are not applied, and are closed as stale.
 ///
+/// If search then answers confirmed questions significantly worse, the proposals are undone and wait again, with the
+/// reason in the items. Proposals that were applied before are not judged: the person wants them anyway.
+///
 /// # Errors
 /// `invalid_argument` when an action with one of the numbers has no open proposal.
 pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem>> {
@@ -33,7 +37,15 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
         ready.push((proposal, note));
     }
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
-    decide(memory, agent, run, "agent apply", |tx, row| {
+    let row = ledger::stored_row(memory, agent, run)?;
+    let was_applied = |proposal: &Proposal| {
+        let action = row.as_ref().and_then(|row| row.actions.get(usize::from(proposal.index)));
+        action.is_some_and(|action| action.seq.is_some())
+    };
+    // Without its row, the run could not be undone.
+    let is_judged = row.is_some() && !ready.iter().all(|(proposal, _)| was_applied(proposal));
+    let judge = is_judged.then(|| Judge::before(memory)).transpose()?;
+    let mut items = decide(memory, agent, run, "agent apply", |tx, row| {
         let executor = ActionExecutor { memory, agent, max_per_source: None, now: memory.now() };
         let seq = tx.seq();
         let mut steps = Vec::new();
@@ -75,7 +87,17 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem
             items.push(UndoItem { summary: proposal.summary.clone(), refused });
         }
         Ok(items)
-    })
+    })?;
+    let applied = ready.iter().zip(&items).filter(|(_, item)| item.refused.is_none());
+    let applied: Vec<u16> = applied.map(|((proposal, _), _)| proposal.number()).collect();
+    if let Some(judge) = judge.filter(|_| !applied.is_empty())
+        && let Some(row) = ledger::stored_row(memory, agent, run)?
+        && let Some(why) = judge.keep_or_reopen(memory, &row, &applied)?
+    {
+        let undone = items.iter_mut().filter(|item| item.refused.is_none());
+        undone.for_each(|item| item.refused = Some(format!("{why}; if it is applied again, it stays")));
+    }
+    Ok(items)
 }
 
 /// Converts a replacement that only changes the key to a renaming, because earlier releases proposed

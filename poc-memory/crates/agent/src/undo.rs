@@ -43,6 +43,22 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<UndoReport> {
     undo_selected(memory, run, is_selected, with_replays)
 }
 
+/// Undoes approved proposals of a run, given by the numbers of their actions. They wait for a decision again. The other
+/// actions and the replays of the run stay.
+///
+/// # Errors
+/// `not_found` when the log no longer contains their transaction.
+pub(super) fn undo_approved(memory: &Memory, run: &Run, approved: &[u16]) -> Result<UndoReport> {
+    let is_selected = |at: usize, action: &ActionRecord| {
+        let is_approved = number(at).is_some_and(|number| approved.contains(&number));
+        is_approved && action.state == ActionState::Applied
+    };
+    // The log need not contain the transactions of the other actions any more.
+    let actions = run.actions.iter().enumerate().filter(|(at, action)| is_selected(*at, action));
+    let actions = actions.map(|(_, action)| action.clone()).collect();
+    undo_selected(memory, &Run { seq: None, actions, ..run.clone() }, is_selected, |_| false)
+}
+
 /// Undoes the actions for which `is_selected` returns true, and the replays if `with_replays` returns true for
 /// the resulting row.
 fn undo_selected(

@@ -79,7 +79,7 @@ impl ModelFactory for ProviderFactory {
             ProviderKind::Anthropic => Box::new(anthropic::Anthropic::new(http()?, model, calls)),
             ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
             ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
-            ProviderKind::Ollama => Box::new(ollama::Ollama { http: http()?, model, calls }),
+            ProviderKind::Ollama => Box::new(ollama::Ollama::new(http()?, model, calls)),
             #[cfg(feature = "local-models")]
             ProviderKind::Candle => Box::new(candle::Candle::new(model, provider, &calls, environment)?),
             #[cfg(not(feature = "local-models"))]

@@ -8,19 +8,36 @@ use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Re
 use poc_graph::time::Span;
 use reqwest::Url;
 use serde_json::{Value, json};
+use std::sync::OnceLock;
 
 /// Without `context` in the settings, context lengths are rounded up to a multiple of this, because the
 /// server reloads the model whenever the length changes.
 const STEP: usize = 8192;
+
+/// Without `context` in the settings, prompts are made for a context of this many tokens, or of fewer if the model was
+/// trained with fewer: the memory that a context takes grows with its length, and most machines do not have it for
+/// what the model could read.
+const USUAL_CONTEXT: usize = 16_384;
+
+/// Maximum time to wait for the description of the model.
+const SHOW_TIMEOUT: Span = Span(5_000);
 
 /// The provider `ollama`.
 pub(super) struct Ollama {
     pub(super) http: Http,
     pub(super) model: poc_config::ModelConfig,
     pub(super) calls: poc_config::CallsConfig,
+    /// The context length that the model was trained with, in tokens, once the server has sent it.
+    trained: OnceLock<usize>,
 }
 
 impl Model for Ollama {
+    fn context(&self) -> Option<usize> {
+        // Otherwise the settings determine it.
+        let is_configured = self.model.context.is_some();
+        (!is_configured).then(|| self.trained_context().map_or(USUAL_CONTEXT, |max| max.min(USUAL_CONTEXT)))
+    }
+
     fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
         cost_bound(&self.model, &self.calls, request)
     }
@@ -28,7 +45,7 @@ impl Model for Ollama {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = CallProgress::start(request.timeout);
         let room = max_reply_tokens(&self.model, &self.calls, request)?;
-        let context = self.context(request, room);
+        let context = self.context_of(request, room);
         let message = HttpRequest::post(
             self.url("api/chat"),
             self.http.bearer_headers(),
@@ -64,15 +81,36 @@ impl Model for Ollama {
 }
 
 impl Ollama {
+    pub(super) fn new(http: Http, model: poc_config::ModelConfig, calls: poc_config::CallsConfig) -> Ollama {
+        Ollama { http, model, calls, trained: OnceLock::new() }
+    }
+
+    /// The context length that the model was trained with, in tokens; `None` if the server does not answer or does not
+    /// say it. The server is asked until it has said it once.
+    fn trained_context(&self) -> Option<usize> {
+        if let Some(known) = self.trained.get() {
+            return Some(*known);
+        }
+        let body = json!({"model": self.model.id});
+        let message = HttpRequest::post(self.url("api/show"), self.http.bearer_headers(), &body);
+        let shown = self.http.probe(&message, SHOW_TIMEOUT).ok()??;
+        let mut fields = shown.get("model_info")?.as_object()?.iter();
+        let (_, length) = fields.find(|(name, _)| name.ends_with(".context_length"))?;
+        let length = usize::try_from(length.as_u64()?).ok().filter(|length| *length > 0)?;
+        Some(*self.trained.get_or_init(|| length))
+    }
+
     /// An address under the server's root, even if `base-url` is that of the OpenAI-compatible API (`…/v1`).
     fn url(&self, path: &str) -> Url {
         self.http.sibling_url("/v1", path)
     }
 
     /// The context length in tokens for prompt and reply: `context` of the settings, or the length that this
-    /// call needs, with a third added to the estimate of the prompt.
-    fn context(&self, request: &Request<'_>, room: usize) -> usize {
-        let need = || (estimated_tokens(request) * 4 / 3 + room).next_multiple_of(STEP);
+    /// call needs, with a third added to the estimate of the prompt, but not more than the model was trained with: the
+    /// server would shorten it, and a prompt that was cut could not be recognised.
+    fn context_of(&self, request: &Request<'_>, room: usize) -> usize {
+        let max = self.trained.get().copied().unwrap_or(usize::MAX);
+        let need = || (estimated_tokens(request) * 4 / 3 + room).next_multiple_of(STEP).min(max);
         self.model.context.unwrap_or_else(need)
     }
 

@@ -24,7 +24,7 @@ pub(super) struct MemoryLink {
     /// `link` (if omitted) or `contradicts`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
-    /// Above 0 and at most 1; 0.8 if omitted
+    /// Above 0 and at most 0.6, the default
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strength: Option<f64>,
     /// Remove the link instead; false if omitted

@@ -1,6 +1,7 @@
 //! Checks for every op of the table what models may do.
 
 use super::*;
+use poc_agent::Catalog;
 use poc_config::Config;
 use poc_graph::Trust;
 use poc_graph::error::Code;
@@ -43,6 +44,34 @@ fn models_are_refused_every_op_that_only_people_may_call() {
     let not_for_models: Vec<&str> = OPS.iter().filter(|op| !op.for_models).map(|op| op.name).collect();
     for name in ["agent apply", "undo", "import", "export", "backup", "daemon stop", "agent run", "page"] {
         assert!(not_for_models.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn a_link_of_a_model_is_at_most_as_strong_as_one_of_an_agent() {
+    let memory = TestMemory::new();
+    for key in ["one", "two", "three"] {
+        let note = json!({"key": key, "title": key, "body": format!("The text of {key}.")});
+        asked(&memory, Principal::Person, "insert", note).unwrap();
+    }
+    let link = |actor, request: Value| asked(&memory, actor, "link", request);
+    let strength = |actor, request: Value| link(actor, request).unwrap()["strength"].as_f64().unwrap();
+    let max = Catalog::load(&memory).unwrap().get("linker").unwrap().limits.link_add_max_strength;
+    assert_eq!(strength(Principal::Model, json!({"from": "one", "to": "two"})), max);
+    assert_eq!(strength(Principal::Model, json!({"from": "one", "to": "two", "strength": 1.0})), max);
+    assert_eq!(strength(Principal::Model, json!({"from": "one", "to": "two", "strength": 0.2})), 0.2);
+    assert_eq!(
+        link(Principal::Model, json!({"from": "one", "to": "two", "strength": 1.5})).unwrap_err().code,
+        Code::InvalidArgument
+    );
+    // A person's link keeps its strength unless the model lowers it.
+    assert_eq!(strength(Principal::Person, json!({"from": "two", "to": "three", "strength": 0.9})), 0.9);
+    for (request, expected) in [
+        (json!({"from": "two", "to": "three"}), 0.9),
+        (json!({"from": "two", "to": "three", "strength": 1.0}), 0.9),
+        (json!({"from": "two", "to": "three", "strength": 0.7}), 0.7),
+    ] {
+        assert_eq!(strength(Principal::Model, request), expected);
     }
 }
 

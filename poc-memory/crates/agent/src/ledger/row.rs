@@ -1,14 +1,20 @@
-//! The row of one run in a transaction.
+//! The row of one run.
 
 use super::key::run_key;
 use super::{Run, Status};
 use poc_graph::RunId;
 use poc_graph::error::{Error, Result};
+use poc_notes::Memory;
 use poc_store::Transaction;
 
 /// The row of a run, if it is still stored.
 pub(crate) fn row(tx: &Transaction<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
     tx.get(&run_key(agent, run))
+}
+
+/// Like [`row`], outside of a transaction.
+pub(crate) fn stored_row(memory: &Memory, agent: &str, run: RunId) -> Result<Option<Run>> {
+    memory.store.get(&run_key(agent, run))
 }
 
 /// The current row of a run.

@@ -22,6 +22,8 @@ struct Handles<'a> {
     definition: &'a Definition,
     view: &'a View,
     now: Timestamp,
+    /// The number of similar notes to show for each selected node.
+    similar: usize,
     given: Vec<Handle>,
     names: HashMap<Ix, String>,
 }
@@ -58,7 +60,8 @@ impl Handles<'_> {
         let view = self.view;
         let mut derived: Vec<Ix> = chosen.iter().flat_map(|&ix| view.derived_notes(ix)).collect();
         derived.retain(|&ix| may_be_read(view, ix));
-        derived.extend(known_facts::find(self.memory, self.definition, view, chosen, &derived)?);
+        let known = known_facts::find(self.memory, self.definition, view, (chosen, &derived), self.similar)?;
+        derived.extend(known);
         for ix in derived {
             let before = self.given.len();
             self.add(ix, Targets::Neighborhood, None)?;
@@ -92,7 +95,7 @@ impl Handles<'_> {
 }
 
 /// The selection of the `chosen` nodes, with the `pairs` that the pipeline found and the given number of link
-/// candidates for each note.
+/// candidates for each note, which also bounds the number of known facts.
 pub(super) fn build(
     memory: &Memory,
     definition: &Definition,
@@ -101,8 +104,8 @@ pub(super) fn build(
     candidates: usize,
     now: Timestamp,
 ) -> Result<Selection> {
-    let mut handles =
-        Handles { memory, definition, view: &view, now, given: Vec::new(), names: HashMap::new() };
+    let (given, names) = (Vec::new(), HashMap::new());
+    let mut handles = Handles { memory, definition, view: &view, now, similar: candidates, given, names };
     for &ix in chosen {
         handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
     }
@@ -152,14 +155,17 @@ pub(super) fn build(
     Ok(Selection { view, handles, pairs, sessions, read: Vec::new() })
 }
 
-/// The number of the session of each selected node that has neighbours in one.
+/// The number of the session of each selected node that has neighbours in one. Every session is walked once.
 fn sessions(view: &View, handles: &[Handle]) -> HashMap<Ix, usize> {
-    let (mut numbers, mut of) = (HashMap::new(), HashMap::new());
+    let (mut of, mut next) = (HashMap::new(), 1);
     for handle in handles.iter().filter(|handle| handle.is_chosen()) {
-        if view.sequence_neighbors(handle.ix).next().is_some() {
-            let next = numbers.len() + 1;
-            of.insert(handle.ix, *numbers.entry(view.session(handle.ix)).or_insert(next));
+        if of.contains_key(&handle.ix) || view.sequence_neighbors(handle.ix).next().is_none() {
+            continue;
         }
+        let session = view.session_nodes(handle.ix);
+        let selected = handles.iter().filter(|other| other.is_chosen() && session.contains(&other.ix));
+        of.extend(selected.map(|other| (other.ix, next)));
+        next += 1;
     }
     of
 }

@@ -2,7 +2,10 @@
 
 use super::world::{ScriptedModel, World, agent};
 use crate::ledger::{self, Status};
-use poc_graph::Trust;
+use crate::proposal::proposals;
+use crate::review::approve;
+use crate::run::{RunOptions, Trigger, run_with};
+use poc_graph::{RunId, Trust};
 use poc_notes::{Draft, confirmed_question};
 use serde_json::{Value, json};
 
@@ -74,4 +77,42 @@ fn without_enough_questions_every_run_is_kept() {
     let world = with_questions(0);
     world.note("other", "Nothing was asked.");
     assert_eq!(run(&world, decoys(8)).status, Status::Ok);
+}
+
+#[test]
+fn approved_proposals_that_make_answers_worse_are_undone_once() {
+    let world = with_questions(8);
+    let definition = agent("\"insert\"", "[limits.insert]\nmax = 20\n");
+    let options = RunOptions { propose: true, ..RunOptions::default() };
+    let model = ScriptedModel::replying(decoys(8));
+    let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap().id;
+    let status = |run: RunId| ledger::find(&world.memory, &run.to_string()).unwrap().status;
+    let before = world.graph();
+    let items = approve(&world.memory, run, &[]).unwrap();
+    assert_eq!(items.len(), 8);
+    for item in items {
+        assert_eq!(
+            item.refused.as_deref(),
+            Some(
+                "undone: search answers 8 of 8 confirmed questions worse after it, and 0 better; if it is applied again, it stays"
+            )
+        );
+    }
+    assert_eq!(world.graph(), before);
+    assert_eq!((proposals(&world.memory, Some(run)).unwrap().len(), status(run)), (8, Status::Proposed));
+    // The person insists.
+    let items = approve(&world.memory, run, &[]).unwrap();
+    assert!(items.len() == 8 && items.iter().all(|item| item.refused.is_none()), "{items:#?}");
+    assert_eq!(status(run), Status::Ok);
+}
+
+#[test]
+fn approved_proposals_are_kept_if_chance_explains_the_difference() {
+    let world = with_questions(8);
+    let definition = agent("\"insert\"", "[limits.insert]\nmax = 20\n");
+    let options = RunOptions { propose: true, ..RunOptions::default() };
+    let model = ScriptedModel::replying(decoys(3));
+    let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.len() == 3 && items.iter().all(|item| item.refused.is_none()), "{items:#?}");
 }

@@ -2,8 +2,9 @@
 
 use super::world::{FnModel, World, draft, handle};
 use crate::ledger::{Status, StatusReason};
-use crate::model::{Heuristic, Request};
+use crate::model::{Heuristic, Model, Request};
 use crate::run::{RunOptions, Trigger, run_with};
+use crate::selection::Handle;
 use crate::undo::undo_since;
 use crate::{Catalog, Definition, review};
 use parking_lot::Mutex;
@@ -92,6 +93,30 @@ fn the_replacement_of_a_stale_fact_can_be_approved() {
 }
 
 #[test]
+fn a_proposal_for_a_stale_fact_outlasts_later_runs() {
+    let (world, definition) = with_a_fact();
+    world.edit("porto", "Ann: we like it here in Gaia, and the bridge is close.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "", "node": handle(request, KNOWN), "by": "", "key": "",
+            "title": "Ann has her home in Gaia.", "body": ""}]})
+    });
+    let proposed = world.run(&definition, &model);
+    assert_eq!(proposed.status, Status::Proposed, "{proposed:#?}");
+    // Another run repeats the proposal, and one says nothing about the fact.
+    let again = |model: &dyn Model| {
+        let options = RunOptions { target: Some("porto".into()), ..RunOptions::default() };
+        run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
+    };
+    let repeated = again(&model);
+    assert_eq!(repeated.actions[0].refusal_code.as_deref(), Some("already-present"), "{repeated:#?}");
+    again(&FnModel(|_: &Request<'_>| json!({"notes": ""})));
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Stale);
+    let decided = review::approve(&world.memory, proposed.id, &[]).unwrap();
+    assert!(!decided.is_empty() && decided.iter().all(|item| item.refused.is_none()), "{decided:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Superseded);
+}
+
+#[test]
 fn a_fact_that_its_source_no_longer_states_is_replaced_by_the_source() {
     let (world, definition) = with_a_fact();
     world.edit("porto", "Ann: nothing new here.");
@@ -116,6 +141,52 @@ fn a_fact_is_undone_after_its_source_was_edited() {
         assert!(report.items.iter().all(|item| item.refused.is_none()), "{report:#?}");
     }
     assert!(world.memory.find(KNOWN).is_err());
+}
+
+#[test]
+fn a_replacement_needs_as_many_sources_as_a_new_note() {
+    let (world, mut definition) = with_a_fact();
+    definition.limits.insert_min_sources = 2;
+    message(&world, "lisbon", "Ann: the move to Lisbon is done, I can see the river.");
+    let model = FnModel(|request: &Request<'_>| {
+        json!({"notes": "", "supersede": [{"reason": "Ann has moved", "node": handle(request, KNOWN), "by": "",
+            "key": "", "title": "Ann has her home in Lisbon.", "body": "", "sources": [handle(request, "lisbon")]}]})
+    });
+    let run = world.run(&definition, &model);
+    assert_eq!(run.actions[0].refusal_code.as_deref(), Some("invalid-value"), "{run:#?}");
+    assert_eq!(world.memory.find(KNOWN).unwrap().state, State::Active);
+}
+
+#[test]
+fn a_model_with_a_short_context_sees_fewer_known_facts() {
+    let mut world = World::new();
+    world.candidates_from(-1.0);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let definition = (**catalog.get("facts").unwrap()).clone();
+    for town in ["Porto", "Lisbon", "Faro", "Braga"] {
+        message(&world, town, &format!("Ann: we like it in {town}, as always."));
+    }
+    let model = FnModel(|request: &Request<'_>| {
+        let fact = |handle: &Handle| {
+            let title = format!("Ann has friends near the bridge of {}.", handle.node.key);
+            json!({"reason": "", "key": "", "title": title, "body": "", "keywords": [], "sources": [handle.name]})
+        };
+        json!({"notes": "", "insert": request.selection.chosen().map(fact).collect::<Vec<_>>()})
+    });
+    assert_eq!(world.run(&definition, &model).applied_actions().count(), 4);
+    world.clock.advance(Span::DAY);
+    message(&world, "evora", "Ann: the trip to Evora is booked.");
+    for (context, expected) in [(None, 3), (Some(16_384), 2)] {
+        world.config().models.get_mut("default").unwrap().context = context;
+        let known = Mutex::new(0);
+        let model = FnModel(|request: &Request<'_>| {
+            *known.lock() = request.prompt.matches("(from other notes").count();
+            json!({"notes": ""})
+        });
+        let options = RunOptions { target: Some("evora".into()), ..RunOptions::default() };
+        run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
+        assert_eq!(*known.lock(), expected, "{context:?}");
+    }
 }
 
 #[test]

@@ -22,11 +22,16 @@ impl View {
     /// An identifier of the node's session: the smallest index of all nodes reachable along sequences. It is the same
     /// for all notes of a session. A node outside any sequence has its own index.
     pub fn session(&self, ix: Ix) -> Ix {
+        self.session_nodes(ix).first().copied().unwrap_or(ix)
+    }
+
+    /// All nodes of the node's session, with the node itself. The cost is proportional to the length of the session.
+    pub fn session_nodes(&self, ix: Ix) -> BTreeSet<Ix> {
         let (mut seen, mut next) = (BTreeSet::from([ix]), vec![ix]);
         while let Some(at) = next.pop() {
             next.extend(self.sequence_neighbors(at).filter(|other| seen.insert(*other)));
         }
-        seen.first().copied().unwrap_or(ix)
+        seen
     }
 }
 
@@ -47,6 +52,7 @@ mod tests {
         let beside = |view: &crate::View, ix| view.sequence_neighbors(ix).collect::<Vec<_>>();
         assert_eq!([beside(&view, 0), beside(&view, 1), beside(&view, 3)], [vec![1], vec![0, 2], vec![]]);
         assert_eq!([2, 1, 0, 3].map(|ix| view.session(ix)), [0, 0, 0, 3]);
+        assert_eq!([2, 3].map(|ix| view.session_nodes(ix).len()), [3, 1]);
         view.apply(3, &[Delta::Node(Arc::new(Node { state: State::Superseded, ..node(0) }))]);
         assert_eq!(beside(&view, 1), [2]);
     }

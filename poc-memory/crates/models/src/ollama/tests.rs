@@ -10,7 +10,7 @@ fn model(path: &str, context: Option<usize>, answers: Vec<Answer>) -> (Ollama, M
     let mut model = config.models.remove("sonnet").unwrap();
     (model.id, model.context) = ("qwen3:8b".into(), context);
     let (http, _) = provider(&format!("{}{path}", server.url()));
-    (Ollama { http, model, calls: config.calls }, server)
+    (Ollama::new(http, model, config.calls), server)
 }
 
 fn call(path: &str, context: Option<usize>, answer: Answer) -> (Result<Reply, CallFailure>, RecordedRequest) {
@@ -56,6 +56,36 @@ fn without_a_configured_context_the_prompt_and_reply_fit() {
     model.call(&turn.request()).unwrap();
     let context = server.requests()[0].body["options"]["num_ctx"].as_u64().unwrap();
     assert!(context >= 15_000 * 4 / 3 + 16_384 && context.is_multiple_of(8192), "{context}");
+}
+
+#[test]
+fn without_a_configured_context_prompts_are_made_for_a_short_one() {
+    let shown = |length: u64| {
+        let info = json!({"general.architecture": "qwen3", "qwen3.context_length": length});
+        Answer::ok(json!({"model_info": info}))
+    };
+    let context = |configured: Option<usize>, answers: Vec<Answer>| {
+        let (model, server) = model("/v1", configured, answers);
+        let asked = [model.context(), model.context()];
+        (asked, server.requests().into_iter().map(|asked| asked.line).collect::<Vec<_>>())
+    };
+    // The server is asked once.
+    let show = || "POST /api/show".to_owned();
+    assert_eq!(context(None, vec![shown(40_960)]), ([Some(16_384); 2], vec![show()]));
+    assert_eq!(context(None, vec![shown(4096)]), ([Some(4096); 2], vec![show()]));
+    // Unless it does not say it.
+    let unknown = || Answer::status(404, json!({}));
+    let nothing = || Answer::ok(json!({"model_info": {}}));
+    for answer in [&unknown as &dyn Fn() -> Answer, &nothing] {
+        assert_eq!(context(None, vec![answer(), answer()]), ([Some(16_384); 2], vec![show(), show()]));
+    }
+    assert_eq!(context(Some(9000), Vec::new()), ([None; 2], Vec::new()));
+
+    // No call asks for more than the model was trained with.
+    let (model, server) = model("", None, vec![shown(8000), chat("{}", "stop", 10)]);
+    assert_eq!(model.context(), Some(8000));
+    model.call(&TestRequest::new("linker").request()).unwrap();
+    assert_eq!(server.requests()[1].body["options"]["num_ctx"], 8000);
 }
 
 #[test]

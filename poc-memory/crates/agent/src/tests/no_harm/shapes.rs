@@ -3,7 +3,7 @@
 use poc_graph::rng::{Rng as _, SeededRng};
 
 /// Notes, and questions with the numbers of the notes that answer them.
-type NotesAndQuestions = (Vec<String>, Vec<(String, Vec<usize>)>);
+pub(super) type NotesAndQuestions = (Vec<String>, Vec<(String, Vec<usize>)>);
 
 pub(super) struct Shape {
     pub(super) name: &'static str,
