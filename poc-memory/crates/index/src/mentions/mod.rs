@@ -31,7 +31,7 @@ mod vocabulary;
 mod words;
 
 use crate::per_tenant::Index;
-use crate::snapshotted::SnapshottedIndex;
+use crate::snapshotted::{EarlierFormat, SnapshottedIndex};
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::NoteDigests;
@@ -50,7 +50,9 @@ impl MentionIndex {
     /// [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
         // The revision of the words must be incremented when their segmentation or folding changes.
-        MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 3, words 3")))
+        let fingerprint = |format: u8| Fingerprint::of(&format!("mention index {format}, words 3"));
+        let earlier = EarlierFormat { fingerprint: fingerprint(3), decode: snapshot::decode_earlier };
+        MentionIndex(SnapshottedIndex::closed(directory, fingerprint(4), Some(earlier)))
     }
 
     /// An independent copy of the current state. It exists only in memory.

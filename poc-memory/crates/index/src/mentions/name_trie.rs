@@ -18,6 +18,14 @@ pub(super) struct NameTrie {
 }
 
 impl NameTrie {
+    /// Makes room for titles.
+    pub(super) fn reserve(&mut self, titles: usize) {
+        // Most titles have a word that no other has in this place.
+        self.steps.reserve(titles);
+        self.owners.reserve(titles);
+        self.child_counts.reserve(titles);
+    }
+
     /// Adds a title to a note that does not have it yet.
     pub(super) fn add(&mut self, words: &[u32], slot: u32) {
         if self.child_counts.is_empty() {
