@@ -11,9 +11,9 @@
 //! such words are too common in texts. A former key of a note counts like its key, and another name
 //! ([`poc_graph::Node::other_names`]) like its title.
 //!
-//! Mentions are not stored but computed on demand. The index keeps the names as a trie of words, the words of each body
-//! as numbers, and for each word the bodies that contain it. The notes that a note mentions are found by matching its
-//! body against the trie. The notes that mention it are found by searching the bodies that contain all words of one of
+//! Mentions are not stored but computed on demand. The index keeps a hash table of the names, the words of each body as
+//! numbers, and for each word the bodies that contain it. The notes that a note mentions are found by looking up the
+//! words of its body in the table. The notes that mention it are found by searching the bodies that contain all words of one of
 //! its names, except common words. Adding a name therefore costs only its own words, however many bodies contain it,
 //! and no stored mention can become outdated.
 //!
@@ -21,7 +21,7 @@
 //! notes have.
 
 mod digest;
-mod name_trie;
+mod name_table;
 mod packed;
 mod postings;
 mod snapshot;

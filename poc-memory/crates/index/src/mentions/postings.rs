@@ -1,6 +1,6 @@
 //! The content of the mention index: the notes with their names and the words of their bodies.
 
-use super::name_trie::NameTrie;
+use super::name_table::NameTable;
 use super::packed::{self, PackedWord};
 use super::vocabulary::{COMMON, MentionVocabulary, NameEvidence};
 use super::words::{FoldedWords, Spelling};
@@ -22,7 +22,7 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Clone, Default)]
 pub(super) struct MentionPostings {
     vocabulary: MentionVocabulary,
-    titles: NameTrie,
+    names: NameTable,
     notes: Vec<Option<IndexedNote>>,
     free: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,
@@ -60,6 +60,12 @@ impl IndexedNote {
             name.extend(words.by_ref().take(length as usize));
             each(name);
         }
+    }
+
+    fn has_name(&self, name: &[u32]) -> bool {
+        let mut has_name = false;
+        self.each_name(&mut Vec::new(), |own| has_name |= own == name);
+        has_name
     }
 
     fn body(&self) -> impl Iterator<Item = PackedWord> {
@@ -104,7 +110,7 @@ impl MentionPostings {
         for (number, evidence) in distinct(body) {
             self.vocabulary.add_body(number, evidence, slot);
         }
-        names.iter().for_each(|name| self.titles.add(name, slot));
+        names.iter().for_each(|name| self.names.add(name, slot));
         let note = Some(IndexedNote { id, words: SharedBytes::Own(words.into()) });
         match self.notes.get_mut(slot as usize) {
             Some(entry) => *entry = note,
@@ -123,10 +129,10 @@ impl MentionPostings {
         let mut postings = MentionPostings { vocabulary, ..MentionPostings::default() };
         postings.notes.reserve(size);
         postings.by_id.reserve(size);
-        postings.titles.reserve(size);
+        postings.names.reserve(size);
         let mut name = Vec::new();
         for (slot, note) in (0u32..).zip(notes) {
-            note.each_name(&mut name, |name| postings.titles.add(name, slot));
+            note.each_name(&mut name, |name| postings.names.add(name, slot));
             if postings.by_id.insert(note.id, slot).is_some() {
                 return None;
             }
@@ -140,7 +146,7 @@ impl MentionPostings {
         let Some(slot) = self.by_id.remove(&id) else { return };
         let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
         self.free.push(slot);
-        note.names().iter().for_each(|name| self.titles.remove(name, slot));
+        note.names().iter().for_each(|name| self.names.remove(name, slot));
         let body: Vec<PackedWord> = note.body().collect();
         for (number, evidence) in distinct(&body) {
             if self.vocabulary.remove_body(number, evidence, slot) {
@@ -170,7 +176,7 @@ impl MentionPostings {
         let words: usize = self.notes.iter().flatten().map(|note| note.words.len()).sum();
         let notes = self.notes.len() * size_of::<Option<IndexedNote>>()
             + self.by_id.len() * size_of::<(NodeId, u32)>();
-        words + notes + self.vocabulary.bytes() + self.titles.bytes()
+        words + notes + self.vocabulary.bytes() + self.names.bytes()
     }
 
     /// The number of notes.
@@ -210,10 +216,10 @@ impl MentionPostings {
             if !from.first().is_some_and(|(_, spelling)| spelling.begins_name) {
                 continue;
             }
-            self.titles.prefixes_of(from.iter().map(|(number, _)| *number), |count, owners| {
-                let name = from.iter().take(count).map(|(number, _)| *number);
-                if owners.len() <= MAX_OWNERS && self.rarest(name).is_some() {
-                    found.extend(owners.iter().filter_map(|slot| Some(self.note(*slot)?.id)));
+            self.names.prefixes_of(from.iter().map(|(number, _)| *number), |count, candidates| {
+                let name: Vec<u32> = from.iter().take(count).map(|(number, _)| *number).collect();
+                if self.rarest(name.iter().copied()).is_some() {
+                    found.extend(self.owners(&name, candidates).iter().map(|note| note.id));
                 }
             });
         }
@@ -290,7 +296,7 @@ impl MentionPostings {
     /// The notes whose body contains a name, in no particular order.
     fn notes_mentioning(&self, name: &[u32]) -> Vec<NodeId> {
         let is_specific = self.rarest(name.iter().copied()).is_some();
-        if !is_specific || self.titles.owners(name).len() > MAX_OWNERS {
+        if !is_specific || self.owners(name, self.names.candidates(name)).is_empty() {
             return Vec::new();
         }
         let mut body: Vec<PackedWord> = Vec::new();
@@ -310,6 +316,13 @@ impl MentionPostings {
             }
         }
         found
+    }
+
+    /// The candidates that have a name; none if they are too many.
+    fn owners(&self, name: &[u32], candidates: &[u32]) -> Vec<&IndexedNote> {
+        let notes = candidates.iter().filter_map(|slot| self.note(*slot));
+        let owners: Vec<_> = notes.filter(|note| note.has_name(name)).take(MAX_OWNERS + 1).collect();
+        if owners.len() > MAX_OWNERS { Vec::new() } else { owners }
     }
 
     /// The word of a name that the fewest bodies contain; `None` if even that word is too common.

@@ -2,6 +2,7 @@
 
 use crate::packed_list::PackedList;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
@@ -54,21 +55,24 @@ impl MentionVocabulary {
 
     /// The number of a word, which is added if it is new.
     pub(super) fn get_or_insert(&mut self, word: &str) -> u32 {
-        if let Some(number) = self.find(word) {
-            return number;
-        }
-        self.add_word(word, WordBodies::default())
+        self.add_word(word, WordBodies::default()).unwrap_or_else(|number| number)
     }
 
-    /// Adds a new word with the bodies that contain it. Returns its number.
-    fn add_word(&mut self, word: &str, bodies: WordBodies) -> u32 {
-        let number = self.ends.len() as u32;
-        self.text.push_str(word);
-        self.ends.push(self.text.len() as u32);
-        self.bodies.push(bodies);
+    /// Adds a word with the bodies that contain it. Returns its number; as an error if the word exists.
+    fn add_word(&mut self, word: &str, bodies: WordBodies) -> Result<u32, u32> {
         let MentionVocabulary { numbers, text, ends, .. } = self;
-        numbers.insert_unique(hash(word), number, |&number| hash(word_in(text, ends, number)));
-        number
+        let is = |&number: &u32| word_in(text, ends, number) == word;
+        match numbers.entry(hash(word), is, |&number| hash(word_in(text, ends, number))) {
+            Entry::Occupied(known) => Err(*known.get()),
+            Entry::Vacant(free) => {
+                let number = ends.len() as u32;
+                free.insert(number);
+                text.push_str(word);
+                ends.push(text.len() as u32);
+                self.bodies.push(bodies);
+                Ok(number)
+            }
+        }
     }
 
     /// Restores words with the bodies that contain them; `None` if a word is repeated. `size` is the number of words.
@@ -83,10 +87,7 @@ impl MentionVocabulary {
             text: String::new(),
         };
         for (word, bodies) in words {
-            if vocabulary.find(word).is_some() {
-                return None;
-            }
-            vocabulary.add_word(word, bodies);
+            vocabulary.add_word(word, bodies).ok()?;
         }
         Some(vocabulary)
     }
