@@ -48,7 +48,7 @@ impl Deref for SharedBytes {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PackedList<T> {
     length: u32,
-    /// `None` if the list has changed since it was unpacked.
+    /// `None` if the list has changed, or has never been packed.
     packed: Option<SharedBytes>,
     items: OnceLock<Vec<T>>,
 }
@@ -88,9 +88,12 @@ impl<T: PackedItem> PackedList<T> {
 
     /// Changes the items.
     pub(super) fn change<R>(&mut self, change: impl FnOnce(&mut Vec<T>) -> R) -> R {
-        let mut items = self.items.take().unwrap_or_else(|| self.unpacked().collect());
-        let result = change(&mut items);
-        *self = PackedList::from(items);
+        self.items();
+        self.packed = None;
+        let mut none = Vec::new();
+        let items = self.items.get_mut().unwrap_or(&mut none);
+        let result = change(items);
+        self.length = items.len() as u32;
         result
     }
 
