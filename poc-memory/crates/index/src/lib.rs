@@ -5,6 +5,7 @@ mod error;
 pub mod fuzzing;
 mod latch;
 mod mentions;
+mod packed_list;
 mod passages;
 mod per_tenant;
 mod reader;

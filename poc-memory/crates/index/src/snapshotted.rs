@@ -17,10 +17,18 @@ pub(super) struct SnapshottedIndex<C> {
     // `None` for a fork, which is never saved.
     file: Option<PathBuf>,
     fingerprint: Fingerprint,
+    earlier: Option<EarlierFormat<C>>,
     state: RwLock<IndexState<C>>,
     latch: Latch,
     // The value of `IndexState::changes` when the file was saved.
     saved: AtomicU64,
+}
+
+/// An earlier format of the file, which is still read.
+#[derive(Clone)]
+pub(super) struct EarlierFormat<C> {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) decode: fn(&[u8]) -> Option<C>,
 }
 
 #[derive(Default)]
@@ -36,27 +44,39 @@ pub(super) type ReadGuard<'a, C> = MappedRwLockReadGuard<'a, C>;
 
 impl<C: Default + Clone> SnapshottedIndex<C> {
     /// Creates an empty index with its file in a directory. It is not released yet.
-    pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> SnapshottedIndex<C> {
-        SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, C::default(), 0)
+    pub(super) fn closed(
+        directory: &Path,
+        fingerprint: Fingerprint,
+        earlier: Option<EarlierFormat<C>>,
+    ) -> SnapshottedIndex<C> {
+        SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, earlier, IndexState::default())
     }
 
     /// Creates an empty index with the same settings and its file in another directory. It is not released yet.
     pub(super) fn empty_in(&self, directory: &Path) -> SnapshottedIndex<C> {
-        SnapshottedIndex::closed(directory, self.fingerprint)
+        SnapshottedIndex::closed(directory, self.fingerprint, self.earlier.clone())
     }
 
     /// An independent copy of the current state. It exists only in memory.
     pub(super) fn fork(&self) -> SnapshottedIndex<C> {
         self.latch.wait();
-        let state = self.state.read();
-        let fork = SnapshottedIndex::new(None, self.fingerprint, state.content.clone(), state.applied);
+        let state = {
+            let state = self.state.read();
+            IndexState { content: state.content.clone(), applied: state.applied, changes: 0 }
+        };
+        let fork = SnapshottedIndex::new(None, self.fingerprint, self.earlier.clone(), state);
         fork.release();
         fork
     }
 
-    fn new(file: Option<PathBuf>, fingerprint: Fingerprint, content: C, applied: u64) -> SnapshottedIndex<C> {
-        let state = RwLock::new(IndexState { content, applied, changes: 0 });
-        SnapshottedIndex { file, fingerprint, state, latch: Latch::default(), saved: AtomicU64::new(0) }
+    fn new(
+        file: Option<PathBuf>,
+        fingerprint: Fingerprint,
+        earlier: Option<EarlierFormat<C>>,
+        state: IndexState<C>,
+    ) -> SnapshottedIndex<C> {
+        let (state, latch) = (RwLock::new(state), Latch::default());
+        SnapshottedIndex { file, fingerprint, earlier, state, latch, saved: AtomicU64::new(0) }
     }
 
     /// Waits until the index is released, and locks the content for reading. A thread must not call this again while it
@@ -68,10 +88,16 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
 
     /// Loads the saved file. Returns `false` if it is missing, damaged, has another fingerprint or cannot be
     /// decoded.
-    pub(super) fn load(&self, decode: impl FnOnce(&[u8]) -> Option<C>) -> bool {
-        let saved = self.file.as_ref().and_then(|file| atomic_file::read(file, self.fingerprint));
-        let state = saved
-            .and_then(|(applied, bytes)| Some(IndexState { content: decode(&bytes)?, applied, changes: 0 }));
+    pub(super) fn load(&self, decode: impl FnOnce(Vec<u8>) -> Option<C>) -> bool {
+        let Some(file) = &self.file else { return false };
+        let earlier = self.earlier.as_ref().filter(|earlier| atomic_file::claims(file, earlier.fingerprint));
+        let fingerprint = earlier.map_or(self.fingerprint, |earlier| earlier.fingerprint);
+        let Some((applied, bytes)) = atomic_file::read(file, fingerprint) else { return false };
+        let content = match earlier {
+            Some(earlier) => (earlier.decode)(&bytes),
+            None => decode(bytes),
+        };
+        let state = content.map(|content| IndexState { content, applied, changes: 0 });
         state.map(|state| *self.state.write() = state).is_some()
     }
 

@@ -105,6 +105,11 @@ pub fn is_damaged(path: &Path) -> bool {
     }
 }
 
+/// Whether the header of the file has a fingerprint. Nothing else is checked.
+pub fn claims(path: &Path, fingerprint: Fingerprint) -> bool {
+    claimed_seq(path, fingerprint).is_some()
+}
+
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
 pub(crate) fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
     claimed(path).and_then(|(own, seq)| (own == fingerprint).then_some(seq))

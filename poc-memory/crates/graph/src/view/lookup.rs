@@ -34,13 +34,21 @@ pub(super) fn hash(value: impl Hash) -> u64 {
 
 /// The case-insensitive hash of a name, over its [`lowercase_chars`].
 pub(super) fn hash_any_case(name: &str) -> u64 {
-    struct AnyCase<'a>(&'a str);
-    impl Hash for AnyCase<'_> {
+    struct Lowercase<'a>(&'a [u8]);
+    impl Hash for Lowercase<'_> {
         fn hash<H: Hasher>(&self, state: &mut H) {
-            lowercase_chars(self.0).for_each(|letter| state.write_u32(letter.into()));
+            for chunk in self.0.chunks(8) {
+                let mut word = [0; 8];
+                word.iter_mut().zip(chunk).for_each(|(to, byte)| *to = byte.to_ascii_lowercase());
+                state.write_u64(u64::from_le_bytes(word));
+            }
         }
     }
-    hash(AnyCase(name))
+    // Nearly all keys are ASCII, and characters are slow to convert one by one.
+    match name.is_ascii() {
+        true => hash(Lowercase(name.as_bytes())),
+        false => hash(Lowercase(lowercase_chars(name).collect::<String>().as_bytes())),
+    }
 }
 
 /// The characters of a name in lower case.
@@ -49,6 +57,13 @@ pub(super) fn lowercase_chars(name: &str) -> impl Iterator<Item = char> {
 }
 
 impl Lookup {
+    /// An empty table with room for `len` entries, so that none of them makes it split.
+    pub(super) fn with_room(len: usize) -> Lookup {
+        let mut tables = Pages::default();
+        (0..len.div_ceil(FULL)).for_each(|_| tables.push(Arc::new(HashTable::with_capacity(FULL))));
+        Lookup { tables, len: 0 }
+    }
+
     /// The number with this hash that `is` accepts.
     pub(super) fn find(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Option<Ix> {
         self.tables.get(self.table(hash))?.find(hash, |&ix| is(ix)).copied()
@@ -150,6 +165,38 @@ mod tests {
             (0..6000).step_by(2).for_each(|ix| lookup.remove(hash(u64::from(ix) % different), ix));
             assert!((0..6000).all(|ix| find(&lookup, ix) == (ix % 2 == 1).then_some(ix)));
             assert!((0..6000).all(|ix| find(&copy, ix) == Some(ix)));
+        }
+    }
+
+    #[test]
+    fn names_that_differ_in_case_have_the_same_hash() {
+        let pairs = [
+            ("Retry-Policy", "retry-policy"),
+            ("\u{212a}elvin", "kelvin"),
+            ("ÉMILE ZOLA 9", "émile zola 9"),
+            ("", ""),
+        ];
+        for (one, other) in pairs {
+            assert_eq!(hash_any_case(one), hash_any_case(other), "{one}");
+        }
+        let different = ["a", "b", "ab", "retry-policy", "retry-policies", "é", "e", "ba"];
+        let hashes: std::collections::BTreeSet<u64> =
+            different.iter().map(|name| hash_any_case(name)).collect();
+        assert_eq!(hashes.len(), different.len());
+    }
+
+    #[test]
+    fn a_table_with_room_does_not_split_and_behaves_like_a_grown_one() {
+        let hash_of = |ix: Ix| hash(u64::from(ix));
+        for room in [0, 1, 512, 513, 6000] {
+            let mut lookup = Lookup::with_room(room);
+            let tables = lookup.tables.len();
+            for ix in 0..6000 {
+                lookup.insert(hash_of(ix), ix, |other| other == ix, hash_of);
+                assert!(ix as usize >= room || lookup.tables.len() == tables);
+            }
+            assert_eq!(lookup.tables.len(), 12);
+            assert!((0..6000).all(|ix| lookup.find(hash_of(ix), |other| other == ix) == Some(ix)));
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::fields::Fields;
 use super::interner::Interner;
+use super::lookup::Lookup;
 use super::{Ix, Neighbor, View};
 use crate::Activity;
 use crate::NodeId;
@@ -121,6 +122,9 @@ impl View {
         }
         let [types, provenances, words] = names.map(|names| names.len() as u32);
         let (count, mut bytes) = postcard::take_from_bytes::<u32>(bytes).ok()?;
+        // The id of a node alone takes 16 bytes.
+        let room = (count as usize).min(bytes.len() / 16);
+        (view.by_id, view.by_key) = (Lookup::with_room(room), Lookup::with_room(room));
         let (mut keywords, mut edges, mut others) = (Rows::default(), Rows::default(), Rows::default());
         for number in 0..count {
             let (node, rest) = postcard::take_from_bytes::<SavedNode>(bytes).ok()?;

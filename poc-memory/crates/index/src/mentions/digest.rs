@@ -25,6 +25,6 @@ impl MentionPostings {
             }
             hasher.finish()
         };
-        self.notes().map(|note| (note.id, digest(note.names, note.body))).collect()
+        self.notes().map(|(_, note)| (note.id, digest(note.names, note.body))).collect()
     }
 }

@@ -11,9 +11,9 @@
 //! such words are too common in texts. A former key of a note counts like its key, and another name
 //! ([`poc_graph::Node::other_names`]) like its title.
 //!
-//! Mentions are not stored but computed on demand. The index keeps the names as a trie of words, the words of each body
-//! as numbers, and for each word the bodies that contain it. The notes that a note mentions are found by matching its
-//! body against the trie. The notes that mention it are found by searching the bodies that contain all words of one of
+//! Mentions are not stored but computed on demand. The index keeps a hash table of the names, the words of each body as
+//! numbers, and for each word the bodies that contain it. The notes that a note mentions are found by looking up the
+//! words of its body in the table. The notes that mention it are found by searching the bodies that contain all words of one of
 //! its names, except common words. Adding a name therefore costs only its own words, however many bodies contain it,
 //! and no stored mention can become outdated.
 //!
@@ -21,7 +21,7 @@
 //! notes have.
 
 mod digest;
-mod name_trie;
+mod name_table;
 mod packed;
 mod postings;
 mod snapshot;
@@ -31,7 +31,7 @@ mod vocabulary;
 mod words;
 
 use crate::per_tenant::Index;
-use crate::snapshotted::SnapshottedIndex;
+use crate::snapshotted::{EarlierFormat, SnapshottedIndex};
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
 use poc_store::NoteDigests;
@@ -50,7 +50,9 @@ impl MentionIndex {
     /// [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
         // The revision of the words must be incremented when their segmentation or folding changes.
-        MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 3, words 3")))
+        let fingerprint = |format: u8| Fingerprint::of(&format!("mention index {format}, words 3"));
+        let earlier = EarlierFormat { fingerprint: fingerprint(3), decode: snapshot::decode_earlier };
+        MentionIndex(SnapshottedIndex::closed(directory, fingerprint(4), Some(earlier)))
     }
 
     /// An independent copy of the current state. It exists only in memory.

@@ -2,35 +2,24 @@
 //! two bytes.
 
 use super::words::Spelling;
+use crate::packed_list::{push_number, read_number};
 
 /// A word: its number and its spelling.
 pub(super) type PackedWord = (u32, Spelling);
 
 /// Appends a word.
 pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): PackedWord) {
-    let mut value =
+    let value =
         u64::from(number) << 2 | u64::from(spelling.is_evidence) << 1 | u64::from(spelling.begins_name);
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
+    push_number(bytes, value);
 }
 
 /// Decodes the words.
-pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = PackedWord> {
-    let mut bytes = bytes.iter();
+pub(super) fn words(mut bytes: &[u8]) -> impl Iterator<Item = PackedWord> {
     std::iter::from_fn(move || {
-        let (mut value, mut shift) = (0u64, 0);
-        loop {
-            let byte = *bytes.next()?;
-            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
-            if byte & 0x80 == 0 {
-                let spelling = Spelling { begins_name: value & 1 == 1, is_evidence: value & 2 == 2 };
-                return Some(((value >> 2) as u32, spelling));
-            }
-            shift += 7;
-        }
+        let value = read_number(&mut bytes)?;
+        let spelling = Spelling { begins_name: value & 1 == 1, is_evidence: value & 2 == 2 };
+        Some(((value >> 2) as u32, spelling))
     })
 }
 

@@ -1,9 +1,10 @@
 //! The content of the mention index: the notes with their names and the words of their bodies.
 
-use super::name_trie::NameTrie;
+use super::name_table::NameTable;
 use super::packed::{self, PackedWord};
 use super::vocabulary::{COMMON, MentionVocabulary, NameEvidence};
 use super::words::{FoldedWords, Spelling};
+use crate::packed_list::SharedBytes;
 use crate::text::stop_words::is_stop_word;
 use crate::text::tokens::is_name;
 use poc_graph::time::calendar_names::is_day_or_month;
@@ -21,7 +22,7 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Clone, Default)]
 pub(super) struct MentionPostings {
     vocabulary: MentionVocabulary,
-    titles: NameTrie,
+    names: NameTable,
     notes: Vec<Option<IndexedNote>>,
     free: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,
@@ -38,14 +39,33 @@ pub(super) struct NumberedNote {
 /// A note with its packed words: the number of names, the length of each name, the words of the names, and
 /// the words of the body.
 #[derive(Clone)]
-struct IndexedNote {
-    id: NodeId,
-    words: Box<[u8]>,
+pub(super) struct IndexedNote {
+    pub(super) id: NodeId,
+    pub(super) words: SharedBytes,
 }
 
 impl IndexedNote {
+    /// The words of each name.
     fn names(&self) -> Vec<Vec<u32>> {
         self.parts().0
+    }
+
+    /// Calls `each` with the words of each name, without an allocation for each.
+    fn each_name(&self, name: &mut Vec<u32>, mut each: impl FnMut(&[u32])) {
+        let numbers = || packed::words(&self.words).map(|(number, _)| number);
+        let count = numbers().next().unwrap_or(0) as usize;
+        let mut words = numbers().skip(1 + count);
+        for length in numbers().skip(1).take(count) {
+            name.clear();
+            name.extend(words.by_ref().take(length as usize));
+            each(name);
+        }
+    }
+
+    fn has_name(&self, name: &[u32]) -> bool {
+        let mut has_name = false;
+        self.each_name(&mut Vec::new(), |own| has_name |= own == name);
+        has_name
     }
 
     fn body(&self) -> impl Iterator<Item = PackedWord> {
@@ -54,10 +74,11 @@ impl IndexedNote {
 
     fn parts(&self) -> (Vec<Vec<u32>>, impl Iterator<Item = PackedWord> + use<'_>) {
         let mut words = packed::words(&self.words);
-        let mut number = || words.next().map_or(0, |(number, _)| number);
-        let count = number();
-        let lengths: Vec<u32> = (0..count).map(|_| number()).collect();
-        let names = lengths.iter().map(|&length| (0..length).map(|_| number()).collect()).collect();
+        let mut number = || words.next().map(|(number, _)| number);
+        let count = number().unwrap_or(0);
+        // Invalid counts must not allocate more than there are bytes.
+        let lengths: Vec<u32> = (0..count).map_while(|_| number()).collect();
+        let names = lengths.iter().map(|&length| (0..length).map_while(|_| number()).collect()).collect();
         (names, words)
     }
 }
@@ -78,15 +99,9 @@ impl MentionPostings {
 
     /// Like [`MentionPostings::put`], for words that already have numbers.
     pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[PackedWord]) {
-        let mut words = Vec::new();
-        let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
-        let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
-        let unspelt = Spelling { begins_name: false, is_evidence: false };
-        numbers.for_each(|number| packed::push(&mut words, (number, unspelt)));
-        body.iter().for_each(|word| packed::push(&mut words, *word));
-        let words = words.into_boxed_slice();
+        let words = packed_note(names, body.iter().copied());
         if let Some(slot) = self.by_id.get(&id)
-            && self.note(*slot).is_some_and(|note| note.words == words)
+            && self.note(*slot).is_some_and(|note| *note.words == words)
         {
             return;
         }
@@ -95,8 +110,8 @@ impl MentionPostings {
         for (number, evidence) in distinct(body) {
             self.vocabulary.add_body(number, evidence, slot);
         }
-        names.iter().for_each(|name| self.titles.add(name, slot));
-        let note = Some(IndexedNote { id, words });
+        names.iter().for_each(|name| self.names.add(name, slot));
+        let note = Some(IndexedNote { id, words: SharedBytes::Own(words.into()) });
         match self.notes.get_mut(slot as usize) {
             Some(entry) => *entry = note,
             None => self.notes.push(note),
@@ -104,12 +119,34 @@ impl MentionPostings {
         self.by_id.insert(id, slot);
     }
 
+    /// Restores notes whose words have numbers of the vocabulary, and which it lists; `None` if an id is repeated.
+    /// `size` is the number of notes.
+    pub(super) fn restore(
+        vocabulary: MentionVocabulary,
+        notes: impl Iterator<Item = IndexedNote>,
+        size: usize,
+    ) -> Option<MentionPostings> {
+        let mut postings = MentionPostings { vocabulary, ..MentionPostings::default() };
+        postings.notes.reserve(size);
+        postings.by_id.reserve(size);
+        postings.names.reserve(size);
+        let mut name = Vec::new();
+        for (slot, note) in (0u32..).zip(notes) {
+            note.each_name(&mut name, |name| postings.names.add(name, slot));
+            if postings.by_id.insert(note.id, slot).is_some() {
+                return None;
+            }
+            postings.notes.push(Some(note));
+        }
+        Some(postings)
+    }
+
     /// Removes a note if it is in the index.
     pub(super) fn remove(&mut self, id: NodeId) {
         let Some(slot) = self.by_id.remove(&id) else { return };
         let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
         self.free.push(slot);
-        note.names().iter().for_each(|name| self.titles.remove(name, slot));
+        note.names().iter().for_each(|name| self.names.remove(name, slot));
         let body: Vec<PackedWord> = note.body().collect();
         for (number, evidence) in distinct(&body) {
             if self.vocabulary.remove_body(number, evidence, slot) {
@@ -123,14 +160,14 @@ impl MentionPostings {
         }
     }
 
-    /// The words of all notes, sorted by slot.
-    pub(super) fn notes(&self) -> impl Iterator<Item = NumberedNote> {
+    /// The words of all notes with their slots, sorted by slot.
+    pub(super) fn notes(&self) -> impl Iterator<Item = (u32, NumberedNote)> {
         let words = |note: &IndexedNote| NumberedNote {
             id: note.id,
             names: note.names(),
             body: note.body().collect(),
         };
-        self.notes.iter().flatten().map(words)
+        (0u32..).zip(&self.notes).filter_map(move |(slot, note)| Some((slot, words(note.as_ref()?))))
     }
 
     /// The size in memory in bytes, without the spare capacity of hash tables.
@@ -139,7 +176,12 @@ impl MentionPostings {
         let words: usize = self.notes.iter().flatten().map(|note| note.words.len()).sum();
         let notes = self.notes.len() * size_of::<Option<IndexedNote>>()
             + self.by_id.len() * size_of::<(NodeId, u32)>();
-        words + notes + self.vocabulary.bytes() + self.titles.bytes()
+        words + notes + self.vocabulary.bytes() + self.names.bytes()
+    }
+
+    /// The number of notes.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
     }
 
     /// The vocabulary.
@@ -174,10 +216,10 @@ impl MentionPostings {
             if !from.first().is_some_and(|(_, spelling)| spelling.begins_name) {
                 continue;
             }
-            self.titles.prefixes_of(from.iter().map(|(number, _)| *number), |count, owners| {
-                let name = from.iter().take(count).map(|(number, _)| *number);
-                if owners.len() <= MAX_OWNERS && self.rarest(name).is_some() {
-                    found.extend(owners.iter().filter_map(|slot| Some(self.note(*slot)?.id)));
+            self.names.prefixes_of(from.iter().map(|(number, _)| *number), |count, candidates| {
+                let name: Vec<u32> = from.iter().take(count).map(|(number, _)| *number).collect();
+                if self.rarest(name.iter().copied()).is_some() {
+                    found.extend(self.owners(&name, candidates).iter().map(|note| note.id));
                 }
             });
         }
@@ -254,7 +296,7 @@ impl MentionPostings {
     /// The notes whose body contains a name, in no particular order.
     fn notes_mentioning(&self, name: &[u32]) -> Vec<NodeId> {
         let is_specific = self.rarest(name.iter().copied()).is_some();
-        if !is_specific || self.titles.owners(name).len() > MAX_OWNERS {
+        if !is_specific || self.owners(name, self.names.candidates(name)).is_empty() {
             return Vec::new();
         }
         let mut body: Vec<PackedWord> = Vec::new();
@@ -276,6 +318,13 @@ impl MentionPostings {
         found
     }
 
+    /// The candidates that have a name; none if they are too many.
+    fn owners(&self, name: &[u32], candidates: &[u32]) -> Vec<&IndexedNote> {
+        let notes = candidates.iter().filter_map(|slot| self.note(*slot));
+        let owners: Vec<_> = notes.filter(|note| note.has_name(name)).take(MAX_OWNERS + 1).collect();
+        if owners.len() > MAX_OWNERS { Vec::new() } else { owners }
+    }
+
     /// The word of a name that the fewest bodies contain; `None` if even that word is too common.
     fn rarest(&self, title: impl Iterator<Item = u32>) -> Option<u32> {
         let rarest = title.min_by_key(|number| self.vocabulary.count(*number))?;
@@ -285,6 +334,17 @@ impl MentionPostings {
     fn note(&self, slot: u32) -> Option<&IndexedNote> {
         self.notes.get(slot as usize)?.as_ref()
     }
+}
+
+/// The packed words of a note: see [`IndexedNote`].
+pub(super) fn packed_note(names: &[Vec<u32>], body: impl Iterator<Item = PackedWord>) -> Vec<u8> {
+    let mut words = Vec::new();
+    let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
+    let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
+    let unspelt = Spelling { begins_name: false, is_evidence: false };
+    numbers.for_each(|number| packed::push(&mut words, (number, unspelt)));
+    body.for_each(|word| packed::push(&mut words, word));
+    words
 }
 
 /// Whether a name is distinctive enough to relate notes. `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date and

@@ -165,6 +165,35 @@ proptest! {
     }
 }
 
+proptest! {
+    // Few cases, because each one waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// An index that was saved in the earlier format gives the same answers, also after changes.
+    #[test]
+    fn the_earlier_format_is_read(texts in prop::collection::vec((text(4), text(9)), 1..7), changed in text(9)) {
+        let mut notes: BTreeMap<u64, Node> =
+            (0..).zip(&texts).map(|(number, (title, body))| (number, note(number, title, body))).collect();
+        let index = filled(&notes.values().cloned().collect::<Vec<_>>());
+        let directory = tempfile::tempdir().unwrap();
+        let bytes = snapshot::encode_earlier(&index.0.read());
+        let fingerprint = Fingerprint::of("mention index 3, words 3");
+        let path = directory.path().join("snapshot");
+        poc_store::atomic_file::write(&path, fingerprint, 7, &[&bytes]).unwrap();
+        let opened = open(directory.path());
+        prop_assert_eq!((opened.applied(), all(&opened, &notes)), (7, all(&index, &notes)));
+        notes.insert(0, note(0, "", &changed));
+        opened.apply(8, &[put(&notes[&0])]).unwrap();
+        opened.checkpoint().unwrap();
+        let expected = naive(&notes);
+        for index in [opened, open(directory.path())] {
+            prop_assert_eq!(index.applied(), 8);
+            prop_assert_eq!(all(&index, &notes), [expected.clone(), expected.clone()]);
+            prop_assert_eq!(sharing_names(&index, &notes, 20, ""), naive_sharing(&notes, 20, ""));
+        }
+    }
+}
+
 #[test]
 fn shared_names_are_rare_and_have_a_capital() {
     let notes = [
@@ -373,7 +402,7 @@ fn cost() {
     let bytes = snapshot::encode(&index.0.read()).unwrap();
     let (encoded, saved) = (started.elapsed(), bytes.len());
     let started = Instant::now();
-    snapshot::decode(&bytes).unwrap();
+    snapshot::decode(bytes).unwrap();
     let decoded = started.elapsed();
     let ids: Vec<NodeId> = (0..many).map(|number| testing::node(number).id).collect();
     let started = Instant::now();

@@ -1,6 +1,8 @@
 //! The vocabulary: the numbers of words, and the bodies that contain them.
 
+use crate::packed_list::PackedList;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
@@ -29,17 +31,18 @@ pub(super) enum NameEvidence {
 
 /// The bodies that contain a word.
 #[derive(Clone, Debug, Default)]
-struct WordBodies {
-    count: u32,
+pub(super) struct WordBodies {
+    pub(super) count: u32,
     /// The number of bodies with evidence that it is a name, and with evidence that it is a plain word.
-    names: u32,
-    plain: u32,
+    pub(super) names: u32,
+    pub(super) plain: u32,
     /// Their slots, ascending. Empty if there were too many to store.
-    slots: Vec<u32>,
+    pub(super) slots: PackedList<u32>,
 }
 
 impl WordBodies {
-    fn has_slots(&self) -> bool {
+    /// Whether the slots are stored.
+    pub(super) fn has_slots(&self) -> bool {
         self.slots.len() == self.count as usize
     }
 }
@@ -52,22 +55,52 @@ impl MentionVocabulary {
 
     /// The number of a word, which is added if it is new.
     pub(super) fn get_or_insert(&mut self, word: &str) -> u32 {
-        if let Some(number) = self.find(word) {
-            return number;
-        }
-        let number = self.ends.len() as u32;
-        self.text.push_str(word);
-        self.ends.push(self.text.len() as u32);
-        self.bodies.push(WordBodies::default());
+        self.add_word(word, WordBodies::default()).unwrap_or_else(|number| number)
+    }
+
+    /// Adds a word with the bodies that contain it. Returns its number; as an error if the word exists.
+    fn add_word(&mut self, word: &str, bodies: WordBodies) -> Result<u32, u32> {
         let MentionVocabulary { numbers, text, ends, .. } = self;
-        numbers.insert_unique(hash(word), number, |&number| hash(word_in(text, ends, number)));
-        number
+        let is = |&number: &u32| word_in(text, ends, number) == word;
+        match numbers.entry(hash(word), is, |&number| hash(word_in(text, ends, number))) {
+            Entry::Occupied(known) => Err(*known.get()),
+            Entry::Vacant(free) => {
+                let number = ends.len() as u32;
+                free.insert(number);
+                text.push_str(word);
+                ends.push(text.len() as u32);
+                self.bodies.push(bodies);
+                Ok(number)
+            }
+        }
+    }
+
+    /// Restores words with the bodies that contain them; `None` if a word is repeated. `size` is the number of words.
+    pub(super) fn restore_words<'a>(
+        words: impl Iterator<Item = (&'a str, WordBodies)>,
+        size: usize,
+    ) -> Option<MentionVocabulary> {
+        let mut vocabulary = MentionVocabulary {
+            numbers: HashTable::with_capacity(size),
+            ends: Vec::with_capacity(size),
+            bodies: Vec::with_capacity(size),
+            text: String::new(),
+        };
+        for (word, bodies) in words {
+            vocabulary.add_word(word, bodies).ok()?;
+        }
+        Some(vocabulary)
+    }
+
+    /// The bodies that contain a word.
+    pub(super) fn bodies_with(&self, number: u32) -> Option<&WordBodies> {
+        self.bodies.get(number as usize)
     }
 
     /// The size in memory in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
-        let slots: usize = self.bodies.iter().map(|bodies| bodies.slots.capacity() * 4).sum();
+        let slots: usize = self.bodies.iter().map(|bodies| bodies.slots.bytes()).sum();
         slots + self.bodies.len() * (size_of::<WordBodies>() + 4 + 5) + self.text.len()
     }
 
@@ -97,7 +130,7 @@ impl MentionVocabulary {
     pub(super) fn bodies(&self, numbers: &[u32]) -> Vec<u32> {
         let bodies = numbers.iter().filter_map(|number| self.bodies.get(*number as usize));
         let mut lists: Vec<&[u32]> =
-            bodies.filter(|bodies| bodies.has_slots()).map(|bodies| bodies.slots.as_slice()).collect();
+            bodies.filter(|bodies| bodies.has_slots()).map(|bodies| bodies.slots.items()).collect();
         lists.sort_unstable_by_key(|list| list.len());
         let Some((fewest, others)) = lists.split_first() else { return Vec::new() };
         let mut slots = fewest.to_vec();
@@ -114,21 +147,19 @@ impl MentionVocabulary {
     pub(super) fn add_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
         if bodies.has_slots() {
-            // New notes usually have the highest slot.
-            let is_last = bodies.slots.last().is_none_or(|last| *last < slot);
-            let at = if is_last {
-                bodies.slots.len()
-            } else {
-                bodies.slots.partition_point(|other| *other < slot)
-            };
-            bodies.slots.insert(at, slot);
+            bodies.slots.change(|slots| {
+                // New notes usually have the highest slot.
+                let is_last = slots.last().is_none_or(|last| *last < slot);
+                let at = if is_last { slots.len() } else { slots.partition_point(|other| *other < slot) };
+                slots.insert(at, slot);
+            });
         }
         bodies.count += 1;
         bodies.names += u32::from(evidence == NameEvidence::Name);
         bodies.plain += u32::from(evidence == NameEvidence::Plain);
         // The limit is higher than `COMMON`, so that slots are not dropped and restored alternately.
         if bodies.count as usize > 2 * COMMON {
-            bodies.slots = Vec::new();
+            bodies.slots = PackedList::default();
         }
     }
 
@@ -138,9 +169,9 @@ impl MentionVocabulary {
     pub(super) fn remove_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) -> bool {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
         if bodies.has_slots()
-            && let Ok(at) = bodies.slots.binary_search(&slot)
+            && let Ok(at) = bodies.slots.items().binary_search(&slot)
         {
-            bodies.slots.remove(at);
+            bodies.slots.change(|slots| slots.remove(at));
         }
         bodies.count = bodies.count.saturating_sub(1);
         bodies.names = bodies.names.saturating_sub(u32::from(evidence == NameEvidence::Name));
@@ -151,7 +182,7 @@ impl MentionVocabulary {
     /// Stores the slots of all bodies that contain a word, ascending.
     pub(super) fn restore(&mut self, number: u32, slots: Vec<u32>) {
         if let Some(bodies) = self.bodies.get_mut(number as usize) {
-            *bodies = WordBodies { count: slots.len() as u32, slots, ..*bodies };
+            (bodies.count, bodies.slots) = (slots.len() as u32, slots.into());
         }
     }
 }

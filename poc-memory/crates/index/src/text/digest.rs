@@ -27,7 +27,7 @@ impl Postings {
             ids.push((slot, id));
         }
         for term in self.terms() {
-            for posting in &term.postings {
+            for posting in term.postings.each() {
                 if let Some(sum) = sums.get_mut(posting.document as usize) {
                     *sum = sum.wrapping_add(hash(&(term.name.as_ref(), posting.title, posting.body)));
                 }

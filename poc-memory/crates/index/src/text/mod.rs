@@ -14,7 +14,7 @@ mod tests;
 pub(super) mod tokens;
 use crate::error::IndexError;
 use crate::per_tenant::Index;
-use crate::snapshotted::SnapshottedIndex;
+use crate::snapshotted::{EarlierFormat, SnapshottedIndex};
 pub use hit::{TextField, TextHit};
 pub use joined::JoinedScores;
 use poc_graph::error::Result;
@@ -59,8 +59,11 @@ impl TextIndex {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         // The revision of the tokens must be incremented when the tokenizer changes, because it then gives other terms.
-        let fingerprint = Fingerprint::of(&format!("text index 3, tokens 2, {}", config.language));
-        Ok(TextIndex { content: SnapshottedIndex::closed(directory, fingerprint), tokenizer, parameters })
+        let fingerprint =
+            |format: u8| Fingerprint::of(&format!("text index {format}, tokens 2, {}", config.language));
+        let earlier = EarlierFormat { fingerprint: fingerprint(3), decode: snapshot::decode_earlier };
+        let content = SnapshottedIndex::closed(directory, fingerprint(4), Some(earlier));
+        Ok(TextIndex { content, tokenizer, parameters })
     }
 
     /// An independent copy of the current state. It exists only in memory.

@@ -1,6 +1,7 @@
 //! The inverted index: which texts contain a term, and how often.
 
 use super::hit::TextField;
+use crate::packed_list::{PackedItem, PackedList, push_number, read_number};
 use poc_graph::{NodeId, cancellation};
 use poc_rank::bm25;
 use poc_rank::lookalike::WordSketch;
@@ -43,21 +44,56 @@ impl Scores {
 }
 
 /// The occurrences of a term in one document: in its title and in its body, at most 65,535 each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Posting {
     pub(super) document: u32,
     pub(super) title: u16,
     pub(super) body: u16,
 }
 
+/// The low two bits of the first number of a packed posting say whether the counts follow. Most terms occur once, in
+/// the body.
+const ONCE_IN_BODY: u64 = 0;
+const ONLY_BODY_FOLLOWS: u64 = 1;
+const BOTH_FOLLOW: u64 = 2;
+
+impl PackedItem for Posting {
+    fn pack(self, before: Posting, bytes: &mut Vec<u8>) {
+        let counts = match self {
+            Posting { title: 0, body: 1, .. } => ONCE_IN_BODY,
+            Posting { title: 0, .. } => ONLY_BODY_FOLLOWS,
+            _ => BOTH_FOLLOW,
+        };
+        push_number(bytes, u64::from(self.document.wrapping_sub(before.document)) << 2 | counts);
+        if counts == BOTH_FOLLOW {
+            push_number(bytes, self.title.into());
+        }
+        if counts != ONCE_IN_BODY {
+            push_number(bytes, self.body.into());
+        }
+    }
+
+    #[inline]
+    fn unpack(before: Posting, bytes: &mut &[u8]) -> Option<Posting> {
+        let first = read_number(bytes)?;
+        let document = before.document.wrapping_add((first >> 2) as u32);
+        let (title, body) = match first & 3 {
+            ONCE_IN_BODY => (0, 1),
+            ONLY_BODY_FOLLOWS => (0, read_number(bytes)? as u16),
+            _ => (read_number(bytes)? as u16, read_number(bytes)? as u16),
+        };
+        Some(Posting { document, title, body })
+    }
+}
+
 /// A term with its postings, ordered by document.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) name: Arc<str>,
-    pub(super) postings: Vec<Posting>,
+    pub(super) postings: PackedList<Posting>,
     // The number of postings with the term in that field.
-    titles: usize,
-    bodies: usize,
+    pub(super) titles: usize,
+    pub(super) bodies: usize,
 }
 
 /// The lengths of a node's fields in terms.
@@ -72,7 +108,6 @@ struct Document {
     id: NodeId,
     lengths: Lengths,
     sketch: WordSketch,
-    terms: Vec<u32>,
 }
 
 /// Sums over all documents.
@@ -92,6 +127,9 @@ pub(super) struct Postings {
     terms: Vec<Option<Term>>,
     free_terms: Vec<u32>,
     documents: Vec<Option<Document>>,
+    // The terms of each document. They are only collected when a document is removed for the first time, because they
+    // take as much memory as the packed postings and many processes remove nothing.
+    document_terms: Option<Vec<Vec<u32>>>,
     free_documents: Vec<u32>,
     by_id: FxHashMap<NodeId, u32>,
     totals: Totals,
@@ -123,15 +161,16 @@ impl Postings {
         let Some(document) = self.documents.get_mut(number as usize).and_then(Option::take) else { return };
         self.free_documents.push(number);
         self.totals.subtract(document.lengths);
-        for term_number in document.terms {
+        for term_number in self.take_document_terms(number) {
             let Some(slot) = self.terms.get_mut(term_number as usize) else { continue };
             let Some(term) = slot else { continue };
-            if let Ok(at) = term.postings.binary_search_by_key(&number, |posting| posting.document) {
-                let posting = term.postings.remove(at);
-                term.titles -= usize::from(posting.title > 0);
-                term.bodies -= usize::from(posting.body > 0);
+            let found = term.postings.items().binary_search_by_key(&number, |posting| posting.document);
+            if let Ok(at) = found {
+                let posting = term.postings.change(|postings| postings.remove(at));
+                term.titles = term.titles.saturating_sub(usize::from(posting.title > 0));
+                term.bodies = term.bodies.saturating_sub(usize::from(posting.body > 0));
             }
-            if term.postings.is_empty() {
+            if term.postings.len() == 0 {
                 self.numbers.remove(&term.name);
                 *slot = None;
                 self.free_terms.push(term_number);
@@ -190,7 +229,7 @@ impl Postings {
                 TextScope::Both => term.postings.len(),
             };
             let idf = bm25::idf(documents, containing);
-            for posting in &term.postings {
+            for posting in term.postings.items() {
                 let Some(document) = self.document(posting.document) else { continue };
                 let (tf, length) = weighted(posting, document.lengths, scope, parameters.title);
                 let Some(score) = by_document.get_mut(posting.document as usize) else { continue };
@@ -234,7 +273,7 @@ impl Postings {
 
     /// The nodes that contain a term.
     pub(super) fn nodes_with_term(&self, name: &str) -> impl Iterator<Item = NodeId> {
-        let postings = self.term(name).map_or(&[][..], |term| &term.postings);
+        let postings = self.term(name).map_or(&[][..], |term| term.postings.items());
         postings.iter().filter_map(|posting| Some(self.document(posting.document)?.id))
     }
 
@@ -274,11 +313,14 @@ impl Postings {
 
     /// Adds a new node without any terms. Returns its slot.
     pub(super) fn add_document(&mut self, id: NodeId, lengths: Lengths, sketch: WordSketch) -> u32 {
-        let document = Some(Document { id, lengths, sketch, terms: Vec::new() });
+        let document = Some(Document { id, lengths, sketch });
         let number = self.free_documents.pop().unwrap_or(self.documents.len() as u32);
         match self.documents.get_mut(number as usize) {
             Some(slot) => *slot = document,
             None => self.documents.push(document),
+        }
+        if let Some(terms) = &mut self.document_terms {
+            terms.resize(self.documents.len(), Vec::new());
         }
         self.by_id.insert(id, number);
         self.totals.add(lengths);
@@ -289,37 +331,57 @@ impl Postings {
     fn add_posting(&mut self, name: &str, posting: Posting) {
         let number = self.term_number(name);
         let Some(Some(term)) = self.terms.get_mut(number as usize) else { return };
-        let found = term.postings.binary_search_by_key(&posting.document, |other| other.document);
-        if let Err(at) = found {
-            term.postings.insert(at, posting);
-            term.titles += usize::from(posting.title > 0);
-            term.bodies += usize::from(posting.body > 0);
-            self.add_term_to(posting.document, number);
+        let postings = term.postings.items();
+        // New documents usually have the highest number.
+        let at = match postings.last() {
+            Some(last) if last.document >= posting.document => {
+                match postings.binary_search_by_key(&posting.document, |other| other.document) {
+                    Ok(_) => return,
+                    Err(at) => at,
+                }
+            }
+            _ => postings.len(),
+        };
+        term.postings.change(|postings| postings.insert(at, posting));
+        term.titles += usize::from(posting.title > 0);
+        term.bodies += usize::from(posting.body > 0);
+        if let Some(terms) = &mut self.document_terms {
+            add_term_to(terms, posting.document, number);
         }
     }
 
-    /// Adds a new term with its postings; `None` unless the postings belong to existing documents and are in ascending
-    /// order.
-    pub(super) fn add_term(&mut self, name: &str, postings: Vec<Posting>) -> Option<()> {
-        if postings.is_empty() || self.numbers.contains_key(name) {
+    /// Adds a new term with its postings, which belong to existing documents and are in ascending order. `None` if the
+    /// term exists or has no postings.
+    pub(super) fn add_term(&mut self, term: Term) -> Option<()> {
+        if term.postings.len() == 0 || self.numbers.contains_key(&term.name) {
             return None;
         }
-        let number = self.term_number(name);
-        let ordered = postings.is_sorted_by(|a, b| a.document < b.document);
-        if !ordered || postings.iter().any(|posting| !self.add_term_to(posting.document, number)) {
-            return None;
-        }
-        let term = self.terms.get_mut(number as usize)?.as_mut()?;
-        term.titles = postings.iter().filter(|posting| posting.title > 0).count();
-        term.bodies = postings.iter().filter(|posting| posting.body > 0).count();
-        term.postings = postings;
+        self.numbers.insert(term.name.clone(), self.terms.len() as u32);
+        self.terms.push(Some(term));
         Some(())
     }
 
-    /// Records that a document contains a term. Returns `false` if there is no such document.
-    fn add_term_to(&mut self, document: u32, term: u32) -> bool {
-        let found = self.documents.get_mut(document as usize).and_then(Option::as_mut);
-        found.map(|document| document.terms.push(term)).is_some()
+    /// Makes room for terms.
+    pub(super) fn reserve(&mut self, documents: usize, terms: usize) {
+        self.documents.reserve(documents);
+        self.by_id.reserve(documents);
+        self.terms.reserve(terms);
+        self.numbers.reserve(terms);
+    }
+
+    /// The terms of a document that is being removed.
+    fn take_document_terms(&mut self, document: u32) -> Vec<u32> {
+        let terms = &self.terms;
+        let documents = self.documents.len();
+        let document_terms = self.document_terms.get_or_insert_with(|| {
+            let mut all = vec![Vec::new(); documents];
+            for (number, term) in (0u32..).zip(terms) {
+                let postings = term.iter().flat_map(|term| term.postings.each());
+                postings.for_each(|posting| add_term_to(&mut all, posting.document, number));
+            }
+            all
+        });
+        document_terms.get_mut(document as usize).map(std::mem::take).unwrap_or_default()
     }
 
     /// The number of a term, which is added if it is new.
@@ -328,7 +390,7 @@ impl Postings {
             return number;
         }
         let name: Arc<str> = name.into();
-        let term = Some(Term { name: name.clone(), postings: Vec::new(), titles: 0, bodies: 0 });
+        let term = Some(Term { name: name.clone(), postings: PackedList::default(), titles: 0, bodies: 0 });
         let number = self.free_terms.pop().unwrap_or(self.terms.len() as u32);
         match self.terms.get_mut(number as usize) {
             Some(slot) => *slot = term,
@@ -344,6 +406,13 @@ impl Postings {
 
     fn document(&self, number: u32) -> Option<&Document> {
         self.documents.get(number as usize)?.as_ref()
+    }
+}
+
+/// Records that a document contains a term.
+fn add_term_to(document_terms: &mut [Vec<u32>], document: u32, term: u32) {
+    if let Some(terms) = document_terms.get_mut(document as usize) {
+        terms.push(term);
     }
 }
 
@@ -372,8 +441,8 @@ impl Lengths {
 impl Term {
     /// The posting of a document, given by its slot.
     pub(super) fn posting(&self, document: u32) -> Option<&Posting> {
-        let at = self.postings.binary_search_by_key(&document, |posting| posting.document).ok()?;
-        self.postings.get(at)
+        let postings = self.postings.items();
+        postings.get(postings.binary_search_by_key(&document, |posting| posting.document).ok()?)
     }
 }
 

@@ -99,7 +99,7 @@ fn contents(index: &TextIndex) -> BTreeMap<NodeId, BTreeMap<String, (u16, u16)>>
     let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, ..)| (slot, id)).collect();
     let mut contents: BTreeMap<_, BTreeMap<_, _>> = names.values().map(|&id| (id, BTreeMap::new())).collect();
     for term in postings.terms() {
-        for posting in &term.postings {
+        for posting in term.postings.each() {
             let terms = contents.get_mut(&names[&posting.document]).unwrap();
             terms.insert(term.name.to_string(), (posting.title, posting.body));
         }
@@ -147,6 +147,33 @@ proptest! {
         for (a, b) in index.search_all(&query, 9).iter().zip(fresh.search_all(&query, 9)) {
             prop_assert!((a.score - b.score).abs() < 1e-12);
         }
+    }
+}
+
+proptest! {
+    // Few cases, because each one waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// An index that was saved in the earlier format has the same contents, also after changes.
+    #[test]
+    fn the_earlier_format_is_read(texts in prop::collection::vec((text(), text()), 1..10), changed in text()) {
+        let notes: Vec<Node> =
+            (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
+        let index = filled(&notes);
+        let directory = tempfile::tempdir().unwrap();
+        let fingerprint = Fingerprint::of(&format!("text index 3, tokens 2, {}", config().language));
+        let bytes = snapshot::encode_earlier(&index.content.read());
+        let path = directory.path().join("snapshot");
+        poc_store::atomic_file::write(&path, fingerprint, 7, &[&bytes]).unwrap();
+        let opened = open(directory.path());
+        prop_assert_eq!((opened.applied(), contents(&opened)), (7, contents(&index)));
+        for index in [&index, &opened] {
+            index.apply(8, &[put(&note(0, "", &changed))]).unwrap();
+        }
+        prop_assert_eq!(contents(&opened), contents(&index));
+        opened.checkpoint().unwrap();
+        let again = open(directory.path());
+        prop_assert_eq!((again.applied(), contents(&again)), (8, contents(&index)));
     }
 }
 
