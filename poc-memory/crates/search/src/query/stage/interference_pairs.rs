@@ -128,17 +128,18 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     Ok(ResultSet { items, pairs })
 }
 
-/// The kinds of the edges between two nodes.
-fn kinds_between(view: &View, a: Ix, b: Ix) -> impl Iterator<Item = EdgeKind> {
-    let edges = view.edges(a);
-    let from = edges.partition_point(|edge| edge.target() < b);
-    edges.iter().skip(from).take_while(move |edge| edge.target() == b).map(|edge| edge.kind())
+/// Whether one of two nodes was derived from the other.
+fn are_derived(view: &View, a: Ix, b: Ix) -> bool {
+    view.sources(a).chain(view.derived_notes(a)).any(|other| other == b)
 }
 
 /// Whether two nodes are joined by an edge that was created because they are similar, and otherwise only by automatic
 /// edges.
 fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
-    let kinds: Vec<EdgeKind> = kinds_between(view, a, b).collect();
+    let edges = view.edges(a);
+    let from = edges.partition_point(|edge| edge.target() < b);
+    let between = edges.iter().skip(from).take_while(|edge| edge.target() == b);
+    let kinds: Vec<EdgeKind> = between.map(|edge| edge.kind()).collect();
     kinds.contains(&EdgeKind::Semantic)
         && kinds.iter().all(|kind| matches!(kind, EdgeKind::Semantic | EdgeKind::Keyword))
 }
@@ -167,7 +168,7 @@ impl Probe<'_> {
         let elsewhere = |id: NodeId| other(id).filter(|(_, its)| *its != self.community).map(|(ix, _)| *ix);
         let partner = |hit: &VectorHit| {
             let (ix, its) = *other(hit.id)?;
-            if kinds_between(self.view, self.ix, ix).any(|kind| kind == EdgeKind::DerivedFrom) {
+            if are_derived(self.view, self.ix, ix) {
                 return None;
             }
             let is_elsewhere = its != self.community || are_joined_by_similarity_only(self.view, self.ix, ix);
