@@ -36,6 +36,7 @@ mod power_cut;
 mod read_only;
 mod shared_log;
 mod shared_snapshot;
+mod tenant_memory;
 mod tenants;
 mod transactions;
 mod verify;

@@ -80,7 +80,6 @@ impl NameTrie {
     }
 
     /// The size in memory in bytes.
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let owners: usize = self.owners.values().map(|owners| owners.capacity() * 4 + 28).sum();
         owners + self.steps.len() * 13 + (self.child_counts.len() + self.free.len()) * 4
