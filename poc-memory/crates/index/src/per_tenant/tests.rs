@@ -100,11 +100,11 @@ fn damaged_files_of_one_tenant_do_not_affect_others() {
     for damage in [garbage as fn(&Path), missing] {
         let folder = closed();
         damage(&file(&folder, "ann"));
-        let (_, texts) = open(&folder);
+        let (_store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
         let folder = closed();
         damage(&folder.path().join("text").join("snapshot"));
-        let (_, texts) = open(&folder);
+        let (_store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true, false, false]));
         // Without the manifest the file of the default tenant records its own position, as in stores from
         // before there were tenants.
@@ -164,7 +164,7 @@ fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
     drop((store, texts));
     copy(&late.path().join("text"), &early.path().join("text"));
-    let (_, texts) = open(&early);
+    let (_store, texts) = open(&early);
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true; 3]));
 }
 
