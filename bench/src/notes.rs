@@ -10,6 +10,7 @@ use poc_graph::{
     Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash,
 };
 use poc_notes::Memory;
+use poc_store::Store;
 
 /// The numbers of words, of topics, and of words in a topic.
 const WORDS: usize = 20_000;
@@ -111,6 +112,11 @@ const SOURCES: usize = 3;
 /// Stores notes with their vectors and without edges: the similarity of invented words means nothing. Returns their
 /// ids.
 pub fn store(memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
+    store_in(&memory.store, memory, notes)
+}
+
+/// Like [`store`], in a store that may be another than that of the memory, which gives ids and vectors.
+pub fn store_in(store: &Store, memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
     let mut ids = Vec::with_capacity(notes.len());
     for chunk in notes.chunks(200) {
         let texts: Vec<String> = chunk
@@ -119,11 +125,11 @@ pub fn store(memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
             .collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let vectors = memory.embedder.embed(&texts).unwrap();
-        let written = memory.store.transact(memory.cause("manual", "import"), |tx| {
+        let written = store.transact(memory.cause("manual", "import"), |tx| {
             let mut ids = Vec::with_capacity(chunk.len());
             for (note, parts) in chunk.iter().zip(vectors.chunks(2)) {
                 let id = memory.new_node_id();
-                tx.put_node(&node(id, note, memory.now()))?;
+                tx.put_node(&Node { tenant: store.tenant(), ..node(id, note, memory.now()) })?;
                 tx.put_vectors(id, memory.embedder.name(), parts)?;
                 ids.push(id);
             }
@@ -136,6 +142,11 @@ pub fn store(memory: &Memory, notes: &[NoteText]) -> Vec<NodeId> {
 
 /// Adds `links` links between notes drawn by chance, and makes every tenth note derived from three others.
 pub fn connect(memory: &Memory, ids: &[NodeId], links: usize, seed: u64) {
+    connect_in(&memory.store, memory, ids, links, seed);
+}
+
+/// Like [`connect`], in a store that may be another than that of the memory, which gives the time.
+pub fn connect_in(store: &Store, memory: &Memory, ids: &[NodeId], links: usize, seed: u64) {
     let rng = SeededRng::new(seed);
     let draw = || ids[(rng.next_u64() % ids.len() as u64) as usize];
     let edge = |src, dst, kind| Edge {
@@ -159,7 +170,7 @@ pub fn connect(memory: &Memory, ids: &[NodeId], links: usize, seed: u64) {
         .filter(|edge| edge.src != edge.dst)
         .collect();
     for chunk in edges.chunks(2000) {
-        let written = memory.store.transact(memory.cause("manual", "link"), |tx| {
+        let written = store.transact(memory.cause("manual", "link"), |tx| {
             chunk.iter().try_for_each(|edge| tx.put_edge(edge))
         });
         written.unwrap();

@@ -201,12 +201,12 @@ impl Metrics {
     pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog, models: &ModelRegistry) -> Result<String> {
         let view = memory.store.view();
         let fresh = answer_status::of(memory, &view);
-        let views: Vec<_> = memory.store.all_tenants()?.iter().map(|own| own.view()).collect();
+        let counts = memory.store.total_counts();
         let read_only = memory.store.read_only();
         let peers = if read_only.is_none() { memory.store.peers().unwrap_or_default() } else { Vec::new() };
         let gauges = self.gauges.lock();
-        gauges.nodes.set(views.iter().map(|view| view.live_count() as i64).sum());
-        gauges.edges.set(views.iter().map(|view| view.edge_count() as i64).sum());
+        gauges.nodes.set(counts.live as i64);
+        gauges.edges.set(counts.edges as i64);
         gauges.lag.set(fresh.lag as i64);
         gauges.degraded.set(fresh.degraded.len() as i64);
         gauges.read_only.set(read_only.is_some().into());

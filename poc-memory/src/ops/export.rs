@@ -134,9 +134,9 @@ impl Op for Export {
 /// any.
 fn others(ctx: &Ctx<'_>) -> Result<(u64, Option<String>)> {
     let tenants = ctx.memory.store.tenants()?;
-    let named = tenants.iter().filter(|(tenant, view)| !tenant.is_default() && view.node_count() > 0).count();
+    let named = tenants.iter().filter(|(tenant, counts)| !tenant.is_default() && counts.nodes > 0).count();
     let mut counts: Vec<u64> =
-        ctx.memory.store.unnamed_tenants()?.iter().map(|own| own.view().node_count() as u64).collect();
+        ctx.memory.store.unnamed_tenants()?.iter().map(|own| own.counts().nodes).collect();
     counts.retain(|notes| *notes > 0);
     let line = (!counts.is_empty()).then(|| {
         let (notes, tenants) = (counts.iter().sum::<u64>(), counts.len() as u64);

@@ -2,6 +2,7 @@
 
 mod shape;
 mod spread;
+mod tenant_memory;
 
 use super::growth;
 use super::shared_log::SharedLogOutput;
@@ -19,6 +20,7 @@ use shape::GraphShape;
 use spread::{Cosines, Spread};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use tenant_memory::TenantMemoryOutput;
 
 /// Count notes, edges and keywords, and show how much space they take.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -53,6 +55,9 @@ pub(crate) struct StatsOutput {
     /// each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by_tenant: Option<BTreeMap<String, u64>>,
+    /// The tenants in memory. Only set for a request without a tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenant_memory: Option<TenantMemoryOutput>,
     /// Average weight of live notes, decayed to now.
     average_weight: f64,
     /// Size of the log on disk in bytes, for all tenants. This and the other sizes are only set for a request
@@ -114,6 +119,7 @@ impl Op for StatsRequest {
             by_state: counted.by_state,
             by_edge_kind: counted.by_edge_kind,
             by_tenant: counted.by_tenant,
+            tenant_memory: counted.loaded_tenants.map(TenantMemoryOutput::from),
             average_weight: counted.average_weight,
             log_bytes: counted.sizes.map(|sizes| sizes.log),
             record_bytes: counted.sizes.map(|sizes| sizes.records),
@@ -155,6 +161,9 @@ impl Op for StatsRequest {
         line("graph", output.graph.to_string());
         if let Some(tenants) = output.by_tenant.as_ref().filter(|tenants| tenants.len() > 1) {
             line("tenants", by(tenants).trim_matches([' ', '(', ')']).to_owned());
+            if let Some(memory) = &output.tenant_memory {
+                line("loaded", memory.line(tenants.len() - 1));
+            }
         }
         line("keywords", output.keywords.to_string());
         line("weight", format!("{:.3} on average", output.average_weight));

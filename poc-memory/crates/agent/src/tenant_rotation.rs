@@ -44,8 +44,12 @@ pub(crate) fn first(memory: &Memory, definition: &Definition) -> Result<Memory> 
     Ok(failing.unwrap_or_else(|| memory.of(&Tuple::default())))
 }
 
+/// Number of tenants up to which their stale results are counted. Each of them is loaded for that.
+const MAX_COUNTED: usize = 200;
+
 /// Number of stale results of an agent: for the default tenant those of all tenants, for any other its own. `None` if
-/// [`selection::backlog_at_hand`] returns `None` for each of them.
+/// [`selection::backlog_at_hand`] returns `None` for each of them, or if more than 200
+/// tenants have notes.
 ///
 /// # Errors
 /// The store's.
@@ -54,6 +58,9 @@ pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Optio
         true => with_notes(memory)?,
         false => vec![memory.store.tuple().clone()],
     };
+    if tenants.len() > MAX_COUNTED {
+        return Ok(None);
+    }
     if tenants.is_empty() {
         tenants.push(Tuple::default());
     }
@@ -65,6 +72,6 @@ pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Optio
 fn with_notes(memory: &Memory) -> Result<Vec<Tuple>> {
     let schema = &memory.config.tenant_schema;
     let tenants = memory.store.tenants()?.into_iter();
-    let reachable = tenants.filter(|(tenant, view)| view.node_count() > 0 && schema.validate(tenant).is_ok());
+    let reachable = tenants.filter(|(tenant, counts)| counts.nodes > 0 && schema.validate(tenant).is_ok());
     Ok(reachable.map(|(tenant, _)| tenant).collect())
 }

@@ -100,6 +100,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("store.timeout", MIN_TIME, UNBOUNDED),
     ("store.poll", MIN_TIME, UNBOUNDED),
     ("store.snapshot-every", 0.0, UNBOUNDED),
+    ("store.tenant-memory", 1_048_576.0, UNBOUNDED),
     ("backup.keep", 1.0, 10_000.0),
     ("search.limit", 1.0, 1000.0),
     ("search.min-score", -UNBOUNDED, UNBOUNDED),

@@ -36,6 +36,8 @@ section!(
         poll: Span,
         /// Where the copy in a new folder starts.
         begin_with: CopyStartSetting,
+        /// Approximate memory for views and indexes of tenants other than the default one, in bytes.
+        tenant_memory: u64,
         /// Number of changes after which the daemon stores a snapshot in the database; 0 for never.
         snapshot_every: u64,
     }

@@ -242,6 +242,19 @@ impl View {
         self.edges
     }
 
+    /// The approximate size in memory in bytes, without the derived structure. Data shared with clones counts, too.
+    pub fn approximate_bytes(&self) -> usize {
+        /// The columns and tables of a view with few nodes.
+        const EMPTY: usize = 8 << 10;
+        /// A node with a key and keywords of average length.
+        const NODE: usize = 240;
+        /// Both ends of an edge.
+        const EDGE: usize = 16;
+        /// An agent's visit.
+        const VISIT: usize = 16;
+        EMPTY + self.ids.len() * (NODE + self.visits.len() * VISIT) + self.edges * EDGE
+    }
+
     /// Whether the node is in a live state.
     #[inline]
     pub fn is_live(&self, ix: Ix) -> bool {

@@ -18,6 +18,9 @@ pub(crate) enum IndexError {
     Encode { what: &'static str, problem: postcard::Error },
     #[error("the vector graph cannot be {action}: {problem}")]
     VectorGraph { action: &'static str, problem: String },
+    /// The store that has the notes is closed.
+    #[error("the store is closed")]
+    Closed,
     #[error("the folder `{}` cannot be removed: {problem}", path.display())]
     RemoveFolder { path: PathBuf, problem: io::Error },
 }
@@ -32,7 +35,7 @@ impl From<IndexError> for Error {
             }
             IndexError::NotFinite => Error::invalid(message),
             IndexError::Encode { .. } | IndexError::VectorGraph { .. } => Error::internal(message),
-            IndexError::RemoveFolder { .. } => Error::unavailable(message),
+            IndexError::RemoveFolder { .. } | IndexError::Closed => Error::unavailable(message),
         }
     }
 }

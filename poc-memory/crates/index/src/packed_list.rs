@@ -97,10 +97,10 @@ impl<T: PackedItem> PackedList<T> {
         result
     }
 
-    /// The size in memory of the items that are not part of a snapshot, in bytes.
-    #[cfg(test)]
+    /// The size in memory in bytes, including the part of the snapshot.
     pub(super) fn bytes(&self) -> usize {
-        self.items.get().map_or(0, |items| items.capacity() * size_of::<T>())
+        let packed = self.packed.as_deref().map_or(0, <[u8]>::len);
+        packed + self.items.get().map_or(0, |items| items.capacity() * size_of::<T>())
     }
 }
 

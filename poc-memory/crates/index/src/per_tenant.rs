@@ -4,22 +4,34 @@
 //! those of other tenants in subdirectories of `tenants`. A manifest records the transaction up to which all of them
 //! are saved, and for each index the transaction of its last change. An unchanged index is not written again. An index
 //! that does not match the manifest starts empty, and only that index is rebuilt.
+//!
+//! The index of the default tenant is always in memory. Those of other tenants are loaded when they are needed, and let
+//! go when memory is short. A small index that has changed is then not saved, because that takes longer than building it
+//! from the notes again: its files are deleted at the next checkpoint.
 
 use crate::error::IndexError;
+use crate::latch::Latch;
 use parking_lot::{Mutex, RwLock};
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant};
 use poc_store::atomic_file::{self, Fingerprint};
-use poc_store::{Follower, NoteDigests};
+use poc_store::{Follower, LoadedIndex, NoteDigests, TenantSource};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Number of unused indexes from which those without readers are dropped.
 const UNUSED_LIMIT: usize = 64;
+/// Number of locks that are shared by all tenants, so that two threads do not load the same index.
+const LOCKS: usize = 64;
+/// Size of a changed index in memory, in bytes, from which it is saved before it is let go.
+const WORTH_SAVING: u64 = 4 << 20;
+/// How often an index is saved again if it was changed meanwhile.
+const SAVES: usize = 3;
 
 /// The index of one tenant.
 pub trait Index: Send + Sync {
@@ -30,6 +42,8 @@ pub trait Index: Send + Sync {
     fn empty_in(&self, directory: &Path) -> Self;
     /// Loads the saved files. Returns whether they were valid.
     fn load(&self) -> bool;
+    /// The last transaction in the saved files, if they have the right settings. Their content is not checked.
+    fn claimed_seq(&self) -> Option<u64>;
     /// Admits readers from now on.
     fn release(&self);
     /// The sequence number of the last applied transaction of the tenant; 0 while the index is being rebuilt.
@@ -40,6 +54,10 @@ pub trait Index: Send + Sync {
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
     /// Saves the index if it has changed since it was last saved.
     fn checkpoint(&self) -> Result<()>;
+    /// Whether the index has not changed since it was last saved.
+    fn is_saved(&self) -> bool;
+    /// The approximate size in memory in bytes.
+    fn bytes(&self) -> u64;
     /// A hash of the index's data about each live note. Waits until readers are admitted.
     fn digests(&self) -> NoteDigests;
     /// The saved files that are damaged.
@@ -51,9 +69,16 @@ pub struct PerTenant<I> {
     directory: PathBuf,
     main: Arc<I>,
     others: RwLock<TenantIndexes<I>>,
+    source: OnceLock<Weak<dyn TenantSource>>,
+    // Open when indexes of tenants may be loaded.
+    admitted: Latch,
+    // Held while the index of one of the tenants that share the lock is loaded.
+    locks: Vec<Mutex<()>>,
+    loads: AtomicU64,
+    load_failure: Mutex<Option<Error>>,
     // The last transaction that was applied to all of them.
     applied: AtomicU64,
-    // The tenants whose saved index was loaded.
+    // The tenants whose index in memory was loaded from its files.
     loaded: RwLock<FxHashSet<Tenant>>,
     saved: Mutex<Option<(u64, Manifest)>>,
     // Whether a saved file was damaged when it was loaded.
@@ -65,10 +90,14 @@ type Manifest = Vec<(Tenant, u64)>;
 
 /// The indexes of all tenants except the default one.
 struct TenantIndexes<I> {
-    /// The indexes that have content or once had.
+    /// The indexes in memory that have content or once had.
     filled: FxHashMap<Tenant, Arc<I>>,
     /// Empty indexes that are still in use. Their readers will see later writes.
     unused: FxHashMap<Tenant, Weak<I>>,
+    /// The saved indexes that are not in memory, with the last transaction in their files.
+    unloaded: FxHashMap<Tenant, u64>,
+    /// The tenants whose index was let go without being saved. Their files are outdated.
+    outdated: FxHashSet<Tenant>,
     released: bool,
 }
 
@@ -81,8 +110,15 @@ impl<I: Index> PerTenant<I> {
             others: RwLock::new(TenantIndexes {
                 filled: FxHashMap::default(),
                 unused: FxHashMap::default(),
+                unloaded: FxHashMap::default(),
+                outdated: FxHashSet::default(),
                 released: false,
             }),
+            source: OnceLock::new(),
+            admitted: Latch::default(),
+            locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
+            loads: AtomicU64::new(0),
+            load_failure: Mutex::default(),
             applied: AtomicU64::new(0),
             loaded: RwLock::default(),
             saved: Mutex::default(),
@@ -90,56 +126,119 @@ impl<I: Index> PerTenant<I> {
         }
     }
 
-    /// The index of a tenant. A tenant without notes gets an empty index, which fills when the tenant writes.
+    /// The index of a tenant, which is loaded if it is not in memory. It stays in memory while it is in use. A tenant
+    /// without notes gets an empty index, which fills when the tenant writes.
+    ///
+    /// If the index cannot be loaded, it is empty, and [`Follower::load_failure`] has the reason.
     pub fn of(&self, tenant: Tenant) -> Arc<I> {
-        if tenant.is_default() {
-            return self.main.clone();
-        }
-        if let Some(index) = self.others.read().find(tenant) {
-            return index;
-        }
-        let mut others = self.others.write();
-        match others.find(tenant) {
-            Some(index) => index,
-            None => {
-                let index = self.create(&others, tenant);
-                others.add_unused(tenant, &index);
-                index
-            }
-        }
+        self.find_or_load(tenant).unwrap_or_else(|error| {
+            tracing::error!("the index `{}` of a tenant cannot be loaded: {error}", I::NAME);
+            self.create(&self.others.read(), tenant)
+        })
     }
 
-    /// All indexes that have content, including that of the default tenant.
+    /// All indexes in memory that have content, including that of the default tenant.
     pub fn all(&self) -> Vec<Arc<I>> {
         let others = self.others.read();
         std::iter::once(&self.main).chain(others.filled.values()).cloned().collect()
     }
 
-    /// The index of a tenant for writing.
-    fn get_or_create(&self, tenant: Tenant) -> Arc<I> {
+    fn find_or_load(&self, tenant: Tenant) -> Result<Arc<I>> {
         if tenant.is_default() {
-            return self.main.clone();
+            return Ok(self.main.clone());
         }
-        if let Some(index) = self.others.read().filled.get(&tenant) {
-            return index.clone();
+        if let Some(index) = self.others.read().find(tenant) {
+            return Ok(index);
+        }
+        self.admitted.wait();
+        let _lock = self.lock(tenant);
+        if let Some(index) = self.others.read().find(tenant) {
+            return Ok(index);
+        }
+        let loaded = self.load_tenant(tenant);
+        *self.load_failure.lock() = loaded.as_ref().err().cloned();
+        if let Some(index) = loaded? {
+            return Ok(index);
         }
         let mut others = self.others.write();
-        let index = others.find(tenant).unwrap_or_else(|| self.create(&others, tenant));
+        let index = self.create(&others, tenant);
+        others.add_unused(tenant, &index);
+        Ok(index)
+    }
+
+    /// Loads the saved index of a tenant, or builds it from the tenant's notes; `None` if there are neither. The lock of
+    /// the tenant must be held.
+    fn load_tenant(&self, tenant: Tenant) -> Result<Option<Arc<I>>> {
+        let at = self.others.read().unloaded.get(&tenant).copied();
+        let source = self.source.get().and_then(Weak::upgrade);
+        if at.is_none() && !source.as_ref().is_some_and(|source| source.has_notes(tenant)) {
+            return Ok(None);
+        }
+        let index = self.create(&self.others.read(), tenant);
+        // A file with another transaction is of an interrupted checkpoint, or belongs to a log that was cut off.
+        let is_valid = at.is_some() && index.load() && Some(index.applied()) == at;
+        if !is_valid {
+            if at.is_some() && !index.damaged_files().is_empty() {
+                self.is_damaged.store(true, Ordering::Release);
+            }
+            // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
+            let _ = index.reset();
+            let source = source.ok_or(IndexError::Closed)?;
+            source.feed(tenant, &mut |deltas| index.apply(0, deltas))?;
+        }
+        if is_valid {
+            self.loaded.write().insert(tenant);
+        }
+        self.loads.fetch_add(1, Ordering::Relaxed);
+        self.fill(&mut self.others.write(), tenant, &index);
+        Ok(Some(index))
+    }
+
+    /// Adds an index to those in memory.
+    fn fill(&self, others: &mut TenantIndexes<I>, tenant: Tenant, index: &Arc<I>) {
+        if others.released {
+            index.release();
+        }
         others.unused.remove(&tenant);
+        others.unloaded.remove(&tenant);
         others.filled.insert(tenant, index.clone());
-        index
+    }
+
+    /// The index of a tenant for writing.
+    fn for_writing(&self, tenant: Tenant) -> Result<Arc<I>> {
+        if tenant.is_default() {
+            return Ok(self.main.clone());
+        }
+        if let Some(index) = self.others.read().filled.get(&tenant) {
+            return Ok(index.clone());
+        }
+        let index = self.find_or_load(tenant)?;
+        let mut others = self.others.write();
+        if !others.filled.contains_key(&tenant) {
+            self.fill(&mut others, tenant, &index);
+        }
+        Ok(index)
     }
 
     fn create(&self, others: &TenantIndexes<I>, tenant: Tenant) -> Arc<I> {
-        let index = self.main.empty_in(&self.folders().join(tenant.to_string()));
+        let index = self.main.empty_in(&self.folder(tenant));
         if others.released {
             index.release();
         }
         Arc::new(index)
     }
 
+    fn lock(&self, tenant: Tenant) -> Option<parking_lot::MutexGuard<'_, ()>> {
+        let number = usize::from(tenant.0.first().copied().unwrap_or_default()) % LOCKS;
+        self.locks.get(number).map(Mutex::lock)
+    }
+
     fn folders(&self) -> PathBuf {
         self.directory.join("tenants")
+    }
+
+    fn folder(&self, tenant: Tenant) -> PathBuf {
+        self.folders().join(tenant.to_string())
     }
 
     fn manifest(&self) -> PathBuf {
@@ -155,6 +254,59 @@ impl<I: Index> PerTenant<I> {
         let bytes = postcard::to_allocvec(manifest)
             .map_err(|problem| IndexError::Encode { what: "list of tenants", problem })?;
         atomic_file::write(&self.manifest(), fingerprint(), seq, &[&bytes])
+    }
+
+    /// Deletes the files of tenants whose index has changed and was let go without being saved. Texts that were erased
+    /// must not stay in them. An index that is in memory again replaces its files when it is saved.
+    fn delete_outdated(&self, outdated: &FxHashSet<Tenant>) -> Result<()> {
+        let mut is_any = false;
+        for tenant in outdated {
+            let _lock = self.lock(*tenant);
+            let mut others = self.others.write();
+            if others.filled.contains_key(tenant) {
+                others.outdated.insert(*tenant);
+            } else if !others.unloaded.contains_key(tenant) {
+                drop(others);
+                is_any |= remove_folder(&self.folder(*tenant))?;
+            }
+        }
+        match is_any.then(|| fs::File::open(self.folders()).and_then(|folder| folder.sync_all())) {
+            Some(Err(problem)) => Err(IndexError::RemoveFolder { path: self.folders(), problem }.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves the index of the default tenant and those of others. Adds them to the manifest, and removes them from the
+    /// outdated ones.
+    fn save_all(
+        &self,
+        others: Vec<(Tenant, Arc<I>)>,
+        manifest: &mut Manifest,
+        outdated: &mut FxHashSet<Tenant>,
+    ) -> Result<()> {
+        let at = self.main.applied();
+        self.main.checkpoint()?;
+        manifest.push((Tenant::default(), at));
+        for (tenant, index) in others {
+            manifest.push((tenant, PerTenant::save(index.as_ref())?));
+            outdated.remove(&tenant);
+        }
+        Ok(())
+    }
+
+    /// Saves the index of a tenant other than the default one. Returns the last transaction in its files. If the index
+    /// keeps changing, its files may be newer, and are not used.
+    fn save(index: &I) -> Result<u64> {
+        let mut at = index.applied();
+        for _ in 0..SAVES {
+            index.checkpoint()?;
+            let now = index.applied();
+            if now == at {
+                break;
+            }
+            at = now;
+        }
+        Ok(at)
     }
 }
 
@@ -177,9 +329,34 @@ fn fingerprint() -> Fingerprint {
     Fingerprint::of("indexes of tenants 1")
 }
 
+/// Removes a folder with everything in it. Returns whether it existed.
+fn remove_folder(path: &Path) -> Result<bool> {
+    match fs::remove_dir_all(path) {
+        Ok(()) => Ok(true),
+        Err(problem) if problem.kind() == ErrorKind::NotFound => Ok(false),
+        Err(problem) => Err(IndexError::RemoveFolder { path: path.to_owned(), problem }.into()),
+    }
+}
+
+/// Whether changes affect any index.
+fn are_indexed(deltas: &[Delta]) -> bool {
+    let is_indexed = |delta: &Delta| {
+        matches!(
+            delta,
+            Delta::Node(_) | Delta::NodeDeleted(_) | Delta::Vector(..) | Delta::VectorDeleted(..)
+        )
+    };
+    deltas.iter().any(is_indexed)
+}
+
 impl<I: Index> Follower for PerTenant<I> {
     fn name(&self) -> &'static str {
         I::NAME
+    }
+
+    fn connect(&self, source: Weak<dyn TenantSource>) {
+        // A set of indexes follows one store.
+        let _ = self.source.set(source);
     }
 
     fn load(&self, last: u64) -> Result<()> {
@@ -190,21 +367,24 @@ impl<I: Index> Follower for PerTenant<I> {
             return self.reset();
         }
         for (tenant, at) in manifest {
-            let index = self.get_or_create(tenant);
-            if !index.load() {
-                if !index.damaged_files().is_empty() {
+            if !tenant.is_default() {
+                self.others.write().unloaded.insert(tenant, at);
+                continue;
+            }
+            if !self.main.load() {
+                if !self.main.damaged_files().is_empty() {
                     is_damaged = true;
                     // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
-                    let _ = index.reset();
+                    let _ = self.main.reset();
                 }
                 continue;
             }
             // After an interrupted checkpoint an index may be ahead of the manifest. That is harmless, because
             // applying a transaction twice has no effect.
-            if (at..=last).contains(&index.applied()) {
+            if (at..=last).contains(&self.main.applied()) {
                 self.loaded.write().insert(tenant);
             } else {
-                index.reset()?;
+                self.main.reset()?;
             }
         }
         if saved.is_none() && !self.lacks(Tenant::default()) {
@@ -223,7 +403,80 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn lacks(&self, tenant: Tenant) -> bool {
-        !self.loaded.read().contains(&tenant)
+        let others = self.others.read();
+        if tenant.is_default() || others.filled.contains_key(&tenant) {
+            return !self.loaded.read().contains(&tenant);
+        }
+        let Some(at) = others.unloaded.get(&tenant) else { return true };
+        self.main.empty_in(&self.folder(tenant)).claimed_seq() != Some(*at)
+    }
+
+    fn admit(&self) {
+        self.admitted.open();
+    }
+
+    fn start_feed(&self, tenant: Tenant) {
+        let _lock = self.lock(tenant);
+        let mut others = self.others.write();
+        if !tenant.is_default() && !others.filled.contains_key(&tenant) {
+            let index = others.find(tenant).unwrap_or_else(|| self.create(&others, tenant));
+            self.fill(&mut others, tenant, &index);
+        }
+    }
+
+    fn prepare(&self, tenant: Tenant) {
+        // A failure is reported when the index is used.
+        let _ = self.find_or_load(tenant);
+    }
+
+    fn loaded(&self) -> Vec<LoadedIndex> {
+        let others = self.others.read();
+        let loaded = |(tenant, index): (&Tenant, &Arc<I>)| LoadedIndex { tenant: *tenant, bytes: index.bytes() };
+        others.filled.iter().map(loaded).collect()
+    }
+
+    fn loads(&self) -> u64 {
+        self.loads.load(Ordering::Relaxed)
+    }
+
+    fn unload(&self, tenant: Tenant) -> Result<bool> {
+        let is_in_use = |index: &Arc<I>, own: usize| Arc::strong_count(index) > own;
+        let index = {
+            let others = self.others.read();
+            match others.filled.get(&tenant) {
+                None => return Ok(true),
+                Some(index) if is_in_use(index, 1) => return Ok(false),
+                Some(index) => index.clone(),
+            }
+        };
+        let at = match index.is_saved() || index.bytes() >= WORTH_SAVING {
+            true => Some(PerTenant::save(index.as_ref())?),
+            false => None,
+        };
+        let mut others = self.others.write();
+        // The references are that of the map and that of this function. New ones are made under the lock.
+        let is_same = others.filled.get(&tenant).is_some_and(|current| Arc::ptr_eq(current, &index));
+        if !is_same || is_in_use(&index, 2) {
+            return Ok(false);
+        }
+        match at {
+            Some(at) if index.is_saved() && index.applied() == at => {
+                others.unloaded.insert(tenant, at);
+            }
+            // It has changed meanwhile.
+            Some(_) => return Ok(false),
+            None => {
+                others.outdated.insert(tenant);
+            }
+        }
+        others.filled.remove(&tenant);
+        drop(others);
+        self.loaded.write().remove(&tenant);
+        Ok(true)
+    }
+
+    fn load_failure(&self) -> Option<Error> {
+        self.load_failure.lock().clone()
     }
 
     fn release(&self) {
@@ -232,6 +485,9 @@ impl<I: Index> Follower for PerTenant<I> {
         self.main.release();
         others.filled.values().for_each(|index| index.release());
         others.unused.values().filter_map(Weak::upgrade).for_each(|index| index.release());
+        drop(others);
+        // After a failure, indexes are loaded but not brought up to date, which every answer reports.
+        self.admitted.open();
     }
 
     fn applied(&self) -> u64 {
@@ -242,21 +498,18 @@ impl<I: Index> Follower for PerTenant<I> {
         atomic_file::remove(&self.manifest())?;
         *self.saved.lock() = None;
         self.loaded.write().clear();
+        self.others.write().unloaded.clear();
         self.applied.store(0, Ordering::Release);
         for index in self.all() {
             index.reset()?;
         }
-        match fs::remove_dir_all(self.folders()) {
-            Err(problem) if problem.kind() != ErrorKind::NotFound => {
-                Err(IndexError::RemoveFolder { path: self.folders(), problem }.into())
-            }
-            _ => Ok(()),
-        }
+        remove_folder(&self.folders()).map(drop)
     }
 
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()> {
-        if !deltas.is_empty() {
-            self.get_or_create(tenant).apply(seq, deltas)?;
+        let concerns = if tenant.is_default() { !deltas.is_empty() } else { are_indexed(deltas) };
+        if concerns {
+            self.for_writing(tenant)?.apply(seq, deltas)?;
         }
         self.applied.fetch_max(seq, Ordering::AcqRel);
         Ok(())
@@ -266,15 +519,21 @@ impl<I: Index> Follower for PerTenant<I> {
         // The position is read before the indexes are saved. A later transaction is then either included in
         // the saved index or applied again after the next open.
         let seq = self.applied();
-        let filled: Vec<(Tenant, Arc<I>)> =
-            self.others.read().filled.iter().map(|(tenant, index)| (*tenant, index.clone())).collect();
-        let mut manifest = Manifest::new();
-        for (tenant, index) in std::iter::once((Tenant::default(), self.main.clone())).chain(filled) {
-            let at = index.applied();
-            index.checkpoint()?;
-            manifest.push((tenant, at));
+        let (filled, mut manifest, mut outdated) = {
+            let mut others = self.others.write();
+            let filled: Vec<(Tenant, Arc<I>)> =
+                others.filled.iter().map(|(tenant, index)| (*tenant, index.clone())).collect();
+            let unloaded: Manifest = others.unloaded.iter().map(|(tenant, at)| (*tenant, *at)).collect();
+            (filled, unloaded, std::mem::take(&mut others.outdated))
+        };
+        let saved = self.save_all(filled, &mut manifest, &mut outdated);
+        let deleted = saved.and_then(|()| self.delete_outdated(&outdated));
+        if deleted.is_err() {
+            self.others.write().outdated.extend(outdated);
         }
+        deleted?;
         manifest.sort_unstable();
+        self.is_damaged.store(false, Ordering::Release);
         let mut saved = self.saved.lock();
         if saved.as_ref().is_some_and(|(at, known)| *at == seq && *known == manifest) {
             return Ok(());
@@ -298,7 +557,41 @@ impl<I: Index> Follower for PerTenant<I> {
 
     fn damaged_files(&self) -> Vec<PathBuf> {
         let manifest = Some(self.manifest()).filter(|manifest| atomic_file::is_damaged(manifest));
-        manifest.into_iter().chain(self.all().iter().flat_map(|index| index.damaged_files())).collect()
+        let mut found: Vec<PathBuf> = manifest.into_iter().collect();
+        found.extend(self.all().iter().flat_map(|index| index.damaged_files()));
+        let unloaded: Vec<Tenant> = self.others.read().unloaded.keys().copied().collect();
+        for tenant in unloaded {
+            found.extend(self.main.empty_in(&self.folder(tenant)).damaged_files());
+        }
+        found
+    }
+}
+
+/// The index of one tenant, which is loaded when it is first used, and stays in memory from then on.
+pub struct TenantIndex<I> {
+    all: Arc<PerTenant<I>>,
+    tenant: Tenant,
+    index: OnceLock<Arc<I>>,
+}
+
+impl<I> TenantIndex<I> {
+    /// The index of a tenant among those of all.
+    pub fn new(all: Arc<PerTenant<I>>, tenant: Tenant) -> TenantIndex<I> {
+        TenantIndex { all, tenant, index: OnceLock::new() }
+    }
+}
+
+impl<I> Clone for TenantIndex<I> {
+    fn clone(&self) -> Self {
+        TenantIndex { all: self.all.clone(), tenant: self.tenant, index: self.index.clone() }
+    }
+}
+
+impl<I: Index> Deref for TenantIndex<I> {
+    type Target = I;
+
+    fn deref(&self) -> &I {
+        self.index.get_or_init(|| self.all.of(self.tenant))
     }
 }
 

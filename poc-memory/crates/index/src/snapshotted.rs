@@ -101,6 +101,22 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.map(|state| *self.state.write() = state).is_some()
     }
 
+    /// The position in the saved file according to its unverified header; `None` if the file is missing or has another
+    /// fingerprint.
+    pub(super) fn claimed_seq(&self) -> Option<u64> {
+        atomic_file::claimed_seq(self.file.as_deref()?, self.fingerprint)
+    }
+
+    /// Whether the index has not changed since it was last saved.
+    pub(super) fn is_saved(&self) -> bool {
+        self.state.read().changes == self.saved.load(Ordering::Acquire)
+    }
+
+    /// The size of the content in memory according to `bytes`, which does not wait for the release.
+    pub(super) fn bytes(&self, bytes: impl FnOnce(&C) -> usize) -> u64 {
+        bytes(&self.state.read().content) as u64
+    }
+
     /// Admits readers from now on.
     pub(super) fn release(&self) {
         self.latch.open();

@@ -83,7 +83,9 @@ use poc_graph::error::{Error, Result};
 use poc_graph::rng::Rng;
 use poc_graph::time::{Clock, Timestamp};
 use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
-use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
+use poc_index::{
+    MentionIndex, MentionReader, PerTenant, TenantIndex, TextIndex, TextReader, VectorIndex, VectorReader,
+};
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
 use poc_store::{Cause, CopyStart, Follower, SharedLog, Store, WriterId};
@@ -112,11 +114,11 @@ pub struct Memory {
     /// The durable records and their log.
     pub store: Store,
     /// The text index of the tenant.
-    pub text: Arc<TextIndex>,
+    pub text: TenantIndex<TextIndex>,
     /// The vector index of the tenant.
-    pub vectors: Arc<VectorIndex>,
+    pub vectors: TenantIndex<VectorIndex>,
     /// The mention index of the tenant: which notes mention which.
-    pub mentions: Arc<MentionIndex>,
+    pub mentions: TenantIndex<MentionIndex>,
     /// The text indexes of all tenants.
     pub text_by_tenant: Arc<PerTenant<TextIndex>>,
     /// The vector indexes of all tenants.
@@ -212,12 +214,13 @@ impl Memory {
             drop(store);
             return Memory::open_with(paths, config, clock, rng, log);
         };
+        store.limit_tenant_memory(config.store.tenant_memory);
         let config = Config { embedder: choice.settings, ..config };
         structure::set_loader(&store.view(), &paths.structure(), config.structure.options());
         let memory = Memory {
-            text: text_by_tenant.of(store.tenant()),
-            vectors: vectors_by_tenant.of(store.tenant()),
-            mentions: mentions_by_tenant.of(store.tenant()),
+            text: TenantIndex::new(text_by_tenant.clone(), store.tenant()),
+            vectors: TenantIndex::new(vectors_by_tenant.clone(), store.tenant()),
+            mentions: TenantIndex::new(mentions_by_tenant.clone(), store.tenant()),
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
             boot: store.writer().map_or_else(|| format!("{:016x}", rng.next_u64()), boot_of),
             active_runs: Arc::default(),
@@ -252,7 +255,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The memory of a tenant.
+    /// The memory of a tenant. Its indexes are loaded when they are first used, and stay in memory as long as the
+    /// returned value.
     pub fn of(&self, tenant: &Tuple) -> Memory {
         self.with_store(self.store.for_tenant(tenant))
     }
@@ -260,9 +264,9 @@ impl Memory {
     /// The memory of the tenant of a store's handle.
     fn with_store(&self, store: Store) -> Memory {
         Memory {
-            text: self.text_by_tenant.of(store.tenant()),
-            vectors: self.vectors_by_tenant.of(store.tenant()),
-            mentions: self.mentions_by_tenant.of(store.tenant()),
+            text: TenantIndex::new(self.text_by_tenant.clone(), store.tenant()),
+            vectors: TenantIndex::new(self.vectors_by_tenant.clone(), store.tenant()),
+            mentions: TenantIndex::new(self.mentions_by_tenant.clone(), store.tenant()),
             store,
             ..self.clone()
         }

@@ -4,7 +4,9 @@ use super::Memory;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_index::{Index, MentionIndex, MentionReader, TextIndex, TextReader, VectorIndex, VectorReader};
+use poc_index::{
+    Index, MentionIndex, MentionReader, TenantIndex, TextIndex, TextReader, VectorIndex, VectorReader,
+};
 use poc_search::query::Indexes;
 use std::sync::{Arc, OnceLock};
 
@@ -19,14 +21,14 @@ pub struct PastMemory {
 
 /// A current index, and its past state.
 struct PastIndex<I> {
-    now: Arc<I>,
+    now: TenantIndex<I>,
     then: OnceLock<I>,
     // Held during the build, so that concurrent requests build the index only once.
     building: Mutex<()>,
 }
 
 impl<I: Index> PastIndex<I> {
-    fn of(now: &Arc<I>) -> Self {
+    fn of(now: &TenantIndex<I>) -> Self {
         PastIndex { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
     }
 

@@ -6,7 +6,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{View, cancellation};
 use poc_rank::decay::weight_at;
 use poc_rank::histogram::Histogram;
-use poc_store::StoreSizes;
+use poc_store::{LoadedTenants, StoreSizes};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -34,6 +34,8 @@ pub struct Stats {
     /// Nodes of each tenant that has ever written, by name, or by [`UNKNOWN_NAME`] and its id if the name is lost. Only
     /// reported to the default tenant.
     pub by_tenant: Option<BTreeMap<String, u64>>,
+    /// The tenants in memory. Only reported to the default tenant.
+    pub loaded_tenants: Option<LoadedTenants>,
     /// Average weight of live nodes, decayed to now.
     pub average_weight: f64,
     /// Disk usage of all tenants together. Only reported to the default tenant.
@@ -81,12 +83,13 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     // A tenant must not learn anything about others.
     if memory.store.tenant().is_default() {
         let tenants = memory.store.tenants()?.into_iter();
-        let counted = tenants.map(|(tuple, view)| (tuple.to_string(), view.node_count() as u64));
+        let counted = tenants.map(|(tuple, counts)| (tuple.to_string(), counts.nodes));
         let unnamed = memory.store.unnamed_tenants()?.into_iter();
         let unnamed = unnamed
-            .map(|own| (format!("{UNKNOWN_NAME}{}", own.tenant()), own.view().node_count() as u64))
+            .map(|own| (format!("{UNKNOWN_NAME}{}", own.tenant()), own.counts().nodes))
             .filter(|(_, nodes)| *nodes > 0);
         stats.by_tenant = Some(counted.chain(unnamed).collect());
+        stats.loaded_tenants = Some(memory.store.loaded_tenants());
         stats.sizes = Some(sizes(memory)?);
     }
     let lags = memory.store.lags(view.seq).into_iter();

@@ -111,7 +111,7 @@ pub fn claims(path: &Path, fingerprint: Fingerprint) -> bool {
 }
 
 /// The sequence number in the header of the file. The rest of the file is neither read nor checked.
-pub(crate) fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
+pub fn claimed_seq(path: &Path, fingerprint: Fingerprint) -> Option<u64> {
     claimed(path).and_then(|(own, seq)| (own == fingerprint).then_some(seq))
 }
 

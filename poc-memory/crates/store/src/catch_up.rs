@@ -2,14 +2,15 @@
 
 use super::delta::deltas;
 use super::engine::{Engine, EngineError, Watermark, changes};
-use super::follower::{Follower, count_changes};
+use super::follower::{Follower, TenantSource, count_changes};
 use super::log::Log;
 use super::logged_transaction::LoggedTransaction;
 use super::record_encoding::Record;
 use super::records::{Records, TenantRecords};
 use super::table::{Table, tenant_prefix};
+use super::tenant_counts::{TenantCounts, TenantTable};
 use super::tenants::TenantRow;
-use super::views::Views;
+use super::views::{StoreViews, Views};
 use super::{keys, vector_encoding};
 use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
@@ -42,25 +43,39 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
     })
 }
 
-/// Brings saved views, which contain everything up to transaction `seq`, up to the end of the log. Returns the number
-/// of changes applied.
-pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usize> {
+/// Brings a saved view and counts, which contain everything up to transaction `seq`, up to the end of the log. Returns
+/// the number of changes applied. The view must not be shared.
+pub(super) fn saved_views(views: &mut StoreViews, seq: u64, log: &Log) -> Result<usize> {
     let mut taken = 0;
     log.replay(seq + 1, log.last(), &mut |txn, _| {
-        taken += apply_to_views(views, &txn)?;
+        taken += apply_to_store_views(views, &txn)?;
         Ok(())
     })?;
     Ok(taken)
 }
 
-/// Applies a transaction to the views of all tenants, which must not be shared. Returns the number of changes.
-pub(super) fn apply_to_views(views: &mut Views, txn: &LoggedTransaction) -> Result<usize> {
-    // A view holds no vectors, so no embedder and no records are needed.
-    let deltas = deltas(&txn.writes, "", &NoRecords)?;
-    let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
-    // There is no other reference, so nothing is copied.
-    Arc::make_mut(view).apply(txn.seq, &deltas);
+/// Applies a transaction to the view of the default tenant or to the counts of another. Returns the number of changes.
+pub(super) fn apply_to_store_views(views: &mut StoreViews, txn: &LoggedTransaction) -> Result<usize> {
+    let deltas = deltas_of_view(txn)?;
+    match txn.tenant.is_default() {
+        // There is no other reference, so nothing is copied.
+        true => Arc::make_mut(&mut views.main).apply(txn.seq, &deltas),
+        false => views.others.entry(txn.tenant).or_default().apply(txn)?,
+    }
     Ok(deltas.len())
+}
+
+/// Applies a transaction to the view of its tenant, which must not be shared.
+pub(super) fn apply_to_views(views: &mut Views, txn: &LoggedTransaction) -> Result<()> {
+    let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
+    Arc::make_mut(view).apply(txn.seq, &deltas_of_view(txn)?);
+    Ok(())
+}
+
+/// The changes that a transaction makes to the view of its tenant.
+fn deltas_of_view(txn: &LoggedTransaction) -> Result<Vec<Delta>> {
+    // A view holds no vectors, so no embedder and no records are needed.
+    deltas(&txn.writes, "", &NoRecords)
 }
 
 /// An empty source of records.
@@ -76,9 +91,27 @@ impl Records for NoRecords {
     }
 }
 
-/// Builds the views from the engine: one for every tenant that has records or a name. The record of a tenant's name may
-/// be lost although others of its records are not.
+/// Builds the views from the engine: one for every tenant that has records or a name.
 pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
+    let of_tenant =
+        |tenant| -> Result<(Tenant, Arc<View>)> { Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?))) };
+    tenants(engine, beat)?.into_iter().map(of_tenant).collect()
+}
+
+/// Builds the view of the default tenant from the engine, and counts the notes and edges of the others. The views of the
+/// others are in memory one at a time.
+pub(super) fn store_views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<StoreViews> {
+    let main = Arc::new(view(engine, Tenant::default(), seq, beat)?);
+    let mut others = TenantTable::default();
+    for tenant in tenants(engine, beat)?.into_iter().filter(|tenant| !tenant.is_default()) {
+        others.insert(tenant, TenantCounts::of(&view(engine, tenant, seq, beat)?));
+    }
+    Ok(StoreViews { main, others })
+}
+
+/// The default tenant, and every tenant that has records or a name. The record of a tenant's name may be lost although
+/// others of its records are not.
+fn tenants(engine: &dyn Engine, beat: &dyn Fn()) -> Result<BTreeSet<Tenant>> {
     let mut tenants = BTreeSet::from([Tenant::default()]);
     each(&TenantRecords { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
         tenants.insert(keys::read_tenant(key)?);
@@ -89,9 +122,7 @@ pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Vi
             tenants.insert(tenant);
         }
     }
-    let of_tenant =
-        |tenant| -> Result<(Tenant, Arc<View>)> { Ok((tenant, Arc::new(view(engine, tenant, seq, beat)?))) };
-    tenants.into_iter().map(of_tenant).collect()
+    Ok(tenants)
 }
 
 /// Whether a tenant other than the default one has any record.
@@ -107,7 +138,7 @@ fn has_records(engine: &dyn Engine, tenant: Tenant, beat: &dyn Fn()) -> Result<b
 }
 
 /// Builds the view of a tenant.
-fn view(engine: &dyn Engine, tenant: Tenant, seq: u64, beat: &dyn Fn()) -> Result<View> {
+pub(super) fn view(engine: &dyn Engine, tenant: Tenant, seq: u64, beat: &dyn Fn()) -> Result<View> {
     let own = TenantRecords { engine, tenant };
     let mut view = Builder::new();
     each(&own, beat, |_, node: Node| {
@@ -160,12 +191,46 @@ pub(super) struct CatchUpSources {
     pub(super) engine: Arc<dyn Engine>,
     /// The name of the embedder whose vectors followers receive.
     pub(super) embedder: String,
-    /// The tenants at open, with their number of nodes.
+    /// The default tenant and those with many notes, with their number of nodes. Followers are brought up to date with
+    /// these at open, and with the others when they are needed.
     pub(super) tenants: Vec<(Tenant, usize)>,
+    /// Whether a tenant other than the default one has notes.
+    pub(super) has_notes: Box<dyn Fn(Tenant) -> bool + Send + Sync>,
     /// Whether no file may be changed. Followers are then filled from the records, and their saved state is not read.
     pub(super) read_only: bool,
 }
 
+/// The tenants with which followers are brought up to date at open, with their number of nodes.
+pub(super) fn tenants_at_open(main: &View, others: &TenantTable) -> Vec<(Tenant, usize)> {
+    let others = others.iter().map(|(tenant, counts)| (*tenant, counts.nodes as usize));
+    let large = others.filter(|(_, nodes)| *nodes >= LARGE_TENANT);
+    std::iter::once((Tenant::default(), main.node_count())).chain(large).collect()
+}
+
+impl TenantSource for CatchUpSources {
+    fn has_notes(&self, tenant: Tenant) -> bool {
+        (self.has_notes)(tenant)
+    }
+
+    fn feed(&self, tenant: Tenant, take: &mut dyn FnMut(&[Delta]) -> Result<()>) -> Result<()> {
+        let own = TenantRecords { engine: self.engine.as_ref(), tenant };
+        let mut nodes = DeltaBatcher::new(take);
+        each(&own, &|| {}, |_, node: Node| nodes.push(Delta::Node(Arc::new(node))))?;
+        nodes.finish()?;
+        let mut vectors = DeltaBatcher::new(take);
+        own.scan(Table::Vectors, &[], &mut |key, bytes| {
+            let (id, passage, of) = keys::read_vector(key)?;
+            if of != self.embedder.as_bytes() {
+                return Ok(());
+            }
+            vectors.push(Delta::Vector(id, passage, vector_encoding::decode(bytes)?))
+        })?;
+        vectors.finish()
+    }
+}
+
+/// Number of notes from which a tenant's lacking indexes are built when the store opens, in the background.
+const LARGE_TENANT: usize = 1_000;
 /// Readers wait for a follower that lacks at most this many nodes.
 const QUICK_NODES: usize = 5_000;
 /// Readers wait for a follower that lacks at most this many bytes of log.
@@ -195,23 +260,11 @@ pub(super) fn feed(
 ) -> Result<usize> {
     let mut taken = 0;
     for &tenant in lacking {
-        let own = TenantRecords { engine: sources.engine.as_ref(), tenant };
-        let mut feed = |batch: &[Delta]| {
+        follower.start_feed(tenant);
+        sources.feed(tenant, &mut |batch| {
             taken += count_changes(batch);
             follower.apply(0, tenant, batch)
-        };
-        let mut nodes = DeltaBatcher::new(&mut feed);
-        each(&own, &|| {}, |_, node: Node| nodes.push(Delta::Node(Arc::new(node))))?;
-        nodes.finish()?;
-        let mut vectors = DeltaBatcher::new(&mut feed);
-        own.scan(Table::Vectors, &[], &mut |key, bytes| {
-            let (id, passage, of) = keys::read_vector(key)?;
-            if of != sources.embedder.as_bytes() {
-                return Ok(());
-            }
-            vectors.push(Delta::Vector(id, passage, vector_encoding::decode(bytes)?))
         })?;
-        vectors.finish()?;
     }
     if follower.applied() == 0 {
         // The scan may have seen later transactions. Applying those again changes nothing.

@@ -1,9 +1,10 @@
 //! The interface of everything that is derived from the log.
 
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, NodeId, Tenant};
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
+use std::sync::Weak;
 
 /// A hash of a follower's data about each note. The hash depends only on the data, not on the order of changes.
 pub type NoteDigests = FxHashMap<NodeId, u64>;
@@ -21,6 +22,26 @@ pub(super) fn count_changes(deltas: &[Delta]) -> usize {
     deltas.iter().map(count).sum()
 }
 
+/// The source of the notes of single tenants.
+pub trait TenantSource: Send + Sync {
+    /// Whether a tenant has notes.
+    fn has_notes(&self, tenant: Tenant) -> bool;
+    /// Calls `take` with all nodes and vectors of a tenant, in batches.
+    ///
+    /// # Errors
+    /// Those of the records, and those of `take`.
+    fn feed(&self, tenant: Tenant, take: &mut dyn FnMut(&[Delta]) -> Result<()>) -> Result<()>;
+}
+
+/// A follower's data of one tenant in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadedIndex {
+    /// The tenant, which is not the default one.
+    pub tenant: Tenant,
+    /// The approximate size in bytes.
+    pub bytes: u64,
+}
+
 /// Data derived from the log and kept up to date with it, such as an index.
 pub trait Follower: Send + Sync {
     /// The name used in messages.
@@ -28,7 +49,12 @@ pub trait Follower: Send + Sync {
     /// The sequence number of the last transaction that the follower reflects; 0 if it is empty and must be fed
     /// everything.
     fn applied(&self) -> u64;
-    /// Loads the saved state. It is called before any other method. The log ends with transaction `last`; saved state
+    /// Gives the follower access to the notes of tenants, so that it can load data of a tenant when it is needed. It is
+    /// called before any other method. The follower must not keep the source alive, because it belongs to the store.
+    fn connect(&self, source: Weak<dyn TenantSource>) {
+        let _ = source;
+    }
+    /// Loads the saved state. It is called before all other methods except [`Follower::connect`]. The log ends with transaction `last`; saved state
     /// that reflects a later transaction must be discarded.
     fn load(&self, last: u64) -> Result<()> {
         let _ = last;
@@ -39,10 +65,42 @@ pub trait Follower: Send + Sync {
     fn has_damaged_file(&self) -> bool {
         false
     }
-    /// Whether the follower must be fed all data of a tenant, because it has no saved state for that tenant.
+    /// Whether the follower must be fed all data of a tenant, because it has no saved state for that tenant. This is only
+    /// asked about the default tenant and tenants with many notes. The data of the others is loaded from the source that
+    /// [`Follower::connect`] gave, when it is needed.
     fn lacks(&self, tenant: Tenant) -> bool {
         let _ = tenant;
         self.applied() == 0
+    }
+    /// The saved state is loaded and will not be reset. From now on, data of tenants may be loaded when it is needed.
+    fn admit(&self) {}
+    /// Prepares for being fed all data of a tenant.
+    fn start_feed(&self, tenant: Tenant) {
+        let _ = tenant;
+    }
+    /// Loads the data of a tenant if it is not in memory, so that [`Follower::apply`] does not have to.
+    fn prepare(&self, tenant: Tenant) {
+        let _ = tenant;
+    }
+    /// The tenants other than the default one whose data is in memory and can be let go.
+    fn loaded(&self) -> Vec<LoadedIndex> {
+        Vec::new()
+    }
+    /// The number of times that data of a tenant was loaded.
+    fn loads(&self) -> u64 {
+        0
+    }
+    /// Saves the data of a tenant and lets it go. Returns whether it is no longer in memory: data that is in use stays.
+    ///
+    /// # Errors
+    /// If it cannot be saved. It then stays in memory.
+    fn unload(&self, tenant: Tenant) -> Result<bool> {
+        let _ = tenant;
+        Ok(true)
+    }
+    /// Why the last load of a tenant's data failed; `None` if it did not.
+    fn load_failure(&self) -> Option<Error> {
+        None
     }
     /// Lets readers proceed. Until this call they wait. It comes when the follower is complete, or earlier if
     /// completing it takes long; then answers are incomplete at first.

@@ -9,6 +9,10 @@
 //! write.
 
 mod shared_log;
+mod tenant_memory;
+mod view_loads;
+
+pub(super) use tenant_memory::TenantMemory;
 
 use super::commit_outcome::Rejection;
 use super::disk;
@@ -21,17 +25,18 @@ use super::log::{Appender, ChangedLog};
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyReason;
 use super::shared_log_copy::SharedLogCopy;
-use super::views::Views;
+use super::tenant_views::TenantViews;
 use super::watchdog;
 use super::writer_state::{Writer, WriterState};
 use parking_lot::{Condvar, Mutex, RwLock};
+use poc_graph::View;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Tenant, View};
 use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
+use view_loads::ViewLoads;
 
 /// Maximum time that a check of the files waits for the committer, which may itself wait for a slow disk.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -86,18 +91,19 @@ pub(super) struct CommitQueue {
     followed: Condvar,
     // The view of tenants that have never written anything.
     empty: Arc<View>,
+    loads: ViewLoads,
 }
 
 /// The state that readers see.
 struct PublishedState {
     seq: u64,
-    views: Views,
+    views: TenantViews,
 }
 
 impl CommitQueue {
     /// Creates a queue over views in which everything up to `seq` is durable and visible. With a cause, it accepts no
     /// transactions.
-    pub(super) fn new(seq: u64, views: Views, reason: Option<ReadOnlyReason>) -> Self {
+    pub(super) fn new(seq: u64, views: TenantViews, reason: Option<ReadOnlyReason>) -> Self {
         CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
@@ -108,23 +114,13 @@ impl CommitQueue {
             newer: Condvar::new(),
             followed: Condvar::new(),
             empty: Arc::new(View::new()),
+            loads: ViewLoads::default(),
         }
-    }
-
-    /// The newest published view of a tenant.
-    pub(super) fn view(&self, tenant: Tenant) -> Arc<View> {
-        self.published.read().views.get(&tenant).unwrap_or(&self.empty).clone()
     }
 
     /// The number of the last transaction in the published views.
     pub(super) fn published_seq(&self) -> u64 {
         self.published.read().seq
-    }
-
-    /// The newest published views, and the number of the last transaction in them.
-    pub(super) fn views(&self) -> (u64, Views) {
-        let published = self.published.read();
-        (published.seq, published.views.clone())
     }
 
     /// Why the store accepts no transactions; `None` if it does.
@@ -231,14 +227,18 @@ impl CommitQueue {
         // Old views are freed after the lock is released.
         let mut replaced = Vec::with_capacity(batch.len());
         let mut outcomes = Vec::with_capacity(batch.len());
+        // The views stay in memory until the new ones are published.
+        let mut pins = Vec::with_capacity(batch.len());
         {
             let mut published = self.published.write();
             published.seq = seq;
             for pending in batch {
-                replaced.extend(published.views.insert(pending.txn.tenant, pending.view));
+                replaced.extend(published.views.publish(pending.txn.tenant, pending.view));
                 outcomes.push(pending.outcome);
+                pins.push(pending.pin);
             }
         }
+        drop(pins);
         self.announce(seq);
         outcomes.iter().for_each(|outcome| outcome.set(Ok(())));
     }
@@ -272,6 +272,7 @@ pub(super) struct Committer {
     pub(super) engine: Arc<LazyEngine>,
     pub(super) lock: Arc<Lock>,
     pub(super) index_workers: Arc<IndexWorkers>,
+    pub(super) tenant_memory: Arc<TenantMemory>,
     pub(super) reserve: Arc<Reserve>,
     /// The delay between two attempts to write to a disk that has failed.
     pub(super) retry_delay: Duration,
@@ -354,6 +355,7 @@ impl Committer {
             self.index_workers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
         }
         self.commits.publish(batch);
+        self.tenant_memory.make_room(&self.commits, &self.index_workers);
         if let Some(error) = unwritten {
             self.records_unwritten(&error);
         }
@@ -470,10 +472,9 @@ fn roll_back(
     mut batch: Vec<PendingTransaction>,
 ) -> Vec<PendingTransaction> {
     batch.append(&mut commits.queue.lock().waiting);
-    let (seq, views) = commits.views();
     // The state is borrowed only by a thread that holds the writer lock, so this succeeds.
     if let Ok(mut writer) = writer.try_borrow_mut() {
-        *writer = WriterState::new(seq, views);
+        *writer = WriterState::new(commits.published_seq());
     }
     batch
 }

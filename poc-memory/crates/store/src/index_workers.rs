@@ -2,7 +2,7 @@
 //! on, the committer feeds it.
 
 use super::catch_up::{self, CatchUpSources};
-use super::follower::{Follower, count_changes};
+use super::follower::{Follower, LoadedIndex, TenantSource, count_changes};
 use super::watchdog;
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};
@@ -70,6 +70,8 @@ pub(super) struct IndexWorkers {
     threads: Mutex<Vec<JoinHandle<()>>>,
     // The number of changes since the last checkpoint.
     unsaved: Arc<AtomicUsize>,
+    // The followers have weak references to it.
+    _sources: Arc<CatchUpSources>,
 }
 
 impl IndexWorkers {
@@ -89,7 +91,12 @@ impl IndexWorkers {
             all: all.into_iter().map(new_worker).collect(),
             threads: Mutex::default(),
             unsaved: Arc::new(AtomicUsize::new(unsaved)),
+            _sources: sources.clone(),
         };
+        for worker in &followers.all {
+            let source: Arc<dyn TenantSource> = sources.clone();
+            worker.follower.connect(Arc::downgrade(&source));
+        }
         for worker in &followers.all {
             let (sources, unsaved) = (sources.clone(), followers.unsaved.clone());
             let (worker, name) = (worker.clone(), worker.follower.name());
@@ -110,7 +117,7 @@ impl IndexWorkers {
     pub(super) fn lagging(&self) -> Vec<(&'static str, Error)> {
         let why = |worker: &Arc<IndexWorker>| {
             let error = match &worker.progress.lock().phase {
-                Phase::Loading | Phase::CatchingUp | Phase::Current => return None,
+                Phase::Loading | Phase::CatchingUp | Phase::Current => worker.follower.load_failure()?,
                 Phase::Lagging => StillLagging.into(),
                 Phase::Failed(error) => error.clone(),
             };
@@ -164,7 +171,36 @@ impl IndexWorkers {
 
     /// The number of changes since the last checkpoint.
     pub(super) fn unsaved(&self) -> usize {
-        self.unsaved.load(Ordering::Relaxed)
+        let unsaved = self.unsaved.load(Ordering::Relaxed);
+        // The damaged file of a tenant is found when its data is loaded.
+        let is_damaged = self.all.iter().any(|worker| worker.follower.has_damaged_file());
+        if is_damaged { unsaved.max(CHECKPOINT_MIN_CHANGES) } else { unsaved }
+    }
+
+    /// Loads the data of a tenant that followers do not have in memory.
+    pub(super) fn prepare(&self, tenant: Tenant) {
+        if !tenant.is_default() {
+            self.all.iter().for_each(|worker| worker.follower.prepare(tenant));
+        }
+    }
+
+    /// The data of single tenants in memory, of all followers.
+    pub(super) fn loaded(&self) -> Vec<LoadedIndex> {
+        self.all.iter().flat_map(|worker| worker.follower.loaded()).collect()
+    }
+
+    /// The number of times that data of a tenant was loaded, by all followers.
+    pub(super) fn loads(&self) -> u64 {
+        self.all.iter().map(|worker| worker.follower.loads()).sum()
+    }
+
+    /// Lets the data of a tenant go. Returns whether no follower has it any more.
+    pub(super) fn unload(&self, tenant: Tenant) -> Result<bool> {
+        let mut is_unloaded = true;
+        for worker in &self.all {
+            is_unloaded &= worker.follower.unload(tenant)?;
+        }
+        Ok(is_unloaded)
     }
 
     /// Like [`IndexWorkers::unsaved`], and resets the number to 0.
@@ -221,6 +257,7 @@ impl IndexWorker {
                     follower.reset()?;
                 }
             }
+            follower.admit();
             let lacking = catch_up::lacking(follower, sources);
             if catch_up::is_long(follower, sources, &lacking) {
                 self.progress.lock().was_lagging = true;

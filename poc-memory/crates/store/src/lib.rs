@@ -24,6 +24,7 @@ mod group_commit;
 mod index_entries;
 mod index_workers;
 mod keys;
+mod loaded_tenants;
 mod lock;
 mod log;
 mod log_copy;
@@ -51,6 +52,8 @@ mod shared_snapshot;
 mod shared_state;
 mod suspect_log;
 mod table;
+mod tenant_counts;
+mod tenant_views;
 mod tenants;
 #[doc(hidden)]
 pub mod testing;
@@ -69,8 +72,9 @@ mod writer_state;
 pub use compact::{Compaction, CompactionCallbacks, StoreSizes};
 pub use disk::FileId;
 pub use empty_store::{delete_empty_store, is_empty_store};
-pub use follower::{Follower, NoteDigests};
+pub use follower::{Follower, LoadedIndex, NoteDigests, TenantSource};
 pub use index_workers::CHECKPOINT_MIN_CHANGES;
+pub use loaded_tenants::LoadedTenants;
 pub use log::{
     LogSnapshot, SegmentExtent, SegmentState, check_segment, each_transaction_of_segment,
     last_transaction_before,
@@ -97,6 +101,7 @@ pub use shared_log::{
 pub use shared_log_status::SharedLogStatus;
 pub use shared_snapshot::CopyStart;
 pub use table::{Table, UnknownTable};
+pub use tenant_counts::TenantCounts;
 pub use transaction::Transaction;
 pub use vector_counts::EmbedderCount;
 pub use verify::{DamagedPart, StorePart, VerifyCallbacks};
@@ -185,7 +190,7 @@ impl Store {
     }
 
     fn view_of(&self, tenant: Tenant) -> Arc<View> {
-        self.shared.commits.view(tenant)
+        self.shared.view(tenant)
     }
 
     /// The tenant's records in the current state of the engine.
@@ -224,7 +229,9 @@ impl Store {
         }
     }
 
-    /// The newest published view. It contains exactly the acknowledged transactions.
+    /// The newest published view. It contains exactly the acknowledged transactions. The view of a tenant other than
+    /// the default one is loaded from the records if it is not in memory. If that fails, it is empty, and
+    /// [`Store::lagging_followers`] reports the failure.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
     }
@@ -300,7 +307,9 @@ impl Store {
     /// The followers whose answers are older than the view, with the reason. They are still being built, or they failed
     /// and will catch up at the next open.
     pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
-        self.shared.index_workers.lagging()
+        let mut lagging = self.shared.index_workers.lagging();
+        lagging.extend(self.shared.commits.load_failure().map(|error| ("view", error)));
+        lagging
     }
 
     /// The number of transactions up to `seq` that the slowest follower does not reflect yet.

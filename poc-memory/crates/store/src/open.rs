@@ -4,7 +4,7 @@
 mod damaged;
 mod record_folder;
 
-use super::catch_up::CatchUpSources;
+use super::catch_up::{self, CatchUpSources};
 use super::compact;
 use super::compactor::Compactor;
 use super::disk::{Disk, SystemDisk};
@@ -14,7 +14,7 @@ use super::engine::buffered::BUFFER_BYTES;
 use super::engine::lazy::{EngineOpener, LazyEngine};
 use super::engine::lsm::LsmEngine;
 use super::follower::Follower;
-use super::group_commit::{CommitQueue, Committer};
+use super::group_commit::{CommitQueue, Committer, TenantMemory};
 use super::index_workers::IndexWorkers;
 use super::lock::Lock;
 use super::log::{self, Appender, Log, LogLimits, PrefixEnd};
@@ -26,13 +26,14 @@ use super::shared_log_copy::{CopyError, SharedLogCopy};
 use super::shared_snapshot::{self, CopyStart};
 use super::shared_state::StoreState;
 use super::suspect_log::SuspectLog;
+use super::tenant_counts::TenantCounts;
+use super::tenant_views::TenantViews;
 use super::view_file::SavedViews;
-use super::views::Views;
+use super::views::StoreViews;
 use super::writer_state::WriterState;
 use super::{disk, repair, view_file, watchdog};
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Tenant, View};
 use record_folder::RecordFolder;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -250,10 +251,9 @@ impl RecoveredStore<'_> {
         // After an error, these drop in reverse order: the lock must be released after everything else is closed.
         let RecoveredStore { directory, embedder, lock, resumed, opener, views } = self;
         let ResumedLog { log, appender, reserve, shared_log, messages, reason } = resumed;
-        let LoadedViews { mut views, unsaved, saved_seq } = views;
-        views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
+        let LoadedViews { views, unsaved, saved_seq } = views;
         let (seq, engine, retry_delay) = (log.last(), opener.engine(), options.retry_delay);
-        let commits = Arc::new(CommitQueue::new(seq, views.clone(), reason));
+        let commits = Arc::new(CommitQueue::new(seq, TenantViews::on_demand(views), reason));
         let appender = Arc::new(Mutex::new(appender));
         let compactor = Compactor {
             disk: options.disk.clone(),
@@ -262,15 +262,10 @@ impl RecoveredStore<'_> {
             buffer: options.buffer,
             running: Mutex::default(),
         };
-        let sources = Arc::new(CatchUpSources {
-            log: log.clone(),
-            engine: engine.clone(),
-            embedder: embedder.to_owned(),
-            tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
-            read_only: false,
-        });
+        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, false);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
-        let writer = WriterState::shared(seq, views);
+        let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
+        let writer = WriterState::shared(seq);
         let committer = Committer {
             commits: commits.clone(),
             writer: writer.clone(),
@@ -278,6 +273,7 @@ impl RecoveredStore<'_> {
             engine: engine.clone(),
             lock: lock.clone(),
             index_workers: index_workers.clone(),
+            tenant_memory: tenant_memory.clone(),
             reserve,
             retry_delay,
             shared_log: shared_log.clone(),
@@ -299,6 +295,7 @@ impl RecoveredStore<'_> {
             engine,
             log,
             index_workers,
+            tenant_memory,
             embedder: embedder.to_owned(),
             messages,
             damage: None,
@@ -309,6 +306,26 @@ impl RecoveredStore<'_> {
             lock,
         })
     }
+}
+
+/// The sources from which followers are brought up to date. `read_only` says whether no file may be changed.
+fn catch_up_sources(
+    commits: &Arc<CommitQueue>,
+    log: Arc<Log>,
+    engine: Arc<LazyEngine>,
+    embedder: &str,
+    read_only: bool,
+) -> Arc<CatchUpSources> {
+    let (_, main, others) = commits.main_and_counts();
+    let counts = commits.clone();
+    Arc::new(CatchUpSources {
+        log,
+        engine,
+        embedder: embedder.to_owned(),
+        tenants: catch_up::tenants_at_open(&main, &others),
+        has_notes: Box::new(move |tenant| counts.counts(tenant).is_some_and(|counts| counts.nodes > 0)),
+        read_only,
+    })
 }
 
 /// Creates the directory of a store if it is missing, locks it, and completes a repair that was interrupted.
@@ -359,10 +376,10 @@ fn resume_appender(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, 
     }
 }
 
-/// The views of all tenants at the end of the log.
+/// What is known of all tenants at the end of the log.
 struct LoadedViews {
-    views: Views,
-    /// Nodes and edges that the saved views lack.
+    views: StoreViews,
+    /// Nodes and edges that what was saved lacks.
     unsaved: usize,
     /// The last transaction of the saved views; 0 without any.
     saved_seq: u64,
@@ -387,7 +404,8 @@ fn load_views(
     }
     let views = engine.opened()?.views.lock().take();
     let views = views.ok_or(OpenError::NoViews)?;
-    let unsaved = views.values().map(|view| view.node_count() + view.edge_count()).sum();
+    let counts = std::iter::once(TenantCounts::of(&views.main)).chain(views.others.values().copied());
+    let unsaved = counts.map(|counts| (counts.nodes + counts.edges) as usize).sum();
     Ok(LoadedViews { views, unsaved, saved_seq: 0 })
 }
 

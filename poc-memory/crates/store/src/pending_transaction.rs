@@ -2,6 +2,7 @@
 
 use super::commit_outcome::OutcomeSender;
 use super::logged_transaction::LoggedTransaction;
+use super::tenant_views::TenantPin;
 use poc_graph::{Delta, View};
 use std::sync::Arc;
 
@@ -14,5 +15,7 @@ pub(super) struct PendingTransaction {
     pub(super) deltas: Vec<Delta>,
     /// The view of its tenant that includes the transaction.
     pub(super) view: Arc<View>,
+    /// Keeps the published view of its tenant in memory until the transaction is published or rejected.
+    pub(super) pin: TenantPin,
     pub(super) outcome: OutcomeSender,
 }

@@ -3,17 +3,19 @@
 use super::compactor::Compactor;
 use super::engine::Engine;
 use super::engine::lazy::{EngineOpener, LazyEngine};
-use super::group_commit::CommitQueue;
+use super::group_commit::{CommitQueue, TenantMemory};
 use super::index_workers::{CHECKPOINT_MIN_CHANGES, IndexWorkers};
 use super::lock::Lock;
 use super::log::Log;
 use super::read_only::ReadOnlyReason;
 use super::recovery_report::RecoveryReport;
 use super::shared_log_copy::SharedLogCopy;
+use super::tenant_views::TenantPin;
 use super::view_file;
 use super::writer_state::Writer;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::{Tenant, View};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -46,6 +48,7 @@ pub(super) struct StoreState {
     pub(super) engine: Arc<LazyEngine>,
     pub(super) log: Arc<Log>,
     pub(super) index_workers: Arc<IndexWorkers>,
+    pub(super) tenant_memory: Arc<TenantMemory>,
     pub(super) embedder: String,
     pub(super) directory: PathBuf,
     // Messages about the recovery of the log.
@@ -69,6 +72,29 @@ impl StoreState {
         self.damage.is_none() && self.log.is_durable()
     }
 
+    /// The newest published view of a tenant. If it cannot be loaded, it is empty, and every answer is reported as
+    /// incomplete.
+    pub(super) fn view(&self, tenant: Tenant) -> Arc<View> {
+        let view = self.commits.view(tenant, self.engine.as_ref());
+        self.make_room();
+        view.unwrap_or_else(|error| {
+            tracing::error!("the notes of a tenant cannot be read: {error}");
+            Arc::new(View::new())
+        })
+    }
+
+    /// Keeps the view of a tenant in memory.
+    pub(super) fn pin(&self, tenant: Tenant) -> Result<TenantPin> {
+        let pin = self.commits.pin(tenant, self.engine.as_ref());
+        self.make_room();
+        pin
+    }
+
+    /// Lets tenants go if too much is in memory.
+    pub(super) fn make_room(&self) {
+        self.tenant_memory.make_room(&self.commits, &self.index_workers);
+    }
+
     pub(super) fn checkpoint(&self) -> Result<()> {
         if !self.may_save() {
             return Ok(());
@@ -87,11 +113,11 @@ impl StoreState {
 
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
         let followers = self.index_workers.checkpoint();
-        let (seq, views) = self.commits.views();
+        let (seq, main, others) = self.commits.main_and_counts();
         let viewed = match self.log.lost_bytes() {
             Some(problem) => Err(ReadOnlyReason::changed_log(&problem).error()),
             None if seq == *saved_seq => Ok(()),
-            None => view_file::write(&self.directory, seq, &views, &self.log).map(|()| *saved_seq = seq),
+            None => view_file::write(&self.directory, seq, &main, &others, &self.log).map(|()| *saved_seq = seq),
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         if let Some(compactor) = &self.compactor {

@@ -1,11 +1,13 @@
 //! The tenants that have ever written anything, and the records of their names.
 
+use super::loaded_tenants::LoadedTenants;
 use super::record_encoding::Record;
 use super::records::Records as _;
 use super::table::Table;
+use super::tenant_counts::TenantCounts;
 use super::{Store, Transaction, keys};
 use poc_graph::error::Result;
-use poc_graph::{Tenant, Tuple, View};
+use poc_graph::{Tenant, Tuple};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -22,12 +24,14 @@ impl Record for TenantRow {
 }
 
 impl Store {
-    /// The default tenant and every tenant that has ever written anything, sorted by name, each with its newest
-    /// published view. [`Store::unnamed_tenants`] has those whose names are lost.
-    pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
-        let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
-        for (key, row) in self.records().range::<TenantRow>(&[])? {
-            named.push((row.tuple, self.view_of(keys::read_tenant(&key)?)));
+    /// The default tenant and every tenant that has ever written anything, sorted by name, each with the counts of its
+    /// newest published view. No view is loaded. [`Store::unnamed_tenants`] has those whose names are lost.
+    pub fn tenants(&self) -> Result<Vec<(Tuple, TenantCounts)>> {
+        let rows = self.records().range::<TenantRow>(&[])?;
+        let (_, main, counts) = self.shared.commits.main_and_counts();
+        let mut named: Vec<(Tuple, TenantCounts)> = vec![(Tuple::default(), TenantCounts::of(&main))];
+        for (key, row) in rows {
+            named.push((row.tuple, counts.get(&keys::read_tenant(&key)?).copied().unwrap_or_default()));
         }
         named.sort_by(|(a, _), (b, _)| a.pairs().cmp(b.pairs()));
         Ok(named)
@@ -43,15 +47,46 @@ impl Store {
     /// name. [`Store::tuple`] of such a handle is empty, and its writes record no name. The next write through
     /// [`Store::for_tenant`] records the name again.
     pub fn unnamed_tenants(&self) -> Result<Vec<Store>> {
-        // The records are read after the views: they have the name of every tenant that has a published view.
-        let (_, views) = self.shared.commits.views();
+        // The records are read after the counts: they have the name of every tenant that has published changes.
+        let (_, _, counts) = self.shared.commits.main_and_counts();
         let rows = self.records().raw_keys(Table::Tenants, &[])?;
         let named = rows.iter().map(|key| keys::read_tenant(key)).collect::<Result<FxHashSet<Tenant>>>()?;
         let is_unnamed = |tenant: &Tenant| !tenant.is_default() && !named.contains(tenant);
-        let mut unnamed: Vec<Tenant> = views.into_keys().filter(is_unnamed).collect();
+        let mut unnamed: Vec<Tenant> = counts.into_keys().filter(is_unnamed).collect();
         unnamed.sort_unstable();
         let handle = |tenant| Store { shared: self.shared.clone(), tenant, tuple: Arc::default() };
         Ok(unnamed.into_iter().map(handle).collect())
+    }
+
+    /// The counts of this tenant's newest published view, which is not loaded.
+    pub fn counts(&self) -> TenantCounts {
+        if self.tenant.is_default() {
+            return TenantCounts::of(&self.view());
+        }
+        self.shared.commits.counts(self.tenant).unwrap_or_default()
+    }
+
+    /// The sums of the counts of all tenants, with the number of the last transaction.
+    pub fn total_counts(&self) -> TenantCounts {
+        let (seq, main, others) = self.shared.commits.main_and_counts();
+        let add = |sum: TenantCounts, of: &TenantCounts| TenantCounts {
+            seq,
+            nodes: sum.nodes + of.nodes,
+            live: sum.live + of.live,
+            edges: sum.edges + of.edges,
+        };
+        others.values().fold(TenantCounts { seq, ..TenantCounts::of(&main) }, add)
+    }
+
+    /// The tenants whose views or indexes are in memory.
+    pub fn loaded_tenants(&self) -> LoadedTenants {
+        self.shared.tenant_memory.loaded(&self.shared.commits, &self.shared.index_workers)
+    }
+
+    /// Limits the memory for views and indexes of tenants to a number of bytes. The tenants that were used longest ago
+    /// are let go. The default tenant does not count and always stays. Without a call, there is no limit.
+    pub fn limit_tenant_memory(&self, bytes: u64) {
+        self.shared.tenant_memory.set_limit(bytes);
     }
 }
 

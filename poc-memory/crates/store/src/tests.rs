@@ -37,6 +37,7 @@ mod read_only;
 mod shared_history;
 mod shared_log;
 mod shared_snapshot;
+mod tenant_memory;
 mod tenants;
 mod transactions;
 mod verify;

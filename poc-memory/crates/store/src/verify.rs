@@ -75,8 +75,9 @@ impl Store {
         // Everything else is compared with the log, so the log must be intact.
         if findings.is_empty() {
             findings.extend(verifier.head()?);
-            findings.extend(verifier.views()?);
+            // The views of tenants are built from the records, and a read of damaged records replaces them.
             findings.extend(verifier.records()?);
+            findings.extend(verifier.views()?);
             findings.extend(verifier.followers()?);
         }
         Ok(findings)

@@ -8,6 +8,7 @@ use super::pending_transaction::PendingTransaction;
 use super::shared_state::StoreState;
 use super::table::Table;
 use super::transaction::{Transaction, TransactionError};
+use super::writer_state::WriterState;
 use super::{Store, delta};
 use poc_graph::View;
 use poc_graph::error::Result;
@@ -72,10 +73,11 @@ impl Store {
     /// store.
     pub fn preview<T>(&self, build: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
         let StoreState { commits, engine, .. } = self.shared.as_ref();
+        let _pin = self.shared.pin(self.tenant)?;
         let lock = self.shared.writer.lock();
         let mut writer = lock.try_borrow_mut().map_err(|_| TransactionError::Nested)?;
-        writer.overlay.advance(commits.published_seq());
-        let view = writer.views.get(&self.tenant).cloned().unwrap_or_else(|| Arc::new(View::new()));
+        writer.advance(commits.published_seq());
+        let view = self.newest_view(&writer);
         build(&mut Transaction::new(engine.as_ref(), self.tenant, writer.seq + 1, &writer.overlay, &view))
     }
 
@@ -94,20 +96,31 @@ impl Store {
         Err(TransactionError::Outdated.into())
     }
 
+    /// The tenant's view after the last transaction that was built. The view must be pinned.
+    fn newest_view(&self, writer: &WriterState) -> Arc<View> {
+        let unpublished = writer.views.get(&self.tenant).cloned();
+        unpublished.unwrap_or_else(|| self.shared.commits.pinned_view(self.tenant))
+    }
+
     fn build(
         &self,
         cause: Cause,
         build: &dyn Fn(&mut Transaction) -> Result<()>,
     ) -> Result<BuiltTransaction> {
         let StoreState { commits, engine, embedder, .. } = self.shared.as_ref();
+        let mut pin = None;
+        // Everything that may take long comes before the lock.
         if !self.shared.writer.is_owned_by_current_thread() {
             commits.resume()?;
+            self.shared.index_workers.prepare(self.tenant);
+            pin = Some(self.shared.pin(self.tenant)?);
         }
         let lock = self.shared.writer.lock();
         let mut writer = lock.try_borrow_mut().map_err(|_| TransactionError::Nested)?;
+        let Some(pin) = pin else { return Err(TransactionError::Nested.into()) };
         commits.check_writable()?;
-        writer.overlay.advance(commits.published_seq());
-        let view = writer.views.get(&self.tenant).cloned().unwrap_or_else(|| Arc::new(View::new()));
+        writer.advance(commits.published_seq());
+        let view = self.newest_view(&writer);
         let last = writer.seq;
         let mut tx = Transaction::new(engine.as_ref(), self.tenant, last + 1, &writer.overlay, &view);
         build(&mut tx)?;
@@ -141,7 +154,7 @@ impl Store {
         let (sender, outcome) = OutcomeSender::new();
         writer.last = Some(outcome.clone());
         // The writer lock is held here, so that transactions reach the log in order.
-        commits.submit(PendingTransaction { txn, record, checksum, deltas, view, outcome: sender });
+        commits.submit(PendingTransaction { txn, record, checksum, deltas, view, pin, outcome: sender });
         Ok(BuiltTransaction { seq, outcome: Some(outcome) })
     }
 }

@@ -16,6 +16,8 @@ pub(super) type Writer = Arc<ReentrantMutex<RefCell<WriterState>>>;
 /// The state after the last transaction that was built, whether it is durable or not.
 pub(super) struct WriterState {
     pub(super) seq: u64,
+    /// The views of the tenants with transactions that are not published yet. The views of the others are the
+    /// published ones.
     pub(super) views: Views,
     pub(super) overlay: Overlay,
     /// Tenants whose names the store is known to have.
@@ -26,12 +28,24 @@ pub(super) struct WriterState {
 
 impl WriterState {
     /// Creates the state after the durable transaction `seq`.
-    pub(super) fn new(seq: u64, views: Views) -> WriterState {
-        WriterState { seq, views, overlay: Overlay::default(), named: FxHashSet::default(), last: None }
+    pub(super) fn new(seq: u64) -> WriterState {
+        WriterState {
+            seq,
+            views: Views::default(),
+            overlay: Overlay::default(),
+            named: FxHashSet::default(),
+            last: None,
+        }
+    }
+
+    /// Drops what is only needed for transactions up to `seq`, which are published.
+    pub(super) fn advance(&mut self, seq: u64) {
+        self.overlay.advance(seq);
+        self.views.retain(|_, view| view.seq > seq);
     }
 
     /// Like [`WriterState::new`], shared by all writers.
-    pub(super) fn shared(seq: u64, views: Views) -> Writer {
-        Arc::new(ReentrantMutex::new(RefCell::new(WriterState::new(seq, views))))
+    pub(super) fn shared(seq: u64) -> Writer {
+        Arc::new(ReentrantMutex::new(RefCell::new(WriterState::new(seq))))
     }
 }

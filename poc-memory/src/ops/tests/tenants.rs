@@ -104,6 +104,7 @@ fn edges_and_duplicates_stay_within_the_tenant() {
     assert_eq!(own["by_tenant"], json!({"default": 1, "user=ann": 2}));
     let theirs = run(&memory, "stats", of("ann", json!({}))).unwrap();
     assert_eq!((&theirs["nodes"], theirs.get("by_tenant")), (&json!(2), None));
+    assert_eq!((&own["tenant_memory"]["loaded"], theirs.get("tenant_memory")), (&json!(1), None));
 }
 
 #[test]
@@ -264,6 +265,7 @@ fn strip(value: &mut Value) {
         "seq",
         "change",
         "by_tenant",
+        "tenant_memory",
         "log_bytes",
         "record_bytes",
         "index_bytes",

@@ -133,6 +133,18 @@ impl Index for MentionIndex {
         self.0.load(snapshot::decode)
     }
 
+    fn claimed_seq(&self) -> Option<u64> {
+        self.0.claimed_seq()
+    }
+
+    fn is_saved(&self) -> bool {
+        self.0.is_saved()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes(MentionPostings::bytes)
+    }
+
     fn release(&self) {
         self.0.release();
     }

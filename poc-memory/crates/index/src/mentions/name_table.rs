@@ -86,7 +86,6 @@ impl NameTable {
     }
 
     /// The size in memory in bytes.
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let many = |owners: &Owners| match owners {
             Owners::One(_) => 0,

@@ -171,7 +171,6 @@ impl MentionPostings {
     }
 
     /// The size in memory in bytes, without the spare capacity of hash tables.
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let words: usize = self.notes.iter().flatten().map(|note| note.words.len()).sum();
         let notes = self.notes.len() * size_of::<Option<IndexedNote>>()

@@ -98,7 +98,6 @@ impl MentionVocabulary {
     }
 
     /// The size in memory in bytes.
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let slots: usize = self.bodies.iter().map(|bodies| bodies.slots.bytes()).sum();
         slots + self.bodies.len() * (size_of::<WordBodies>() + 4 + 5) + self.text.len()

@@ -5,7 +5,8 @@ use poc_config::Config;
 use poc_graph::testing::node;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tuple};
-use poc_store::{Cause, Store};
+use poc_store::{Cause, Store, Transaction, VerifyCallbacks};
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 type Texts = PerTenant<TextIndex>;
@@ -99,11 +100,11 @@ fn damaged_files_of_one_tenant_do_not_affect_others() {
     for damage in [garbage as fn(&Path), missing] {
         let folder = closed();
         damage(&file(&folder, "ann"));
-        let (_, texts) = open(&folder);
+        let (_store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
         let folder = closed();
         damage(&folder.path().join("text").join("snapshot"));
-        let (_, texts) = open(&folder);
+        let (_store, texts) = open(&folder);
         assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true, false, false]));
         // Without the manifest the file of the default tenant records its own position, as in stores from
         // before there were tenants.
@@ -149,7 +150,7 @@ fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     // A checkpoint that was killed before it wrote its manifest.
     fs::copy(manifest(&early), manifest(&folder)).unwrap();
     let (store, texts) = open(&folder);
-    assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false; 3]));
+    assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
     drop((store, texts));
     // A file of an earlier checkpoint.
     fs::copy(manifest(&late), manifest(&folder)).unwrap();
@@ -163,17 +164,179 @@ fn files_of_another_checkpoint_are_used_only_if_they_match_the_manifest() {
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
     drop((store, texts));
     copy(&late.path().join("text"), &early.path().join("text"));
-    let (_, texts) = open(&early);
+    let (_store, texts) = open(&early);
     assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true; 3]));
 }
 
 #[test]
 fn unused_indexes_are_dropped() {
     let folder = closed();
-    let (_, texts) = open(&folder);
+    let (_store, texts) = open(&folder);
+    assert_eq!(found(&texts), [1, 2, 3]);
     for number in 0..10_000 {
         texts.of(user(&format!("nobody{number}")).id());
     }
     assert_eq!(texts.all().len(), 3);
     assert!(texts.others.read().unused.len() < 1000, "{}", texts.others.read().unused.len());
+}
+
+fn tenants_in_memory(texts: &Texts) -> usize {
+    texts.all().len() - 1
+}
+
+#[test]
+fn an_index_is_loaded_when_it_is_used_and_let_go_when_it_is_not() {
+    let folder = closed();
+    let (store, texts) = open(&folder);
+    let ann = user("ann").id();
+    assert_eq!((tenants_in_memory(&texts), texts.loads()), (0, 0));
+    let handle = TenantIndex::new(texts.clone(), ann);
+    assert_eq!(tenants_in_memory(&texts), 0, "the handle has not been used");
+    assert_eq!(handle.search("title", TextField::Title, 99, &|_| true).len(), 2);
+    assert_eq!((tenants_in_memory(&texts), texts.loads()), (1, 1));
+    assert!(!texts.unload(ann).unwrap(), "the handle has it");
+    drop(handle);
+    assert!(texts.loaded().iter().all(|loaded| loaded.tenant == ann && loaded.bytes > 0));
+    assert!(texts.unload(ann).unwrap());
+    assert_eq!(tenants_in_memory(&texts), 0);
+    // A small index that has changed is not saved but built again.
+    put(&store, "ann", 9);
+    assert!(texts.unload(ann).unwrap() && texts.unload(ann).unwrap());
+    let crashed = tempfile::tempdir().unwrap();
+    copy(folder.path(), crashed.path());
+    assert_eq!((found(&texts), lacking(&texts)), ([1, 3, 3], [false, true, false]));
+    // After a crash, the saved one is brought up to date with the log.
+    let (store, texts) = open(&crashed);
+    assert_eq!((found(&texts), lacking(&texts)), ([1, 3, 3], [false; 3]));
+    put(&store, "ann", 10);
+    assert_eq!(found(&texts), [1, 4, 3]);
+}
+
+#[test]
+fn files_of_a_changed_index_that_was_let_go_are_deleted() {
+    let folder = closed();
+    let (store, texts) = open(&folder);
+    put(&store, "ann", 9);
+    assert!(texts.unload(user("ann").id()).unwrap());
+    assert!(file(&folder, "ann").exists());
+    store.checkpoint().unwrap();
+    assert!(!file(&folder, "ann").exists() && file(&folder, "bob").exists());
+    drop((store, texts));
+    let (store, texts) = open(&folder);
+    assert_eq!((found(&texts), lacking(&texts)), ([1, 3, 3], [false, true, false]));
+    store.checkpoint().unwrap();
+    assert!(file(&folder, "ann").exists());
+    drop((store, texts));
+    let (_store, texts) = open(&folder);
+    assert_eq!((found(&texts), lacking(&texts)), ([1, 3, 3], [false; 3]));
+}
+
+#[test]
+fn an_index_that_cannot_be_loaded_is_reported() {
+    let folder = closed();
+    fs::write(file(&folder, "ann"), "garbage").unwrap();
+    let (store, texts) = open(&folder);
+    assert!(store.lagging_followers().is_empty());
+    drop(store);
+    // Without the store there are no notes from which it could be built.
+    assert_eq!(texts.of(user("ann").id()).search("title", TextField::Title, 99, &|_| true).len(), 0);
+    assert!(texts.load_failure().is_some_and(|error| error.message.contains("closed")));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(usize, u64),
+    Delete(usize, u64),
+    Checkpoint,
+    Reopen,
+    /// Continues with a copy of the files, as a process that was killed leaves them.
+    Crash,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let note = (0..5_usize, 0..8_u64);
+    prop_oneof![
+        8 => note.clone().prop_map(|(tenant, number)| Step::Put(tenant, number)),
+        2 => note.prop_map(|(tenant, number)| Step::Delete(tenant, number)),
+        1 => Just(Step::Checkpoint),
+        1 => Just(Step::Reopen),
+        1 => Just(Step::Crash),
+    ]
+}
+
+proptest! {
+    // Each case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With room for the indexes of one tenant at most, every tenant finds the notes that it has, at any time.
+    #[test]
+    fn indexes_that_come_and_go_have_the_notes_of_their_tenants(steps in proptest::collection::vec(step(), 1..40)) {
+        let names = ["", "a", "b", "c", "d"];
+        let mut folder = tempfile::tempdir().unwrap();
+        let limited = |folder: &TempDir| {
+            let (store, texts) = open(folder);
+            store.limit_tenant_memory(1);
+            (store, texts)
+        };
+        let (mut store, mut texts) = limited(&folder);
+        let mut model: [std::collections::BTreeSet<u64>; 5] = Default::default();
+        for step in steps {
+            match step {
+                Step::Put(tenant, number) => {
+                    put(&store, names[tenant], number);
+                    model[tenant].insert(number);
+                }
+                Step::Delete(tenant, number) => {
+                    let own = store.for_tenant(&user(names[tenant]));
+                    let cause = Cause::new(Timestamp(7), "manual", "test");
+                    own.transact(cause, |tx| tx.delete_node(node(number).id)).unwrap();
+                    model[tenant].remove(&number);
+                }
+                Step::Checkpoint => store.checkpoint().unwrap(),
+                Step::Reopen => {
+                    drop((store, texts));
+                    (store, texts) = limited(&folder);
+                }
+                Step::Crash => {
+                    let crashed = tempfile::tempdir().unwrap();
+                    copy(folder.path(), crashed.path());
+                    drop((store, texts));
+                    folder = crashed;
+                    (store, texts) = limited(&folder);
+                }
+            }
+            for (name, expected) in names.iter().zip(&model) {
+                let own = store.for_tenant(&user(name));
+                prop_assert_eq!(own.view().node_count(), expected.len());
+                let found = texts.of(own.tenant()).search("title", TextField::Title, 99, &|_| true).len();
+                prop_assert_eq!(found, expected.len(), "{}", name);
+            }
+            prop_assert!(tenants_in_memory(&texts) <= 2);
+        }
+        let callbacks = VerifyCallbacks { progress: &|_, _, _| (), check_cancelled: &|| Ok(()) };
+        prop_assert_eq!(store.verify(&callbacks).unwrap(), vec![]);
+    }
+}
+
+#[test]
+fn a_missing_index_of_a_large_tenant_is_built_when_the_store_opens() {
+    let folder = closed();
+    {
+        let (store, _texts) = open(&folder);
+        let own = store.for_tenant(&user("bob"));
+        let notes = |tx: &mut Transaction<'_>| {
+            (0..1000).try_for_each(|number| tx.put_node(&Node { tenant: own.tenant(), ..node(number) }))
+        };
+        own.transact(Cause::new(Timestamp(7), "manual", "test"), notes).unwrap();
+        store.checkpoint().unwrap();
+    }
+    let (store, texts) = open(&folder);
+    assert_eq!((tenants_in_memory(&texts), found(&texts)[2]), (0, 99));
+    drop((store, texts));
+    for name in ["ann", "bob"] {
+        fs::remove_file(file(&folder, name)).unwrap();
+    }
+    let (_store, texts) = open(&folder);
+    assert_eq!(tenants_in_memory(&texts), 1, "only the large one");
+    assert_eq!((texts.loads(), found(&texts), texts.loads()), (0, [1, 2, 99], 1));
 }

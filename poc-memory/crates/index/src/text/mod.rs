@@ -178,6 +178,18 @@ impl Index for TextIndex {
         self.content.load(snapshot::decode)
     }
 
+    fn claimed_seq(&self) -> Option<u64> {
+        self.content.claimed_seq()
+    }
+
+    fn is_saved(&self) -> bool {
+        self.content.is_saved()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.content.bytes(Postings::bytes)
+    }
+
     fn release(&self) {
         self.content.release();
     }

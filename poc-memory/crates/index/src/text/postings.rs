@@ -244,6 +244,19 @@ impl Postings {
         Scores { by_document, touched }
     }
 
+    /// The approximate size in memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        /// A term with its name and its entries in the tables.
+        const TERM: usize = 160;
+        /// A posting, and its entry in the document.
+        const OCCURRENCE: usize = size_of::<Posting>() + 4;
+        let Totals { title_length, body_length, .. } = self.totals;
+        let document = size_of::<Option<Document>>() + size_of::<(NodeId, u32)>();
+        self.terms.len() * TERM
+            + (title_length + body_length) as usize * OCCURRENCE
+            + self.documents.len() * document
+    }
+
     /// The number of documents with a non-empty text in this scope, and the average length of these texts.
     pub(super) fn size(&self, scope: TextScope, title_weight: f64) -> (usize, f64) {
         self.totals.of(scope, self.by_id.len(), title_weight)

@@ -171,6 +171,12 @@ impl Files {
         atomic_file::remove(&self.manifest())
     }
 
+    /// The last transaction in the files according to the unverified header of the manifest; `None` if it is missing or
+    /// has other settings.
+    pub(super) fn claimed_seq(&self) -> Option<u64> {
+        atomic_file::claimed_seq(&self.manifest(), self.fingerprint)
+    }
+
     fn manifest(&self) -> PathBuf {
         self.directory.join("manifest")
     }

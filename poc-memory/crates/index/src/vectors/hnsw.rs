@@ -107,6 +107,13 @@ impl Hnsw {
         }
     }
 
+    /// The approximate size in memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        // The graph has its own copy of each vector.
+        let row = self.options.dimensions + self.options.connectivity * 16;
+        self.members.len() * row + self.pending.len() * size_of::<u32>()
+    }
+
     /// Schedules a row whose vector is new or has changed.
     pub(super) fn enqueue(&mut self, row: u32) {
         self.remove(row);
@@ -133,6 +140,11 @@ impl Hnsw {
     /// Whether rows are missing from the graph.
     pub(super) fn is_unfinished(&self, rows: &Rows) -> bool {
         rows.searchable() >= self.options.min_rows && !self.pending.is_empty()
+    }
+
+    /// Whether [`Hnsw::advance`] may change anything.
+    pub(super) fn may_advance(&self, rows: &Rows) -> bool {
+        self.graph.is_some() || self.is_unfinished(rows)
     }
 
     /// The rows that are not in the graph yet.

@@ -205,6 +205,9 @@ impl VectorIndex {
     fn advance(&self) -> bool {
         let mut state = self.state.write();
         let state = &mut *state;
+        if !state.hnsw.may_advance(&state.rows) {
+            return false;
+        }
         let more = state.hnsw.advance(&state.rows).unwrap_or_else(|error| {
             tracing::warn!("{error}; vectors are compared one by one");
             false
@@ -249,6 +252,19 @@ impl Index for VectorIndex {
         let state =
             saved.map(|SavedVectors { rows, hnsw, applied }| State { rows, hnsw, applied, changes: 0 });
         state.map(|state| *self.state.write() = state).is_some()
+    }
+
+    fn claimed_seq(&self) -> Option<u64> {
+        self.files.as_ref()?.claimed_seq()
+    }
+
+    fn is_saved(&self) -> bool {
+        self.state.read().changes == self.saved.load(Ordering::Acquire)
+    }
+
+    fn bytes(&self) -> u64 {
+        let state = self.state.read();
+        (state.rows.bytes() + state.hnsw.bytes()) as u64
     }
 
     fn release(&self) {

@@ -53,6 +53,13 @@ impl Rows {
         self.searchable
     }
 
+    /// The approximate size in memory in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let row = size_of::<VectorRow>() + self.dimensions;
+        let node = size_of::<Option<NodeEntry>>() + size_of::<(NodeId, u32)>();
+        self.rows.len() * row + self.entries.len() * node
+    }
+
     /// The number of rows, including empty ones.
     pub(super) fn end(&self) -> u32 {
         self.rows.len() as u32

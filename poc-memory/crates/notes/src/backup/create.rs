@@ -135,7 +135,7 @@ pub(super) fn write_generation(
     let earlier = generations::in_folder(folder)?;
     require_own(folder, &earlier, &origin)?;
     let log = store.log_snapshot();
-    let notes = store.all_tenants()?.iter().map(|own| own.view().live_count() as u64).sum();
+    let notes = store.total_counts().live;
     let numbers = earlier.iter().filter_map(|generation| Some(generation.manifest.as_ref().ok()?.number));
     let number = numbers.max().unwrap_or(0) + 1;
     let manifest = BackupManifest { number, ..BackupManifest::new(origin, log.seq, log.base, now, notes) };

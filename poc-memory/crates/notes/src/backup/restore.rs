@@ -431,12 +431,12 @@ fn check_restored(folder: &Path, report: &mut RestoreReport) -> Result<()> {
     let last = store.transaction_of_any_tenant(report.seq)?.map(|txn| txn.cause.at);
     report.at = last.or(base).ok_or_else(|| wrong("its last change is missing".into()))?;
     for own in store.all_tenants()? {
-        let (records, view) = (own.range::<Node>(&[])?.len(), own.view());
-        if records != view.node_count() {
+        let (records, counts) = (own.range::<Node>(&[])?.len() as u64, own.counts());
+        if records != counts.nodes {
             let tenant = own.tenant();
-            return Err(wrong(format!("{records} records for {} notes of `{tenant}`", view.node_count())));
+            return Err(wrong(format!("{records} records for {} notes of `{tenant}`", counts.nodes)));
         }
-        report.notes += view.live_count() as u64;
+        report.notes += counts.live;
     }
     store.checkpoint()
 }

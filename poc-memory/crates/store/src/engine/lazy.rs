@@ -3,7 +3,7 @@
 
 use super::temporary_folder::TemporaryFolder;
 use super::{Engine, EngineError, Put, Visitor, Watermark};
-use crate::views::Views;
+use crate::views::StoreViews;
 use crate::watchdog;
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
@@ -48,7 +48,7 @@ pub(crate) struct OpenedEngine {
     /// Whether a failed engine did not close, so that its files stay locked.
     is_abandoned: AtomicBool,
     /// The views of the records, if they were requested at open; the open that requested them takes them.
-    pub(crate) views: Mutex<Option<Views>>,
+    pub(crate) views: Mutex<Option<StoreViews>>,
     /// Messages about repairs, for people.
     pub(crate) messages: Vec<String>,
 }

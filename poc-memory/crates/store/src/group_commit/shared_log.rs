@@ -8,11 +8,13 @@ use super::{CommitQueue, Committer, ReadOnlyReason, roll_back};
 use crate::commit_outcome::Rejection;
 use crate::delta::deltas;
 use crate::engine::{Engine, Watermark, changes};
+use crate::logged_transaction::LoggedTransaction;
 use crate::pending_transaction::PendingTransaction;
 use crate::records::TenantRecords;
 use crate::shared_log_copy::{self, CopiedRecord, SharedLogCopy};
+use crate::tenant_counts::TenantTable;
 use crate::views::Views;
-use poc_graph::View;
+use poc_graph::Delta;
 use poc_graph::error::Result;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +140,10 @@ impl Committer {
         {
             // A thread that is building a transaction must not see records that are newer than its view.
             let writer = self.writer.lock();
-            let (mut seq, mut views) = self.commits.views();
+            // A view that is loaded meanwhile would be newer than the published ones.
+            let _loads = self.commits.loads.records.write();
+            let mut seq = self.commits.published_seq();
+            let mut changed = ChangedTenants::default();
             for CopiedRecord { txn, checksum, .. } in records {
                 seq = txn.seq;
                 let changes = changes(txn)?;
@@ -148,13 +153,13 @@ impl Committer {
                 }
                 let own = TenantRecords { engine: self.engine.as_ref(), tenant: txn.tenant };
                 let deltas = deltas(&txn.writes, &self.embedder, &own)?;
-                let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
-                Arc::make_mut(view).apply(seq, &deltas);
+                changed.apply(&self.commits, txn, &deltas)?;
                 self.index_workers.apply(seq, txn.tenant, &deltas);
             }
-            self.commits.publish_views(seq, views);
+            self.commits.publish_changed(seq, changed);
             taken.append(&mut roll_back(&self.commits, &writer, Vec::new()));
         }
+        self.tenant_memory.make_room(&self.commits, &self.index_workers);
         if let Some(error) = unwritten {
             self.records_unwritten(&error);
         }
@@ -167,14 +172,48 @@ fn reject(taken: &[PendingTransaction]) {
     taken.iter().for_each(|pending| pending.outcome.set(Err(Rejection::Outdated)));
 }
 
+/// What records of other daemons change.
+#[derive(Default)]
+struct ChangedTenants {
+    /// The new views of tenants whose views are in memory.
+    views: Views,
+    /// The new counts of the others. Their views are built from the records when they are needed.
+    counts: TenantTable,
+}
+
+impl ChangedTenants {
+    fn apply(&mut self, commits: &CommitQueue, txn: &LoggedTransaction, deltas: &[Delta]) -> Result<()> {
+        let tenant = txn.tenant;
+        if !self.views.contains_key(&tenant)
+            && !self.counts.contains_key(&tenant)
+            && let Some(view) = commits.published.read().views.get(tenant)
+        {
+            self.views.insert(tenant, view);
+        }
+        if let Some(view) = self.views.get_mut(&tenant) {
+            Arc::make_mut(view).apply(txn.seq, deltas);
+            return Ok(());
+        }
+        let counts =
+            self.counts.entry(tenant).or_insert_with(|| commits.counts(tenant).unwrap_or_default());
+        counts.apply(txn)
+    }
+}
+
 impl CommitQueue {
-    fn publish_views(&self, seq: u64, views: Views) {
+    fn publish_changed(&self, seq: u64, changed: ChangedTenants) {
         // The old views are freed after the lock is released.
-        let _replaced = {
+        let mut replaced = Vec::with_capacity(changed.views.len());
+        {
             let mut published = self.published.write();
             published.seq = seq;
-            std::mem::replace(&mut published.views, views)
-        };
+            for (tenant, view) in changed.views {
+                replaced.extend(published.views.publish(tenant, view));
+            }
+            for (tenant, counts) in changed.counts {
+                published.views.count(tenant, counts);
+            }
+        }
         self.announce(seq);
     }
 

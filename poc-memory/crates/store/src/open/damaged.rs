@@ -5,10 +5,11 @@
 //! then every later intact transaction of the log. If the records cannot be used as a whole, their intact blocks are.
 //! What an engine changes when it opens is copied.
 
-use crate::catch_up::{self, CatchUpSources};
+use super::catch_up_sources;
+use crate::catch_up;
 use crate::engine::lazy::{EngineOpener, OpenedEngine};
 use crate::follower::Follower;
-use crate::group_commit::CommitQueue;
+use crate::group_commit::{CommitQueue, TenantMemory};
 use crate::index_workers::IndexWorkers;
 use crate::lock::Lock;
 use crate::log;
@@ -16,12 +17,13 @@ use crate::read_only::ReadOnlyReason;
 use crate::salvaged_records::SalvagedRecords;
 use crate::shared_state::StoreState;
 use crate::suspect_log::SuspectLog;
+use crate::tenant_views::TenantViews;
 use crate::view_file::SavedViews;
 use crate::views::Views;
 use crate::writer_state::WriterState;
 use parking_lot::Mutex;
+use poc_graph::Tenant;
 use poc_graph::error::Result;
-use poc_graph::{Tenant, View};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -87,37 +89,30 @@ impl DamagedStore<'_> {
             is_only_quarantine,
         };
         let damage = state.to_string();
-        let mut views: Views = match saved {
-            Some(saved) => saved.salvage(&log)?,
-            None => catch_up::views(engine.as_ref(), seq, &|| {})?,
-        };
-        views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
+        let mut views: Views = catch_up::views(engine.as_ref(), seq, &|| {})?;
+        if let Some(saved) = saved {
+            views.insert(Tenant::default(), saved.salvage(&log)?);
+        }
         drop(engine);
         let opened = OpenedEngine::new(current, None);
         let opener = EngineOpener::start(move || Ok(opened))?;
         let engine = opener.engine();
-        let sources = Arc::new(CatchUpSources {
-            log: log.clone(),
-            engine: engine.clone(),
-            embedder: embedder.to_owned(),
-            tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
-            read_only: true,
-        });
+        let reason = Some(ReadOnlyReason::Damage(damage.clone()));
+        let commits = Arc::new(CommitQueue::new(seq, TenantViews::fixed(views), reason));
+        let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, true);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
+        let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));
         Ok(StoreState {
             directory: directory.to_owned(),
-            commits: Arc::new(CommitQueue::new(
-                seq,
-                views.clone(),
-                Some(ReadOnlyReason::Damage(damage.clone())),
-            )),
-            writer: WriterState::shared(seq, views),
+            commits,
+            writer: WriterState::shared(seq),
             committer: None,
             shared_log: None,
             watcher: None,
             engine,
             log,
             index_workers,
+            tenant_memory,
             embedder: embedder.to_owned(),
             messages: Vec::new(),
             damage: Some(damage),

@@ -1,4 +1,4 @@
-//! Opens the records: brings the engine up to the end of the log and builds the views from it.
+//! Opens the records: brings the engine up to the end of the log and builds the view of the default tenant from it.
 
 use crate::catch_up;
 use crate::disk;
@@ -9,7 +9,7 @@ use crate::engine::{Engine, EngineError, OpenEngine, lsm};
 use crate::log::Log;
 use crate::quarantine::QuarantineFolder;
 use crate::salvaged_records::SalvagedRecords;
-use crate::views::Views;
+use crate::views::StoreViews;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
 use poc_graph::error::{Code, Error, Result};
@@ -94,10 +94,10 @@ impl RecordFolder {
         }
     }
 
-    fn views(&self, engine: Arc<dyn Engine>) -> Result<Views> {
+    fn views(&self, engine: Arc<dyn Engine>) -> Result<StoreViews> {
         let seq = self.log.last();
         run_watched(self.heartbeat_timeout, move |heartbeat| {
-            catch_up::views(engine.as_ref(), seq, &|| heartbeat.beat())
+            catch_up::store_views(engine.as_ref(), seq, &|| heartbeat.beat())
         })
     }
 

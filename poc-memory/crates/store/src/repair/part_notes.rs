@@ -26,14 +26,12 @@ pub(super) struct PartNotes {
 }
 
 impl PartNotes {
-    /// The notes of the saved view.
+    /// The notes of the saved view, which is that of the default tenant.
     pub(super) fn of_view(saved: SavedViews) -> PartNotes {
         let (views, seq) = saved.into_parts();
-        let mut notes = FxHashMap::default();
-        for (tenant, view) in views {
-            let ids = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix));
-            notes.extend(ids.map(|id| ((tenant, id), seq)));
-        }
+        let view = &views.main;
+        let ids = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix));
+        let notes = ids.map(|id| ((Tenant::default(), id), seq)).collect();
         PartNotes { name: "view", last_seq: seq, notes }
     }
 

@@ -39,7 +39,7 @@ proptest! {
         }
         let newest = by_hand.last().unwrap();
         if let Some(saved) = view_file::read(folder.path()) {
-            prop_assert_eq!(&counts_of_view(&saved.catch_up(&store.shared.log).unwrap().0[&store.tenant]), newest);
+            prop_assert_eq!(&counts_of_view(&saved.catch_up(&store.shared.log).unwrap().0.main), newest);
         }
         let built = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
         prop_assert_eq!(&counts_of_view(&built[&store.tenant]), newest);

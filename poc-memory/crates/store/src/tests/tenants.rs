@@ -7,7 +7,7 @@ use crate::view_file;
 use poc_graph::testing::contents;
 use proptest::prelude::*;
 
-fn tuple(number: usize) -> Tuple {
+pub(super) fn tuple(number: usize) -> Tuple {
     match number {
         0 => Tuple::default(),
         _ => Tuple::new([("user", format!("u{number}"))]).unwrap(),
@@ -19,7 +19,7 @@ fn at(millis: i64) -> Cause {
 }
 
 /// Applies the changes in one transaction, skips those that fail, and returns whether each succeeded.
-fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
+pub(super) fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
     let tenant = store.tenant();
     let apply = |tx: &mut Transaction<'_>| {
         Ok(ops.iter().map(|op| changes::apply_for(tx, op, tenant).is_ok()).collect())
@@ -28,7 +28,7 @@ fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
 }
 
 /// Everything a tenant can see except transaction numbers, which all tenants share.
-fn seen(store: &Store) -> (Vec<String>, Vec<String>) {
+pub(super) fn seen(store: &Store) -> (Vec<String>, Vec<String>) {
     (lines(contents(&store.view())), records(store))
 }
 
@@ -116,8 +116,10 @@ proptest! {
             prop_assert_eq!(lines(contents(view)), lines(contents(&store.view_of(*tenant))), "of the records");
         }
         if folder.path().join("view").exists() {
-            let (views, _) = view_file::read(folder.path()).unwrap().catch_up(&store.shared.log).unwrap();
-            prop_assert_eq!(views.len(), store.tenants().unwrap().len());
+            let (saved, _) = view_file::read(folder.path()).unwrap().catch_up(&store.shared.log).unwrap();
+            let counted = |tenant: &Tenant| TenantCounts::of(&store.view_of(*tenant));
+            prop_assert!(saved.others.iter().all(|(tenant, counts)| *counts == counted(tenant)));
+            prop_assert_eq!(saved.others.len() + 1, store.tenants().unwrap().len());
         }
         drop((store, together));
         let store = open_in(&folder, in_memory()).unwrap();
@@ -165,7 +167,7 @@ fn the_first_change_of_a_tenant_records_its_name() {
             .tenants()
             .unwrap()
             .iter()
-            .map(|(tuple, view)| format!("{tuple}: {}", view.node_count()))
+            .map(|(tuple, counts)| format!("{tuple}: {}", counts.nodes))
             .collect()
     };
     let theirs = store.for_tenant(&tuple(2));
@@ -215,8 +217,8 @@ fn a_tenant_whose_name_is_lost_keeps_its_notes_and_gets_its_name_again() {
     let unnamed = |store: &Store| -> Vec<(Tenant, usize)> {
         store.unnamed_tenants().unwrap().iter().map(|own| (own.tenant(), own.view().node_count())).collect()
     };
-    let named = |store: &Store| -> Vec<(Tuple, usize)> {
-        store.tenants().unwrap().into_iter().map(|(name, view)| (name, view.node_count())).collect()
+    let named = |store: &Store| -> Vec<(Tuple, u64)> {
+        store.tenants().unwrap().into_iter().map(|(name, counts)| (name, counts.nodes)).collect()
     };
     {
         let store = open_in(&folder, in_memory()).unwrap();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// The contents of the saved view after catching up with the log; `None` when it is rejected.
 fn saved(folder: &TempDir, store: &Store) -> Option<Vec<String>> {
     let (views, _) = view_file::read(folder.path())?.catch_up(&store.shared.log)?;
-    Some(contents(&views[&store.tenant]))
+    Some(contents(&views.main))
 }
 
 fn of_the_records(store: &Store) -> Vec<String> {

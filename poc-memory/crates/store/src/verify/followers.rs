@@ -23,7 +23,8 @@ impl Verifier<'_> {
         let shared = &self.store.shared;
         let lagging = self.store.lagging_followers();
         let mut findings = Vec::new();
-        let (_, views) = shared.commits.views();
+        let (_, _, others) = shared.commits.main_and_counts();
+        let tenants: Vec<Tenant> = std::iter::once(Tenant::default()).chain(others.into_keys()).collect();
         for follower in shared.index_workers.followers() {
             let name = follower.name();
             let damaged = follower.damaged_files();
@@ -37,8 +38,9 @@ impl Verifier<'_> {
             if lagging.iter().any(|(lagging, _)| *lagging == name) {
                 continue;
             }
-            for &tenant in views.keys() {
+            for &tenant in &tenants {
                 let differing = self.differing(follower.as_ref(), tenant)?;
+                shared.make_room();
                 if !differing.is_empty() {
                     let notes: Vec<String> =
                         differing.iter().take(MAX_LISTED).map(|id| self.note_name(tenant, *id)).collect();
@@ -52,7 +54,7 @@ impl Verifier<'_> {
     }
 
     fn note_name(&self, tenant: Tenant, id: NodeId) -> String {
-        let view = self.store.shared.commits.view(tenant);
+        let view = self.store.shared.view(tenant);
         view.find(id).map_or_else(|| format!("note {id}"), |ix| format!("`{}`", view.key(ix)))
     }
 

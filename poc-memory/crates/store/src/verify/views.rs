@@ -1,13 +1,20 @@
-//! Compares the view and the saved view with the log.
+//! Compares the views and what is saved of them with the log.
+//!
+//! The views of tenants are compared in groups, so that only those of one group are in memory. Each group reads the whole
+//! log once.
 
 use super::{DamagedPart, StorePart, Verifier, listed};
-use crate::catch_up::apply_to_views;
+use crate::catch_up::{apply_to_store_views, apply_to_views};
+use crate::tenant_counts::{TenantCounts, TenantTable};
 use crate::view_file;
 use crate::views::Views;
-use poc_graph::View;
 use poc_graph::error::Result;
+use poc_graph::{Tenant, View};
+use std::collections::BTreeSet;
 
 const FILE: &str = "view";
+/// Approximate number of notes in the views of a group.
+const GROUP: u64 = 1 << 18;
 
 impl Verifier<'_> {
     /// Compares the views of all tenants with those that follow from the transactions of the log.
@@ -17,31 +24,97 @@ impl Verifier<'_> {
         // The file is read before the views, so that the views are not older.
         let saved = view_file::read(&shared.directory);
         let mut findings: Vec<DamagedPart> = self.sealed(StorePart::View, FILE).into_iter().collect();
-        let (seq, views) = shared.commits.views();
-        let mut expected = Views::default();
-        self.advance(&mut expected, 1, seq)?;
-        if let Some(message) = difference(&expected, &views, "of the log", "in memory") {
-            findings.push(self.finding(StorePart::View, FILE, message));
+        let (seq, main, others) = shared.commits.main_and_counts();
+        let (mut problems, mut unknown) = (Vec::new(), BTreeSet::new());
+        for group in groups(&others) {
+            problems.extend(self.differences(&group, seq, &others, &mut unknown)?);
+        }
+        if !unknown.is_empty() {
+            let names: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+            problems.push(format!("tenants of the log are missing: {}", listed(&names, names.len())));
         }
         if let Some(saved) = saved {
             let (mut views, saved_seq) = saved.into_parts();
-            self.advance(&mut views, saved_seq + 1, seq)?;
-            if let Some(message) = difference(&expected, &views, "of the log", "in the file") {
-                findings.push(self.finding(StorePart::View, FILE, message));
-            }
+            shared.log.replay(saved_seq + 1, seq, &mut |txn, _| {
+                self.step("changes of names and links", txn.seq, Some(seq))?;
+                apply_to_store_views(&mut views, &txn).map(drop)
+            })?;
+            let one = |view| Views::from_iter([(Tenant::default(), view)]);
+            problems.extend(difference(&one(main), &one(views.main), "in memory", "in the file"));
+            problems.extend(differing_counts(&others, &views.others, "in the file"));
         }
+        findings.extend(problems.into_iter().map(|message| self.finding(StorePart::View, FILE, message)));
         // If a compaction or an erasure has replaced the transactions that were applied to the saved views, starts
         // over.
         if findings.is_empty() || shared.log.base_seq() == base { Ok(findings) } else { self.views() }
     }
 
-    /// Applies a range of transactions to views.
-    fn advance(&self, views: &mut Views, first: u64, last: u64) -> Result<()> {
-        self.store.shared.log.replay(first, last, &mut |txn, _| {
+    /// Compares the views and the counts of a group of tenants with the log. The counts are those after transaction
+    /// `seq`. Adds the tenants without counts that have transactions up to that one to `unknown`.
+    fn differences(
+        &self,
+        group: &[Tenant],
+        seq: u64,
+        counts: &TenantTable,
+        unknown: &mut BTreeSet<Tenant>,
+    ) -> Result<Vec<String>> {
+        let shared = &self.store.shared;
+        // The records of a state have other numbers than the changes that led to it.
+        let base = shared.log.base_seq();
+        let found: Views = group.iter().map(|tenant| (*tenant, shared.view(*tenant))).collect();
+        let last = found.values().map(|view| view.seq).max().unwrap_or(0).max(seq);
+        let mut expected = Views::default();
+        shared.log.replay(1, last, &mut |txn, _| {
             self.step("changes of names and links", txn.seq, Some(last))?;
-            apply_to_views(views, &txn).map(drop)
-        })
+            if txn.seq <= seq && !txn.tenant.is_default() && !counts.contains_key(&txn.tenant) {
+                unknown.insert(txn.tenant);
+            }
+            match found.get(&txn.tenant) {
+                Some(view) if txn.seq <= view.seq.max(base) => apply_to_views(&mut expected, &txn),
+                _ => Ok(()),
+            }
+        })?;
+        let mut problems = Vec::from_iter(difference(&expected, &found, "of the log", "in memory"));
+        // The counts were read earlier than the views.
+        let of_log = |tenant: &Tenant| {
+            let unchanged = counts.get(tenant)?.seq == found.get(tenant)?.seq;
+            Some((*tenant, TenantCounts::of(expected.get(tenant).filter(|_| unchanged)?)))
+        };
+        let of_log: TenantTable = group.iter().filter_map(of_log).collect();
+        let in_memory = counts.iter().filter(|(tenant, _)| of_log.contains_key(tenant));
+        let in_memory: TenantTable = in_memory.map(|(tenant, counts)| (*tenant, *counts)).collect();
+        problems.extend(differing_counts(&of_log, &in_memory, "in memory"));
+        Ok(problems)
     }
+}
+
+/// The tenants in groups of about [`GROUP`] notes. The default tenant is in the first.
+fn groups(counts: &TenantTable) -> Vec<Vec<Tenant>> {
+    let (mut groups, mut group, mut notes) = (Vec::new(), vec![Tenant::default()], 0);
+    for (tenant, counts) in counts {
+        if notes >= GROUP {
+            groups.push(std::mem::take(&mut group));
+            notes = 0;
+        }
+        group.push(*tenant);
+        // A view without notes also takes memory.
+        notes += counts.nodes + 20;
+    }
+    groups.push(group);
+    groups
+}
+
+/// The tenants whose counts differ, as a sentence; `None` if there are none.
+fn differing_counts(expected: &TenantTable, found: &TenantTable, place: &str) -> Option<String> {
+    let tenants: BTreeSet<&Tenant> = expected.keys().chain(found.keys()).collect();
+    let of = |table: &TenantTable, tenant: &Tenant| {
+        // The number of the last transaction is that of the last open if the counts were read from the records.
+        table.get(tenant).map(|counts| TenantCounts { seq: 0, ..*counts })
+    };
+    let differing = tenants.into_iter().filter(|tenant| of(expected, tenant) != of(found, tenant));
+    let names: Vec<String> = differing.map(ToString::to_string).collect();
+    let is_any = !names.is_empty();
+    is_any.then(|| format!("the numbers of notes and edges {place} are wrong: {}", listed(&names, names.len())))
 }
 
 /// A description of how two sets of views differ; `None` if they are equal.

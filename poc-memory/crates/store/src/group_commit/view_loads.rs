@@ -1,0 +1,148 @@
+//! Loads the views of tenants from their records when they are needed.
+//!
+//! A tenant whose view is not in memory has no transaction that is built and not yet published: building one pins the
+//! view. Its records therefore change during a load only if the records of another daemon are applied, which excludes
+//! loads.
+
+use super::CommitQueue;
+use crate::catch_up;
+use crate::engine::Engine;
+use crate::tenant_counts::{TenantCounts, TenantTable};
+use crate::tenant_views::{TenantPin, TenantViews, UnloadCandidate};
+use parking_lot::{Mutex, RwLock};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Tenant, View};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Number of locks that are shared by all tenants, so that two threads do not load the same view.
+const LOCKS: usize = 64;
+
+/// The state of the loads.
+#[derive(Debug)]
+pub(super) struct ViewLoads {
+    locks: Vec<Mutex<()>>,
+    /// Read while a view is loaded. Written while records of other daemons are applied.
+    pub(super) records: RwLock<()>,
+    count: AtomicU64,
+    /// Why the last load failed; `None` if it did not.
+    failure: Mutex<Option<Error>>,
+}
+
+impl Default for ViewLoads {
+    fn default() -> Self {
+        ViewLoads {
+            locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
+            records: RwLock::default(),
+            count: AtomicU64::new(0),
+            failure: Mutex::default(),
+        }
+    }
+}
+
+impl CommitQueue {
+    /// The newest published view of a tenant, which is loaded if it is not in memory.
+    ///
+    /// # Errors
+    /// Those of the records.
+    pub(crate) fn view(&self, tenant: Tenant, engine: &dyn Engine) -> Result<Arc<View>> {
+        {
+            let published = self.published.read();
+            if let Some(view) = published.views.get(tenant) {
+                return Ok(view);
+            }
+            if !published.views.known().contains_key(&tenant) {
+                return Ok(self.empty.clone());
+            }
+        }
+        Ok(self.load(tenant, engine)?.0)
+    }
+
+    /// Keeps the view of a tenant in memory, and loads it if it is not there.
+    ///
+    /// # Errors
+    /// Those of the records.
+    pub(crate) fn pin(&self, tenant: Tenant, engine: &dyn Engine) -> Result<TenantPin> {
+        let pin = self.published.read().views.pin(tenant);
+        pin.map_or_else(|| Ok(self.load(tenant, engine)?.1), Ok)
+    }
+
+    /// The newest published view of a tenant that is pinned.
+    pub(crate) fn pinned_view(&self, tenant: Tenant) -> Arc<View> {
+        self.published.read().views.get(tenant).unwrap_or_else(|| self.empty.clone())
+    }
+
+    fn load(&self, tenant: Tenant, engine: &dyn Engine) -> Result<(Arc<View>, TenantPin)> {
+        let number = usize::from(tenant.0.first().copied().unwrap_or_default()) % LOCKS;
+        let _lock = self.loads.locks.get(number).map(Mutex::lock);
+        let _records = self.loads.records.read();
+        let in_memory = |views: &TenantViews| Some((views.get(tenant)?, views.pin(tenant)?));
+        let known = {
+            let published = self.published.read();
+            if let Some(found) = in_memory(&published.views) {
+                return Ok(found);
+            }
+            published.views.known().get(&tenant).copied()
+        };
+        let loaded = match known {
+            Some(counts) => catch_up::view(engine, tenant, counts.seq, &|| {}),
+            None => Ok(View::new()),
+        };
+        *self.loads.failure.lock() = loaded.as_ref().err().cloned();
+        let view = Arc::new(loaded?);
+        let mut published = self.published.write();
+        published.views.insert(tenant, view.clone());
+        self.loads.count.fetch_add(1, Ordering::Relaxed);
+        let pin = published.views.pin(tenant);
+        pin.map(|pin| (view, pin)).ok_or_else(|| Error::internal("a view that was loaded is not in memory"))
+    }
+
+    /// The number of views that were loaded since the store was opened.
+    pub(crate) fn loads(&self) -> u64 {
+        self.loads.count.load(Ordering::Relaxed)
+    }
+
+    /// Why the last load of a view failed; `None` if it succeeded.
+    pub(crate) fn load_failure(&self) -> Option<Error> {
+        self.loads.failure.lock().clone()
+    }
+
+    /// The newest published view of the default tenant, the counts of the others, and the number of the last
+    /// transaction in them.
+    pub(crate) fn main_and_counts(&self) -> (u64, Arc<View>, TenantTable) {
+        let published = self.published.read();
+        (published.seq, published.views.main().clone(), published.views.known().clone())
+    }
+
+    /// The counts of a tenant other than the default one; `None` if it has never written anything.
+    pub(crate) fn counts(&self, tenant: Tenant) -> Option<TenantCounts> {
+        self.published.read().views.known().get(&tenant).copied()
+    }
+
+    /// Whether all views stay in memory.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.published.read().views.is_fixed()
+    }
+
+    /// The tenants whose views are in memory, without the default one.
+    pub(crate) fn loaded(&self) -> FxHashSet<Tenant> {
+        self.published.read().views.loaded().collect()
+    }
+
+    /// The views that may be let go.
+    pub(crate) fn candidates(&self) -> Vec<UnloadCandidate> {
+        self.published.read().views.candidates().collect()
+    }
+
+    /// The approximate size of all views except that of the default tenant, in bytes.
+    pub(crate) fn view_bytes(&self) -> u64 {
+        self.published.read().views.bytes()
+    }
+
+    /// Lets a view go, unless it is pinned.
+    pub(crate) fn unload(&self, tenant: Tenant) {
+        // It is freed after the lock is released.
+        let _view = self.published.write().views.remove(tenant);
+    }
+}

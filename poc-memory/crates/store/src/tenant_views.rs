@@ -1,0 +1,164 @@
+//! The published views that are in memory: that of the default tenant, and those of the tenants that were used last.
+
+use super::tenant_counts::{TenantCounts, TenantTable};
+use super::views::{StoreViews, Views};
+use poc_graph::{Tenant, View};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// As long as this exists, the view of its tenant stays in memory.
+#[derive(Clone, Debug)]
+pub(super) struct TenantPin {
+    /// `None` for the default tenant.
+    _pin: Option<Arc<()>>,
+}
+
+/// The newest published view of a tenant.
+struct LoadedView {
+    view: Arc<View>,
+    /// Shared with the pins.
+    pin: Arc<()>,
+    /// When it was last used, as a value of [`TenantViews::clock`].
+    used: AtomicU64,
+}
+
+impl LoadedView {
+    fn is_pinned(&self) -> bool {
+        Arc::strong_count(&self.pin) > 1
+    }
+}
+
+/// A view that may be let go.
+pub(super) struct UnloadCandidate {
+    pub(super) tenant: Tenant,
+    /// Tenants with lower values were used longer ago.
+    pub(super) used: u64,
+    /// The approximate size of the view.
+    pub(super) bytes: u64,
+}
+
+/// The views in memory, and the counts of all tenants.
+pub(super) struct TenantViews {
+    main: Arc<View>,
+    loaded: FxHashMap<Tenant, LoadedView>,
+    known: TenantTable,
+    /// Counts uses.
+    clock: AtomicU64,
+    /// Whether all views stay in memory, because they cannot be built again.
+    is_fixed: bool,
+}
+
+impl TenantViews {
+    /// Only the view of the default tenant is in memory; the others are loaded when they are needed.
+    pub(super) fn on_demand(views: StoreViews) -> TenantViews {
+        TenantViews {
+            main: views.main,
+            loaded: FxHashMap::default(),
+            known: views.others,
+            clock: AtomicU64::new(0),
+            is_fixed: false,
+        }
+    }
+
+    /// All views are in memory and stay there.
+    pub(super) fn fixed(mut views: Views) -> TenantViews {
+        let main = views.remove(&Tenant::default()).unwrap_or_else(|| Arc::new(View::new()));
+        let mut all = TenantViews::on_demand(StoreViews { main, others: TenantTable::default() });
+        for (tenant, view) in views {
+            all.publish(tenant, view);
+        }
+        TenantViews { is_fixed: true, ..all }
+    }
+
+    /// Whether all views stay in memory.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.is_fixed
+    }
+
+    /// The view of the default tenant.
+    pub(super) fn main(&self) -> &Arc<View> {
+        &self.main
+    }
+
+    /// The counts of the other tenants.
+    pub(super) fn known(&self) -> &TenantTable {
+        &self.known
+    }
+
+    /// The tenants besides the default one whose views are in memory.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = Tenant> {
+        self.loaded.keys().copied()
+    }
+
+    /// The view of a tenant if it is in memory.
+    pub(super) fn get(&self, tenant: Tenant) -> Option<Arc<View>> {
+        if tenant.is_default() {
+            return Some(self.main.clone());
+        }
+        self.used(tenant).map(|loaded| loaded.view.clone())
+    }
+
+    /// Keeps the view of a tenant in memory, if it is there.
+    pub(super) fn pin(&self, tenant: Tenant) -> Option<TenantPin> {
+        if tenant.is_default() {
+            return Some(TenantPin { _pin: None });
+        }
+        self.used(tenant).map(|loaded| TenantPin { _pin: Some(loaded.pin.clone()) })
+    }
+
+    fn used(&self, tenant: Tenant) -> Option<&LoadedView> {
+        let loaded = self.loaded.get(&tenant)?;
+        loaded.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(loaded)
+    }
+
+    /// Adds a view that was loaded.
+    pub(super) fn insert(&mut self, tenant: Tenant, view: Arc<View>) {
+        let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
+        self.loaded.insert(tenant, LoadedView { view, pin: Arc::default(), used });
+    }
+
+    /// Replaces the view of a tenant with a newer one, and returns the old one. If it was not in memory, it is now.
+    pub(super) fn publish(&mut self, tenant: Tenant, view: Arc<View>) -> Option<Arc<View>> {
+        if tenant.is_default() {
+            return Some(std::mem::replace(&mut self.main, view));
+        }
+        self.known.insert(tenant, TenantCounts::of(&view));
+        match self.loaded.get_mut(&tenant) {
+            Some(loaded) => Some(std::mem::replace(&mut loaded.view, view)),
+            None => {
+                self.insert(tenant, view);
+                None
+            }
+        }
+    }
+
+    /// Replaces the counts of a tenant whose view is not in memory.
+    pub(super) fn count(&mut self, tenant: Tenant, counts: TenantCounts) {
+        self.known.insert(tenant, counts);
+    }
+
+    /// The views that may be let go, in any order.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = UnloadCandidate> {
+        self.loaded.iter().filter(|(_, loaded)| !loaded.is_pinned()).map(|(tenant, loaded)| UnloadCandidate {
+            tenant: *tenant,
+            used: loaded.used.load(Ordering::Relaxed),
+            bytes: loaded.view.approximate_bytes() as u64,
+        })
+    }
+
+    /// The approximate size of all views except that of the default tenant.
+    pub(super) fn bytes(&self) -> u64 {
+        self.loaded.values().map(|loaded| loaded.view.approximate_bytes() as u64).sum()
+    }
+
+    /// Lets a view go, unless it is pinned. Readers that have it keep it.
+    pub(super) fn remove(&mut self, tenant: Tenant) -> Option<Arc<View>> {
+        // A pin is taken under the lock of the views, so none can appear now.
+        if self.loaded.get(&tenant)?.is_pinned() {
+            return None;
+        }
+        self.loaded.remove(&tenant).map(|loaded| loaded.view)
+    }
+}
