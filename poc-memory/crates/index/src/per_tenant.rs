@@ -171,7 +171,7 @@ impl<I: Index> PerTenant<I> {
     fn load_tenant(&self, tenant: Tenant) -> Result<Option<Arc<I>>> {
         let at = self.others.read().unloaded.get(&tenant).copied();
         let source = self.source.get().and_then(Weak::upgrade);
-        if at.is_none() && !source.as_ref().is_some_and(|source| source.has_notes(tenant)) {
+        if at.is_none() && source.is_none() {
             return Ok(None);
         }
         let index = self.create(&self.others.read(), tenant);
@@ -184,7 +184,16 @@ impl<I: Index> PerTenant<I> {
             // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
             let _ = index.reset();
             let source = source.ok_or(IndexError::Closed)?;
-            source.feed(tenant, &mut |deltas| index.apply(0, deltas))?;
+            // The records are asked, because they include changes that were applied to the index before it was let go
+            // and are not published yet.
+            let mut is_empty = true;
+            source.feed(tenant, &mut |deltas| {
+                is_empty &= deltas.is_empty();
+                index.apply(0, deltas)
+            })?;
+            if at.is_none() && is_empty {
+                return Ok(None);
+            }
         }
         if is_valid {
             self.loaded.write().insert(tenant);

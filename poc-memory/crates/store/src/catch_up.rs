@@ -194,8 +194,6 @@ pub(super) struct CatchUpSources {
     /// The default tenant and those with many notes, with their number of nodes. Followers are brought up to date with
     /// these at open, and with the others when they are needed.
     pub(super) tenants: Vec<(Tenant, usize)>,
-    /// Whether a tenant other than the default one has notes.
-    pub(super) has_notes: Box<dyn Fn(Tenant) -> bool + Send + Sync>,
     /// Whether no file may be changed. Followers are then filled from the records, and their saved state is not read.
     pub(super) read_only: bool,
 }
@@ -208,10 +206,6 @@ pub(super) fn tenants_at_open(main: &View, others: &TenantTable) -> Vec<(Tenant,
 }
 
 impl TenantSource for CatchUpSources {
-    fn has_notes(&self, tenant: Tenant) -> bool {
-        (self.has_notes)(tenant)
-    }
-
     fn feed(&self, tenant: Tenant, take: &mut dyn FnMut(&[Delta]) -> Result<()>) -> Result<()> {
         let own = TenantRecords { engine: self.engine.as_ref(), tenant };
         let mut nodes = DeltaBatcher::new(take);

@@ -24,9 +24,8 @@ pub(super) fn count_changes(deltas: &[Delta]) -> usize {
 
 /// The source of the notes of single tenants.
 pub trait TenantSource: Send + Sync {
-    /// Whether a tenant has notes.
-    fn has_notes(&self, tenant: Tenant) -> bool;
-    /// Calls `take` with all nodes and vectors of a tenant, in batches.
+    /// Calls `take` with all nodes and vectors of a tenant, in batches. They may include changes that are not published
+    /// yet.
     ///
     /// # Errors
     /// Those of the records, and those of `take`.

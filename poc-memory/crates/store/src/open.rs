@@ -317,13 +317,11 @@ fn catch_up_sources(
     read_only: bool,
 ) -> Arc<CatchUpSources> {
     let (_, main, others) = commits.main_and_counts();
-    let counts = commits.clone();
     Arc::new(CatchUpSources {
         log,
         engine,
         embedder: embedder.to_owned(),
         tenants: catch_up::tenants_at_open(&main, &others),
-        has_notes: Box::new(move |tenant| counts.counts(tenant).is_some_and(|counts| counts.nodes > 0)),
         read_only,
     })
 }

@@ -243,6 +243,36 @@ fn an_index_that_cannot_be_loaded_is_reported() {
     assert!(texts.load_failure().is_some_and(|error| error.message.contains("closed")));
 }
 
+/// A source of the notes of one tenant.
+struct Notes(Mutex<Vec<Delta>>);
+
+impl TenantSource for Notes {
+    fn feed(&self, _: Tenant, take: &mut dyn FnMut(&[Delta]) -> Result<()>) -> Result<()> {
+        take(&self.0.lock())
+    }
+}
+
+#[test]
+fn an_index_that_is_let_go_between_two_transactions_keeps_the_notes_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let main = TextIndex::closed(folder.path(), &Config::defaults().unwrap().text).unwrap();
+    let texts = PerTenant::new(main, folder.path());
+    let notes = Arc::new(Notes(Mutex::default()));
+    let source: Arc<dyn TenantSource> = notes.clone();
+    texts.connect(Arc::downgrade(&source));
+    texts.admit();
+    texts.release();
+    let ann = user("ann").id();
+    for number in 1..=3 {
+        // The records have a transaction before the index does.
+        let delta = Delta::Node(Arc::new(Node { tenant: ann, ..node(number) }));
+        notes.0.lock().push(delta.clone());
+        texts.apply(number, ann, &[delta]).unwrap();
+        assert!(texts.unload(ann).unwrap());
+    }
+    assert_eq!(texts.of(ann).search("title", TextField::Title, 99, &|_| true).len(), 3);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Put(usize, u64),
