@@ -81,6 +81,8 @@ pub struct PerTenant<I> {
     // The tenants whose index in memory was loaded from its files.
     loaded: RwLock<FxHashSet<Tenant>>,
     saved: Mutex<Option<(u64, Manifest)>>,
+    // Held while files of indexes are written or deleted.
+    saving: Mutex<()>,
     // Whether a saved file was damaged when it was loaded.
     is_damaged: AtomicBool,
 }
@@ -122,6 +124,7 @@ impl<I: Index> PerTenant<I> {
             applied: AtomicU64::new(0),
             loaded: RwLock::default(),
             saved: Mutex::default(),
+            saving: Mutex::default(),
             is_damaged: AtomicBool::new(false),
         }
     }
@@ -458,6 +461,8 @@ impl<I: Index> Follower for PerTenant<I> {
                 Some(index) => index.clone(),
             }
         };
+        // A checkpoint may be writing the same files.
+        let Some(_saving) = self.saving.try_lock() else { return Ok(false) };
         let at = match index.is_saved() || index.bytes() >= WORTH_SAVING {
             true => Some(PerTenant::save(index.as_ref())?),
             false => None,
@@ -525,6 +530,7 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn checkpoint(&self) -> Result<()> {
+        let _saving = self.saving.lock();
         // The position is read before the indexes are saved. A later transaction is then either included in
         // the saved index or applied again after the next open.
         let seq = self.applied();

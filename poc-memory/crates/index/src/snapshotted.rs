@@ -112,9 +112,10 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         self.state.read().changes == self.saved.load(Ordering::Acquire)
     }
 
-    /// The size of the content in memory according to `bytes`, which does not wait for the release.
+    /// The size of the content in memory according to `bytes`, which does not wait for the release. A thread that reads
+    /// the content may call it, even if a writer is waiting.
     pub(super) fn bytes(&self, bytes: impl FnOnce(&C) -> usize) -> u64 {
-        bytes(&self.state.read().content) as u64
+        bytes(&self.state.read_recursive().content) as u64
     }
 
     /// Admits readers from now on.

@@ -194,11 +194,13 @@ impl IndexWorkers {
         self.all.iter().map(|worker| worker.follower.loads()).sum()
     }
 
-    /// Lets the data of a tenant go. Returns whether no follower has it any more.
+    /// Lets the data of a tenant go. Returns whether no follower has it any more. A follower that is not up to date
+    /// keeps its data, because what it would save may be incomplete.
     pub(super) fn unload(&self, tenant: Tenant) -> Result<bool> {
         let mut is_unloaded = true;
         for worker in &self.all {
-            is_unloaded &= worker.follower.unload(tenant)?;
+            let is_current = matches!(worker.progress.lock().phase, Phase::Current);
+            is_unloaded &= is_current && worker.follower.unload(tenant)?;
         }
         Ok(is_unloaded)
     }

@@ -197,6 +197,9 @@ fn an_index_is_loaded_when_it_is_used_and_let_go_when_it_is_not() {
     assert!(!texts.unload(ann).unwrap(), "the handle has it");
     drop(handle);
     assert!(texts.loaded().iter().all(|loaded| loaded.tenant == ann && loaded.bytes > 0));
+    let checkpoint = texts.saving.lock();
+    assert!(!texts.unload(ann).unwrap(), "a checkpoint may be saving it");
+    drop(checkpoint);
     assert!(texts.unload(ann).unwrap());
     assert_eq!(tenants_in_memory(&texts), 0);
     // A small index that has changed is not saved but built again.

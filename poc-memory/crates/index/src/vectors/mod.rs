@@ -263,7 +263,7 @@ impl Index for VectorIndex {
     }
 
     fn bytes(&self) -> u64 {
-        let state = self.state.read();
+        let state = self.state.read_recursive();
         (state.rows.bytes() + state.hnsw.bytes()) as u64
     }
 

@@ -139,8 +139,11 @@ fn a_failed_follower_is_reported_and_catches_up_at_the_next_open() {
     let probe = Arc::new(Probe::default());
     let store = with(&folder, &probe);
     put(&store, 1);
+    let ann = super::tenants::tuple(1).id();
+    assert!(store.shared.index_workers.unload(ann).unwrap());
     probe.fails.store(true, Ordering::SeqCst);
     put(&store, 2);
+    assert!(!store.shared.index_workers.unload(ann).unwrap(), "what it has is incomplete");
     probe.fails.store(false, Ordering::SeqCst);
     put(&store, 3);
     let behind: Vec<_> =
