@@ -75,7 +75,8 @@ pub struct PerTenant<I> {
     // Held while the index of one of the tenants that share the lock is loaded.
     locks: Vec<Mutex<()>>,
     loads: AtomicU64,
-    load_failure: Mutex<Option<Error>>,
+    // The tenants whose index could not be loaded the last time, with the reason.
+    load_failures: Mutex<FxHashMap<Tenant, Error>>,
     // The last transaction that was applied to all of them.
     applied: AtomicU64,
     // The tenants whose index in memory was loaded from its files.
@@ -120,7 +121,7 @@ impl<I: Index> PerTenant<I> {
             admitted: Latch::default(),
             locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
             loads: AtomicU64::new(0),
-            load_failure: Mutex::default(),
+            load_failures: Mutex::default(),
             applied: AtomicU64::new(0),
             loaded: RwLock::default(),
             saved: Mutex::default(),
@@ -159,7 +160,10 @@ impl<I: Index> PerTenant<I> {
             return Ok(index);
         }
         let loaded = self.load_tenant(tenant);
-        *self.load_failure.lock() = loaded.as_ref().err().cloned();
+        match &loaded {
+            Ok(_) => self.load_failures.lock().remove(&tenant),
+            Err(error) => self.load_failures.lock().insert(tenant, error.clone()),
+        };
         if let Some(index) = loaded? {
             return Ok(index);
         }
@@ -353,10 +357,7 @@ fn remove_folder(path: &Path) -> Result<bool> {
 /// Whether changes affect any index.
 fn are_indexed(deltas: &[Delta]) -> bool {
     let is_indexed = |delta: &Delta| {
-        matches!(
-            delta,
-            Delta::Node(_) | Delta::NodeDeleted(_) | Delta::Vector(..) | Delta::VectorDeleted(..)
-        )
+        matches!(delta, Delta::Node(_) | Delta::NodeDeleted(_) | Delta::Vector(..) | Delta::VectorDeleted(..))
     };
     deltas.iter().any(is_indexed)
 }
@@ -443,7 +444,8 @@ impl<I: Index> Follower for PerTenant<I> {
 
     fn loaded(&self) -> Vec<LoadedIndex> {
         let others = self.others.read();
-        let loaded = |(tenant, index): (&Tenant, &Arc<I>)| LoadedIndex { tenant: *tenant, bytes: index.bytes() };
+        let loaded =
+            |(tenant, index): (&Tenant, &Arc<I>)| LoadedIndex { tenant: *tenant, bytes: index.bytes() };
         others.filled.iter().map(loaded).collect()
     }
 
@@ -489,8 +491,13 @@ impl<I: Index> Follower for PerTenant<I> {
         Ok(true)
     }
 
-    fn load_failure(&self) -> Option<Error> {
-        self.load_failure.lock().clone()
+    fn load_failure(&self, tenant: Tenant) -> Option<Error> {
+        let failures = self.load_failures.lock();
+        let failure = match tenant.is_default() {
+            true => failures.values().next(),
+            false => failures.get(&tenant),
+        };
+        failure.cloned()
     }
 
     fn release(&self) {

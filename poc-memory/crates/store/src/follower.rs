@@ -97,8 +97,10 @@ pub trait Follower: Send + Sync {
         let _ = tenant;
         Ok(true)
     }
-    /// Why the last load of a tenant's data failed; `None` if it did not.
-    fn load_failure(&self) -> Option<Error> {
+    /// Why the last load of a tenant's data failed; `None` if it did not. For the default tenant, the failure of any
+    /// tenant.
+    fn load_failure(&self, tenant: Tenant) -> Option<Error> {
+        let _ = tenant;
         None
     }
     /// Lets readers proceed. Until this call they wait. It comes when the follower is complete, or earlier if

@@ -113,11 +113,14 @@ impl IndexWorkers {
         self.all.iter().map(|worker| &worker.follower)
     }
 
-    /// The followers whose answers are older than the view, with the reason.
-    pub(super) fn lagging(&self) -> Vec<(&'static str, Error)> {
+    /// The followers whose answers for a tenant are older than the view, with the reason. For the default tenant, those
+    /// whose answers for any tenant are.
+    pub(super) fn lagging(&self, tenant: Tenant) -> Vec<(&'static str, Error)> {
         let why = |worker: &Arc<IndexWorker>| {
             let error = match &worker.progress.lock().phase {
-                Phase::Loading | Phase::CatchingUp | Phase::Current => worker.follower.load_failure()?,
+                Phase::Loading | Phase::CatchingUp | Phase::Current => {
+                    worker.follower.load_failure(tenant)?
+                }
                 Phase::Lagging => StillLagging.into(),
                 Phase::Failed(error) => error.clone(),
             };

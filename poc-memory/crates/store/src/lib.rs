@@ -307,8 +307,8 @@ impl Store {
     /// The followers whose answers are older than the view, with the reason. They are still being built, or they failed
     /// and will catch up at the next open.
     pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
-        let mut lagging = self.shared.index_workers.lagging();
-        lagging.extend(self.shared.commits.load_failure().map(|error| ("view", error)));
+        let mut lagging = self.shared.index_workers.lagging(self.tenant);
+        lagging.extend(self.shared.commits.load_failure(self.tenant).map(|error| ("view", error)));
         lagging
     }
 

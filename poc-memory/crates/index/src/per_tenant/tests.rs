@@ -243,7 +243,13 @@ fn an_index_that_cannot_be_loaded_is_reported() {
     drop(store);
     // Without the store there are no notes from which it could be built.
     assert_eq!(texts.of(user("ann").id()).search("title", TextField::Title, 99, &|_| true).len(), 0);
-    assert!(texts.load_failure().is_some_and(|error| error.message.contains("closed")));
+    let ann = user("ann").id();
+    // An index of another tenant that is loaded later does not hide it.
+    texts.of(user("nobody").id());
+    for tenant in [ann, Tenant::default()] {
+        assert!(texts.load_failure(tenant).is_some_and(|error| error.message.contains("closed")));
+    }
+    assert_eq!(texts.load_failure(user("bob").id()), None);
 }
 
 /// A source of the notes of one tenant.

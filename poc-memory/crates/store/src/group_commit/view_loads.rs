@@ -12,7 +12,7 @@ use crate::tenant_views::{TenantPin, TenantViews, UnloadCandidate};
 use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,8 +26,8 @@ pub(super) struct ViewLoads {
     /// Read while a view is loaded. Written while records of other daemons are applied.
     pub(super) records: RwLock<()>,
     count: AtomicU64,
-    /// Why the last load failed; `None` if it did not.
-    failure: Mutex<Option<Error>>,
+    /// The tenants whose view could not be loaded the last time, with the reason.
+    failures: Mutex<FxHashMap<Tenant, Error>>,
 }
 
 impl Default for ViewLoads {
@@ -36,7 +36,7 @@ impl Default for ViewLoads {
             locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
             records: RwLock::default(),
             count: AtomicU64::new(0),
-            failure: Mutex::default(),
+            failures: Mutex::default(),
         }
     }
 }
@@ -89,7 +89,10 @@ impl CommitQueue {
             Some(counts) => catch_up::view(engine, tenant, counts.seq, &|| {}),
             None => Ok(View::new()),
         };
-        *self.loads.failure.lock() = loaded.as_ref().err().cloned();
+        match &loaded {
+            Ok(_) => self.loads.failures.lock().remove(&tenant),
+            Err(error) => self.loads.failures.lock().insert(tenant, error.clone()),
+        };
         let view = Arc::new(loaded?);
         let mut published = self.published.write();
         published.views.insert(tenant, view.clone());
@@ -103,9 +106,15 @@ impl CommitQueue {
         self.loads.count.load(Ordering::Relaxed)
     }
 
-    /// Why the last load of a view failed; `None` if it succeeded.
-    pub(crate) fn load_failure(&self) -> Option<Error> {
-        self.loads.failure.lock().clone()
+    /// Why the view of a tenant could not be loaded the last time; `None` if it could. For the default tenant, the reason
+    /// for any tenant.
+    pub(crate) fn load_failure(&self, tenant: Tenant) -> Option<Error> {
+        let failures = self.loads.failures.lock();
+        let failure = match tenant.is_default() {
+            true => failures.values().next(),
+            false => failures.get(&tenant),
+        };
+        failure.cloned()
     }
 
     /// The newest published view of the default tenant, the counts of the others, and the number of the last
