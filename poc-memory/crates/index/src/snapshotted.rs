@@ -101,10 +101,12 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
         state.map(|state| *self.state.write() = state).is_some()
     }
 
-    /// The position in the saved file according to its unverified header; `None` if the file is missing or has another
-    /// fingerprint.
+    /// The position in the saved file according to its unverified header; `None` if the file is missing or in no format
+    /// that can be loaded.
     pub(super) fn claimed_seq(&self) -> Option<u64> {
-        atomic_file::claimed_seq(self.file.as_deref()?, self.fingerprint)
+        let file = self.file.as_deref()?;
+        let earlier = || atomic_file::claimed_seq(file, self.earlier.as_ref()?.fingerprint);
+        atomic_file::claimed_seq(file, self.fingerprint).or_else(earlier)
     }
 
     /// Whether the index has not changed since it was last saved.

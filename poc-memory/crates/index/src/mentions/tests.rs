@@ -182,6 +182,7 @@ proptest! {
         poc_store::atomic_file::write(&path, fingerprint, 7, &[&bytes]).unwrap();
         let opened = open(directory.path());
         prop_assert_eq!((opened.applied(), all(&opened, &notes)), (7, all(&index, &notes)));
+        prop_assert_eq!(opened.claimed_seq(), Some(7));
         notes.insert(0, note(0, "", &changed));
         opened.apply(8, &[put(&notes[&0])]).unwrap();
         opened.checkpoint().unwrap();

@@ -167,6 +167,7 @@ proptest! {
         poc_store::atomic_file::write(&path, fingerprint, 7, &[&bytes]).unwrap();
         let opened = open(directory.path());
         prop_assert_eq!((opened.applied(), contents(&opened)), (7, contents(&index)));
+        prop_assert_eq!(opened.claimed_seq(), Some(7));
         for index in [&index, &opened] {
             index.apply(8, &[put(&note(0, "", &changed))]).unwrap();
         }
