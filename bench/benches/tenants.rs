@@ -100,7 +100,8 @@ fn measure(folder: &Path, tenants: usize, indexes: &str, report: &mut Report) {
         .zip(&questions)
         .map(|(number, question)| timed(|| ask(&memory, &tuple(*number), question)).0)
         .collect();
-    for (name, share) in [("first question to a tenant, p50", 0.5), ("first question to a tenant, p99", 0.99)] {
+    for (name, share) in [("first question to a tenant, p50", 0.5), ("first question to a tenant, p99", 0.99)]
+    {
         let time = Measurement::time(name, tenants, percentile(first.clone(), share));
         report.add(time.note(format!("indexes {indexes}")));
     }

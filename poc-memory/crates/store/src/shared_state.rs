@@ -117,7 +117,9 @@ impl StoreState {
         let viewed = match self.log.lost_bytes() {
             Some(problem) => Err(ReadOnlyReason::changed_log(&problem).error()),
             None if seq == *saved_seq => Ok(()),
-            None => view_file::write(&self.directory, seq, &main, &others, &self.log).map(|()| *saved_seq = seq),
+            None => {
+                view_file::write(&self.directory, seq, &main, &others, &self.log).map(|()| *saved_seq = seq)
+            }
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         if let Some(compactor) = &self.compactor {

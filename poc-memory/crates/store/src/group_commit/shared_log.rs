@@ -194,8 +194,7 @@ impl ChangedTenants {
             Arc::make_mut(view).apply(txn.seq, deltas);
             return Ok(());
         }
-        let counts =
-            self.counts.entry(tenant).or_insert_with(|| commits.counts(tenant).unwrap_or_default());
+        let counts = self.counts.entry(tenant).or_insert_with(|| commits.counts(tenant).unwrap_or_default());
         counts.apply(txn)
     }
 }

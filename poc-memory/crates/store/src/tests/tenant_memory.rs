@@ -60,7 +60,10 @@ fn all_seen(store: &Store) -> Vec<String> {
         .map(|number| {
             let own = store.for_tenant(&tuple(number));
             let counts = own.counts();
-            assert_eq!(TenantCounts { seq: 0, ..counts }, TenantCounts { seq: 0, ..TenantCounts::of(&own.view()) });
+            assert_eq!(
+                TenantCounts { seq: 0, ..counts },
+                TenantCounts { seq: 0, ..TenantCounts::of(&own.view()) }
+            );
             format!("{:?} {counts:?}", seen(&own))
         })
         .collect();
@@ -144,7 +147,8 @@ fn tenants_stay_in_memory_up_to_the_limit() {
         for tenant in 1..=8 {
             let own = store.for_tenant(&tuple(tenant));
             for number in 0..5 {
-                own.transact(cause(), |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) })).unwrap();
+                own.transact(cause(), |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) }))
+                    .unwrap();
             }
         }
         assert_eq!(store.loaded_tenants().count, 8, "without a limit");

@@ -163,12 +163,7 @@ fn the_first_change_of_a_tenant_records_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let names = |store: &Store| -> Vec<String> {
-        store
-            .tenants()
-            .unwrap()
-            .iter()
-            .map(|(tuple, counts)| format!("{tuple}: {}", counts.nodes))
-            .collect()
+        store.tenants().unwrap().iter().map(|(tuple, counts)| format!("{tuple}: {}", counts.nodes)).collect()
     };
     let theirs = store.for_tenant(&tuple(2));
     theirs.transact(cause(), |_| Ok(())).unwrap();

@@ -114,7 +114,8 @@ fn differing_counts(expected: &TenantTable, found: &TenantTable, place: &str) ->
     let differing = tenants.into_iter().filter(|tenant| of(expected, tenant) != of(found, tenant));
     let names: Vec<String> = differing.map(ToString::to_string).collect();
     let is_any = !names.is_empty();
-    is_any.then(|| format!("the numbers of notes and edges {place} are wrong: {}", listed(&names, names.len())))
+    is_any
+        .then(|| format!("the numbers of notes and edges {place} are wrong: {}", listed(&names, names.len())))
 }
 
 /// A description of how two sets of views differ; `None` if they are equal.
