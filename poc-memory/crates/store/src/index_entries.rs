@@ -69,10 +69,10 @@ pub(crate) fn corrections(engine: &dyn Engine, beat: &dyn Fn()) -> Result<Vec<Pu
                     corrections.insert(full.to_vec(), None);
                 }
             }
-            Table::Keys | Table::Hashes | Table::Keywords => {
-                if !is_of_node(engine, tenant, table, key, found)? {
-                    corrections.entry(full.to_vec()).or_insert(None);
-                }
+            Table::Keys | Table::Hashes | Table::Keywords
+                if !is_of_node(engine, tenant, table, key, found)? =>
+            {
+                corrections.entry(full.to_vec()).or_insert(None);
             }
             _ => {}
         }

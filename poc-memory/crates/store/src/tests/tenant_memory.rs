@@ -40,9 +40,23 @@ fn open_limited(folder: &TempDir, limit: Option<u64>) -> Store {
     store
 }
 
+/// The files of an open store at one moment. They are read until they do not change meanwhile, because tables are merged
+/// in the background.
+fn files_at_one_moment(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let read = || -> Option<BTreeMap<PathBuf, Vec<u8>>> {
+        let kept = files(folder).into_iter().filter(|path| path.file_name().unwrap() != "lock");
+        kept.map(|path| Some((path.clone(), fs::read(path).ok()?))).collect()
+    };
+    loop {
+        if let Some(all) = read().filter(|all| read().as_ref() == Some(all)) {
+            return all;
+        }
+    }
+}
+
 fn copy(folder: &TempDir) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for (path, bytes) in bytes_of_files(folder.path()) {
+    for (path, bytes) in files_at_one_moment(folder.path()) {
         let to = copy.path().join(path.strip_prefix(folder.path()).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::write(to, bytes).unwrap();
