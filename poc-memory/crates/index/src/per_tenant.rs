@@ -28,7 +28,7 @@ use std::sync::{Arc, OnceLock, Weak};
 const UNUSED_LIMIT: usize = 64;
 /// Number of locks that are shared by all tenants, so that two threads do not load the same index.
 const LOCKS: usize = 64;
-/// Size of a changed index in memory, in bytes, from which it is saved before it is let go.
+/// Size of a changed index in memory, in bytes, from which it is saved before it is unloaded.
 const WORTH_SAVING: u64 = 4 << 20;
 /// How often an index is saved again if it was changed meanwhile.
 const SAVES: usize = 3;
@@ -99,7 +99,7 @@ struct TenantIndexes<I> {
     unused: FxHashMap<Tenant, Weak<I>>,
     /// The saved indexes that are not in memory, with the last transaction in their files.
     unloaded: FxHashMap<Tenant, u64>,
-    /// The tenants whose index was let go without being saved. Their files are outdated.
+    /// The tenants whose index was unloaded without being saved. Their files are outdated.
     outdated: FxHashSet<Tenant>,
     released: bool,
 }
@@ -191,7 +191,7 @@ impl<I: Index> PerTenant<I> {
             // If the files cannot be deleted, the next checkpoint fails, too, and reports it.
             let _ = index.reset();
             let source = source.ok_or(IndexError::Closed)?;
-            // The records are asked, because they include changes that were applied to the index before it was let go
+            // The records are asked, because they include changes that were applied to the index before it was unloaded
             // and are not published yet.
             let mut is_empty = true;
             source.feed(tenant, &mut |deltas| {
@@ -272,7 +272,7 @@ impl<I: Index> PerTenant<I> {
         atomic_file::write(&self.manifest(), fingerprint(), seq, &[&bytes])
     }
 
-    /// Deletes the files of tenants whose index has changed and was let go without being saved. Texts that were erased
+    /// Deletes the files of tenants whose index has changed and was unloaded without being saved. Texts that were erased
     /// must not stay in them. An index that is in memory again replaces its files when it is saved.
     fn delete_outdated(&self, outdated: &FxHashSet<Tenant>) -> Result<()> {
         let mut is_any = false;

@@ -81,7 +81,7 @@ pub trait Follower: Send + Sync {
     fn prepare(&self, tenant: Tenant) {
         let _ = tenant;
     }
-    /// The tenants other than the default one whose data is in memory and can be let go.
+    /// The tenants other than the default one whose data is in memory and can be unloaded.
     fn loaded(&self) -> Vec<LoadedIndex> {
         Vec::new()
     }
@@ -89,7 +89,7 @@ pub trait Follower: Send + Sync {
     fn loads(&self) -> u64 {
         0
     }
-    /// Saves the data of a tenant and lets it go. Returns whether it is no longer in memory: data that is in use stays.
+    /// Saves the data of a tenant and unloads it. Returns whether it is no longer in memory: data that is in use stays.
     ///
     /// # Errors
     /// If it cannot be saved. It then stays in memory.

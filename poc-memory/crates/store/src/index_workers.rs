@@ -197,7 +197,7 @@ impl IndexWorkers {
         self.all.iter().map(|worker| worker.follower.loads()).sum()
     }
 
-    /// Lets the data of a tenant go. Returns whether no follower has it any more. A follower that is not up to date
+    /// Unloads the data of a tenant. Returns whether no follower has it any more. A follower that is not up to date
     /// keeps its data, because what it would save may be incomplete.
     pub(super) fn unload(&self, tenant: Tenant) -> Result<bool> {
         let mut is_unloaded = true;

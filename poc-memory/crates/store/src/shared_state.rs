@@ -90,7 +90,7 @@ impl StoreState {
         pin
     }
 
-    /// Lets tenants go if too much is in memory.
+    /// Unloads tenants if too much is in memory.
     pub(super) fn make_room(&self) {
         self.tenant_memory.make_room(&self.commits, &self.index_workers);
     }

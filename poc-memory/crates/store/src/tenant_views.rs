@@ -29,7 +29,7 @@ impl LoadedView {
     }
 }
 
-/// A view that may be let go.
+/// A view that may be unloaded.
 pub(super) struct UnloadCandidate {
     pub(super) tenant: Tenant,
     /// Tenants with lower values were used longer ago.
@@ -139,7 +139,7 @@ impl TenantViews {
         self.known.insert(tenant, counts);
     }
 
-    /// The views that may be let go, in any order.
+    /// The views that may be unloaded, in any order.
     pub(super) fn candidates(&self) -> impl Iterator<Item = UnloadCandidate> {
         self.loaded.iter().filter(|(_, loaded)| !loaded.is_pinned()).map(|(tenant, loaded)| UnloadCandidate {
             tenant: *tenant,
@@ -153,7 +153,7 @@ impl TenantViews {
         self.loaded.values().map(|loaded| loaded.view.approximate_bytes() as u64).sum()
     }
 
-    /// Lets a view go, unless it is pinned. Readers that have it keep it.
+    /// Unloads a view, unless it is pinned. Readers that have it keep it.
     pub(super) fn remove(&mut self, tenant: Tenant) -> Option<Arc<View>> {
         // A pin is taken under the lock of the views, so none can appear now.
         if self.loaded.get(&tenant)?.is_pinned() {

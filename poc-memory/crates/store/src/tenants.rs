@@ -84,7 +84,7 @@ impl Store {
     }
 
     /// Limits the memory for views and indexes of tenants to a number of bytes. The tenants that were used longest ago
-    /// are let go. The default tenant does not count and always stays. Without a call, there is no limit.
+    /// are unloaded. The default tenant does not count and always stays. Without a call, there is no limit.
     pub fn limit_tenant_memory(&self, bytes: u64) {
         self.shared.tenant_memory.set_limit(bytes);
     }

@@ -185,7 +185,7 @@ fn tenants_in_memory(texts: &Texts) -> usize {
 }
 
 #[test]
-fn an_index_is_loaded_when_it_is_used_and_let_go_when_it_is_not() {
+fn an_index_is_loaded_when_it_is_used_and_unloaded_when_it_is_not() {
     let folder = closed();
     let (store, texts) = open(&folder);
     let ann = user("ann").id();
@@ -216,7 +216,7 @@ fn an_index_is_loaded_when_it_is_used_and_let_go_when_it_is_not() {
 }
 
 #[test]
-fn files_of_a_changed_index_that_was_let_go_are_deleted() {
+fn files_of_a_changed_index_that_was_unloaded_are_deleted() {
     let folder = closed();
     let (store, texts) = open(&folder);
     put(&store, "ann", 9);
@@ -262,7 +262,7 @@ impl TenantSource for Notes {
 }
 
 #[test]
-fn an_index_that_is_let_go_between_two_transactions_keeps_the_notes_of_the_first() {
+fn an_index_that_is_unloaded_between_two_transactions_keeps_the_notes_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let main = TextIndex::closed(folder.path(), &Config::defaults().unwrap().text).unwrap();
     let texts = PerTenant::new(main, folder.path());

@@ -1,4 +1,4 @@
-//! Keeps the views and indexes of tenants within a limit of memory: the tenants that were used longest ago are let go.
+//! Keeps the views and indexes of tenants within a limit of memory: the tenants that were used longest ago are unloaded.
 //!
 //! The view and the indexes of the default tenant always stay, and so do those that are in use: a view while a
 //! transaction of its tenant is not published, an index while a request has it. The limit is therefore exceeded if the
@@ -47,7 +47,7 @@ impl TenantMemory {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// Lets tenants go if more than the limit is in memory and a tenant was loaded since the last check.
+    /// Unloads tenants if more than the limit is in memory and a tenant was loaded since the last check.
     pub(crate) fn make_room(&self, commits: &CommitQueue, workers: &IndexWorkers) {
         let limit = self.limit.load(Ordering::Relaxed);
         if limit == UNLIMITED {
@@ -64,7 +64,7 @@ impl TenantMemory {
         if total > limit && may_save() {
             let mut oldest: Vec<(Tenant, Usage)> = usage.into_iter().collect();
             oldest.sort_unstable_by_key(|(_, usage)| usage.used);
-            // Some more than necessary is let go, so that this is not repeated at every load.
+            // Some more than necessary is unloaded, so that this is not repeated at every load.
             let target = limit / 10 * 9;
             for (tenant, usage) in oldest {
                 if total <= target {
@@ -96,7 +96,7 @@ impl TenantMemory {
     }
 }
 
-/// The memory of each tenant that may be let go, and the total of all.
+/// The memory of each tenant that may be unloaded, and the total of all.
 fn usage(commits: &CommitQueue, workers: &IndexWorkers) -> (FxHashMap<Tenant, Usage>, u64) {
     let mut total = commits.view_bytes();
     let mut usage: FxHashMap<Tenant, Usage> = FxHashMap::default();

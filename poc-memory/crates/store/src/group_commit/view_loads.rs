@@ -139,7 +139,7 @@ impl CommitQueue {
         self.published.read().views.loaded().collect()
     }
 
-    /// The views that may be let go.
+    /// The views that may be unloaded.
     pub(crate) fn candidates(&self) -> Vec<UnloadCandidate> {
         self.published.read().views.candidates().collect()
     }
@@ -149,7 +149,7 @@ impl CommitQueue {
         self.published.read().views.bytes()
     }
 
-    /// Lets a view go, unless it is pinned.
+    /// Unloads a view, unless it is pinned.
     pub(crate) fn unload(&self, tenant: Tenant) {
         // It is freed after the lock is released.
         let _view = self.published.write().views.remove(tenant);

@@ -1,4 +1,4 @@
-//! A store that lets tenants go gives the same answers as one that keeps all of them in memory.
+//! A store that unloads tenants gives the same answers as one that keeps all of them in memory.
 
 use super::changes::{Op, op};
 use super::tenants::{seen, transact, tuple};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const TENANTS: usize = 6;
 
-/// Every tenant is let go as soon as another is loaded.
+/// Every tenant is unloaded as soon as another is loaded.
 const TINY: u64 = 1;
 
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn letting_tenants_go_changes_no_answer(steps in proptest::collection::vec(step(), 1..40)) {
+    fn unloading_tenants_changes_no_answer(steps in proptest::collection::vec(step(), 1..40)) {
         let mut folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let limits = [Some(TINY), None];
         let open = |folders: &[TempDir; 2]| [0, 1].map(|at| open_limited(&folders[at], limits[at]));
@@ -134,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn a_reader_keeps_the_view_of_a_tenant_that_was_let_go() {
+fn a_reader_keeps_the_view_of_a_tenant_that_was_unloaded() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_limited(&folder, Some(TINY));
     let own = |number| store.for_tenant(&tuple(number));
@@ -180,7 +180,7 @@ fn tenants_stay_in_memory_up_to_the_limit() {
     assert!(store.loaded_tenants().count > 1);
 }
 
-/// Each thread writes to tenants of its own and must see its writes, while all tenants are let go all the time.
+/// Each thread writes to tenants of its own and must see its writes, while all tenants are unloaded all the time.
 #[test]
 fn concurrent_writers_see_their_writes() {
     let folder = tempfile::tempdir().unwrap();
