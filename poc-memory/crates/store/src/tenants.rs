@@ -47,12 +47,11 @@ impl Store {
     /// name. [`Store::tuple`] of such a handle is empty, and its writes record no name. The next write through
     /// [`Store::for_tenant`] records the name again.
     pub fn unnamed_tenants(&self) -> Result<Vec<Store>> {
-        // The records are read after the counts: they have the name of every tenant that has published changes.
-        let (_, _, counts) = self.shared.commits.main_and_counts();
+        // The records are read after the tenants: they have the name of every tenant that has published changes.
+        let mut unnamed = self.shared.commits.tenants();
         let rows = self.records().raw_keys(Table::Tenants, &[])?;
         let named = rows.iter().map(|key| keys::read_tenant(key)).collect::<Result<FxHashSet<Tenant>>>()?;
-        let is_unnamed = |tenant: &Tenant| !tenant.is_default() && !named.contains(tenant);
-        let mut unnamed: Vec<Tenant> = counts.into_keys().filter(is_unnamed).collect();
+        unnamed.retain(|tenant| !tenant.is_default() && !named.contains(tenant));
         unnamed.sort_unstable();
         let handle = |tenant| Store { shared: self.shared.clone(), tenant, tuple: Arc::default() };
         Ok(unnamed.into_iter().map(handle).collect())

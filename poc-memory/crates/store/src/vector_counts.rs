@@ -3,8 +3,8 @@
 use super::records::TenantRecords;
 use super::table::Table;
 use super::{Store, keys, vector_encoding};
+use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_graph::{NodeId, Tenant};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
@@ -47,8 +47,7 @@ impl Store {
     /// The embedders of all tenants' vectors, those with most vectors first. Scans every vector.
     pub fn embedders(&self) -> Result<Vec<EmbedderCount>> {
         let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
-        let (_, _, others) = self.shared.commits.main_and_counts();
-        for tenant in std::iter::once(Tenant::default()).chain(others.into_keys()) {
+        for tenant in self.shared.commits.tenants() {
             let own = TenantRecords { engine: self.shared.engine.as_ref(), tenant };
             own.scan(Table::Vectors, &[], &mut |key, bytes| {
                 let (_, _, of) = keys::read_vector(key)?;

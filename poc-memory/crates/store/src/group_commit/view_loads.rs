@@ -124,6 +124,12 @@ impl CommitQueue {
         (published.seq, published.views.main().clone(), published.views.known().clone())
     }
 
+    /// The default tenant, and every other one that has ever written anything.
+    pub(crate) fn tenants(&self) -> Vec<Tenant> {
+        let published = self.published.read();
+        std::iter::once(Tenant::default()).chain(published.views.known().keys().copied()).collect()
+    }
+
     /// The counts of a tenant other than the default one; `None` if it has never written anything.
     pub(crate) fn counts(&self, tenant: Tenant) -> Option<TenantCounts> {
         self.published.read().views.known().get(&tenant).copied()

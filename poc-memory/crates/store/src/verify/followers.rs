@@ -23,8 +23,7 @@ impl Verifier<'_> {
         let shared = &self.store.shared;
         let lagging = self.store.lagging_followers();
         let mut findings = Vec::new();
-        let (_, _, others) = shared.commits.main_and_counts();
-        let tenants: Vec<Tenant> = std::iter::once(Tenant::default()).chain(others.into_keys()).collect();
+        let tenants = shared.commits.tenants();
         for follower in shared.index_workers.followers() {
             let name = follower.name();
             let damaged = follower.damaged_files();
