@@ -4,15 +4,12 @@
 //! transaction is lost and a later one is not, the node or the edge is there without its entries.
 
 use crate::engine::{Engine, Put};
-use crate::keys;
+use crate::keys::{self, ID};
 use crate::record_encoding::Record as _;
 use crate::table::Table;
 use poc_graph::error::Result;
 use poc_graph::{EdgeId, Node, NodeId, Tenant};
 use std::collections::BTreeMap;
-
-/// The length of an id in bytes.
-const ID: usize = 16;
 
 /// The keys of the entries of a node: for its key, its aliases and, if it is live, its content hash and keywords.
 pub(crate) fn of_node(node: &Node) -> Vec<(Table, Vec<u8>)> {
@@ -102,13 +99,12 @@ fn named_node<'a>(table: Table, key: &'a [u8], found: &'a [u8]) -> Option<&'a [u
 }
 
 /// The ids of the nodes that a record belongs to. A node belongs to none.
-pub(crate) fn owners<'a>(table: Table, key: &'a [u8], found: &'a [u8]) -> Vec<&'a [u8]> {
-    match table {
-        Table::Edges | Table::EdgesIn => [key.get(..ID), key.get(ID + 1..)].into_iter().flatten().collect(),
-        Table::Vectors | Table::Visits | Table::Activity | Table::Frames => {
-            key.get(..ID).into_iter().collect()
-        }
-        Table::Keys | Table::Hashes | Table::Keywords => named_node(table, key, found).into_iter().collect(),
-        _ => Vec::new(),
-    }
+pub(crate) fn owners<'a>(table: Table, key: &'a [u8], found: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let owners = match table {
+        Table::Edges | Table::EdgesIn => [key.get(..ID), key.get(ID + 1..)],
+        Table::Vectors | Table::Visits | Table::Activity | Table::Frames => [key.get(..ID), None],
+        Table::Keys | Table::Hashes | Table::Keywords => [named_node(table, key, found), None],
+        _ => [None, None],
+    };
+    owners.into_iter().flatten()
 }

@@ -5,7 +5,8 @@
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeId, EdgeKind, NodeId, Tenant};
 
-const ID: usize = 16;
+/// The length of an id in bytes.
+pub(super) const ID: usize = 16;
 
 /// The prefix of the keys of names, hashes and keywords. It was originally reserved for a tenant, which now precedes
 /// the number of the table instead.

@@ -6,7 +6,8 @@ mod graph_records;
 pub(super) use error::TransactionError;
 
 use super::engine::Engine;
-use super::keys;
+use super::index_entries;
+use super::keys::{self, ID};
 use super::logged_transaction::Write;
 use super::overlay::Overlay;
 use super::record_encoding::Record;
@@ -186,20 +187,14 @@ impl<'a> Transaction<'a> {
     /// Whether it is known, without reading, that no record with this key or prefix existed before this transaction.
     /// The records of a node are deleted with it, so a new node has none.
     fn is_absent(&self, table: Table, key: &[u8]) -> bool {
-        let id = |bytes: Option<&[u8]>| bytes.and_then(|bytes| keys::read_id(bytes).ok());
-        let is_new = |bytes| id(bytes).is_some_and(|id| self.new_nodes.contains(&id));
-        match table {
-            Table::Nodes => id(Some(key)).is_some_and(|id| self.view.find(id).is_none()),
-            Table::Activity | Table::Vectors | Table::Visits | Table::Frames => is_new(key.get(..ID)),
-            Table::Edges | Table::EdgesIn => is_new(key.get(..ID)) || is_new(key.get(ID + 1..)),
-            Table::Hashes | Table::Keywords => is_new(key.len().checked_sub(ID).and_then(|at| key.get(at..))),
-            _ => false,
+        let id = |bytes: &[u8]| keys::read_id(bytes).ok();
+        if table == Table::Nodes {
+            return id(key).is_some_and(|id| self.view.find(id).is_none());
         }
+        // Only the value of a name's entry, which is not read, shows to which node the name belongs.
+        index_entries::owners(table, key, &[]).filter_map(id).any(|id| self.new_nodes.contains(&id))
     }
 }
-
-/// The length of an id in bytes.
-const ID: usize = 16;
 
 impl Records for Transaction<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {

@@ -84,7 +84,7 @@ impl NewLog<'_> {
             for write in txn.writes {
                 if let Some(after) = &write.after {
                     let owners = index_entries::owners(write.table, &write.key, after);
-                    needed.extend(owners.into_iter().map(|id| (txn.tenant, id.to_vec())));
+                    needed.extend(owners.map(|id| (txn.tenant, id.to_vec())));
                 }
                 let key = write.table.engine_key(txn.tenant, &write.key);
                 if !touched.contains(&key) {
@@ -179,7 +179,7 @@ impl EarlyGap<'_> {
                 _ if is_node(write) => vec![node(tenant, &write.key)],
                 Some(value) => {
                     let ids = index_entries::owners(write.table, &write.key, value);
-                    ids.into_iter().map(|id| node(tenant, id)).collect()
+                    ids.map(|id| node(tenant, id)).collect()
                 }
                 None => Vec::new(),
             }
