@@ -84,15 +84,15 @@ fn a_copy_without_the_old_history_does_not_delete_what_may_be_newer() {
 fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
     for is_torn in [false, true] {
         let (log, first) = written(3);
-        let open = |faults| -> Result<(Store, TempDir)> {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |faults: Vec<Option<LogFault>>| {
             let writer = log.writer();
             writer.plan(faults);
-            let folder = tempfile::tempdir().unwrap();
             let parts =
                 StoreOptions { shared_log: Some((writer, CopyStart::Snapshot)), ..Default::default() };
-            Ok((open_in(&folder, parts)?, folder))
+            open_in(&folder, parts).unwrap()
         };
-        let (store, folder) = open(Vec::new()).unwrap();
+        let store = open(Vec::new());
         // A log that ends before the saved records is damaged.
         if !is_torn {
             store.checkpoint().unwrap();
@@ -103,20 +103,13 @@ fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
         }
         (4..=20).for_each(|number| put_at(first.store(), number));
         assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
-        let reopen = |faults: Vec<Option<LogFault>>| {
-            let writer = log.writer();
-            writer.plan(faults);
-            let parts =
-                StoreOptions { shared_log: Some((writer, CopyStart::Snapshot)), ..Default::default() };
-            open_in(&folder, parts).unwrap()
-        };
         // Without a connection, it shows what it has.
         if !is_torn {
-            let store = reopen(vec![Some(LogFault::Unreachable); 2000]);
+            let store = open(vec![Some(LogFault::Unreachable); 2000]);
             assert_eq!((numbers(&store), store.read_only().unwrap().name()), (vec![1, 2, 3], "log"));
         }
         for _ in 0..2 {
-            let store = reopen(Vec::new());
+            let store = open(Vec::new());
             assert_eq!((store.read_only(), store.history_base().unwrap().seq), (None, 10));
             assert_eq!(contents_without_changes(&store), contents_without_changes(first.store()));
             assert_eq!(numbers(&store), (1..=20).collect::<Vec<_>>());
