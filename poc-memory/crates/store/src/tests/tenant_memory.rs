@@ -2,6 +2,7 @@
 
 use super::changes::{Op, op};
 use super::tenants::{seen, transact, tuple};
+use super::verify::QUIET;
 use super::*;
 use proptest::prelude::*;
 
@@ -65,7 +66,7 @@ fn copy(folder: &TempDir) -> TempDir {
 }
 
 fn findings(store: &Store) -> Vec<DamagedPart> {
-    store.verify(&VerifyCallbacks { progress: &|_, _, _| (), check_cancelled: &|| Ok(()) }).unwrap()
+    store.verify(&QUIET).unwrap()
 }
 
 /// What all tenants see: views and records, the numbers of their transactions, and counts.

@@ -6,7 +6,8 @@ use super::*;
 use poc_graph::testing::contents as view_contents;
 use proptest::prelude::*;
 
-const QUIET: VerifyCallbacks<'static> =
+/// Callbacks that do nothing.
+pub(super) const QUIET: VerifyCallbacks<'static> =
     VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
 
 fn found(store: &Store) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tests::changes::op;
+use crate::tests::verify::QUIET;
 
 /// The bytes of the log, the records and the view, by their paths within the store.
 fn parts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -311,8 +312,7 @@ fn a_lost_note_exists_in_the_repaired_log_before_what_links_to_it() {
     let store = open_in(&folder, StoreOptions::default()).unwrap();
     assert_eq!((store.damage(), store.view().edge_count()), (None, 1));
     assert!(stated(&store) == before);
-    let callbacks = VerifyCallbacks { progress: &|_, _, _| {}, check_cancelled: &|| Ok(()) };
-    let found = store.verify(&callbacks).unwrap();
+    let found = store.verify(&QUIET).unwrap();
     assert!(found.is_empty(), "{found:?}");
 }
 
