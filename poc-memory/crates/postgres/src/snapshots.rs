@@ -3,12 +3,19 @@
 use crate::PostgresLog;
 use poc_graph::error::Result;
 use poc_store::{SharedSnapshot, SnapshotStore};
+use postgres::Row;
 use std::time::Duration;
 
 /// The number of complete snapshots to keep. A store may still be reading the older one.
 const KEPT: i64 = 2;
 /// Maximum number of parts that one statement deletes, so that it finishes within its time limit.
 const DELETED_AT_ONCE: i64 = 64;
+
+/// The snapshot of a row with its last record, number of parts and size.
+fn snapshot(row: &Row) -> Result<SharedSnapshot, postgres::Error> {
+    let number = |at: usize| row.try_get::<_, i64>(at).map(|number| number as u64);
+    Ok(SharedSnapshot { seq: number(0)?, parts: number(1)?, bytes: number(2)? })
+}
 
 impl SnapshotStore for PostgresLog {
     fn newest(&self) -> Result<Option<SharedSnapshot>> {
@@ -17,29 +24,17 @@ impl SnapshotStore for PostgresLog {
                 "SELECT seq, parts, bytes FROM poc_memory_snapshot WHERE store = $1 ORDER BY seq DESC LIMIT 1",
                 &[&connection.store],
             )?;
-            let number = |row: &postgres::Row, at: usize| Ok(row.try_get::<_, i64>(at)? as u64);
-            let snapshot = |row: postgres::Row| {
-                Ok(SharedSnapshot {
-                    seq: number(&row, 0)?,
-                    parts: number(&row, 1)?,
-                    bytes: number(&row, 2)?,
-                })
-            };
-            row.map(snapshot).transpose()
+            row.as_ref().map(snapshot).transpose()
         })
     }
 
     fn find(&self, seq: u64) -> Result<Option<SharedSnapshot>> {
         self.with(move |connection| {
             let row = connection.client.query_opt(
-                "SELECT parts, bytes FROM poc_memory_snapshot WHERE store = $1 AND seq = $2",
+                "SELECT seq, parts, bytes FROM poc_memory_snapshot WHERE store = $1 AND seq = $2",
                 &[&connection.store, &(seq as i64)],
             )?;
-            let snapshot = |row: postgres::Row| {
-                let (parts, bytes) = (row.try_get::<_, i64>(0)? as u64, row.try_get::<_, i64>(1)? as u64);
-                Ok(SharedSnapshot { seq, parts, bytes })
-            };
-            row.map(snapshot).transpose()
+            row.as_ref().map(snapshot).transpose()
         })
     }
 
