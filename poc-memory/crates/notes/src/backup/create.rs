@@ -251,13 +251,13 @@ pub(super) fn resolved_path(path: &Path) -> PathBuf {
 pub(super) fn require_outside(destination: &Path, paths: &Paths) -> Result<()> {
     let (path, shown) = (resolved_path(destination), destination.display());
     let mut copied = parts(paths).into_iter().map(|(_, path)| path).chain([paths.store()]);
-    let is_inside = |own: PathBuf| path.starts_with(resolved_path(&own));
-    let problem = if let Some(inside) = copied.find(|copied| path.starts_with(resolved_path(copied))) {
+    let is_inside = |own: &PathBuf| path.starts_with(resolved_path(own));
+    let problem = if let Some(inside) = copied.find(is_inside) {
         format!("`{shown}` is inside `{}`, which is part of the memory", inside.display())
     } else if paths.folders().iter().any(|folder| path == resolved_path(folder)) {
         // Generations would be mixed with the files of the memory.
         format!("`{shown}` is the folder of the memory")
-    } else if files_left_out(paths).into_iter().any(is_inside) {
+    } else if files_left_out(paths).iter().any(is_inside) {
         // The memory will write a file of its own there, even if it does not exist yet.
         format!("`{shown}` is the path of another file of the memory")
     } else {
