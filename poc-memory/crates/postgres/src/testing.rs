@@ -42,10 +42,7 @@ impl TestServer {
     /// Like [`TestServer::start`], with or without syncing files.
     pub fn start_with(syncs: bool) -> Option<TestServer> {
         let Some(programs) = programs() else {
-            #[allow(clippy::print_stderr, reason = "a skipped test says so")]
-            {
-                eprintln!("skipped: PostgreSQL is not installed (`apt-get install postgresql`)");
-            }
+            print_skipped("PostgreSQL is not installed (`apt-get install postgresql`)");
             return None;
         };
         let server = TestServer { programs, folder: new_folder(), syncs, tls_port: None };
@@ -62,12 +59,7 @@ impl TestServer {
             version.is_ok_and(|status| status.success())
         });
         let Some(programs) = programs else {
-            #[allow(clippy::print_stderr, reason = "a skipped test says so")]
-            {
-                eprintln!(
-                    "skipped: PostgreSQL or OpenSSL is not installed (`apt-get install postgresql openssl`)"
-                );
-            }
+            print_skipped("PostgreSQL or OpenSSL is not installed (`apt-get install postgresql openssl`)");
             return None;
         };
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -291,6 +283,12 @@ fn run(command: &mut Command) {
     // The server keeps its outputs open, so they must not be pipes.
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
     assert!(status.success(), "{command:?}: {status}");
+}
+
+/// Prints why a test is skipped.
+#[allow(clippy::print_stderr, reason = "a skipped test says so")]
+fn print_skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
 }
 
 fn is_root() -> bool {
