@@ -103,6 +103,16 @@ impl PostgresLog {
             }
         }
     }
+
+    /// Runs a statement that deletes a limited number of rows, until it deletes none. Each part finishes within the time
+    /// limit of a statement.
+    fn delete_in_parts(
+        &self,
+        delete: impl Fn(&mut StoreConnection) -> Result<u64, postgres::Error> + Copy + Send + 'static,
+    ) -> Result<()> {
+        while self.with(delete)? > 0 {}
+        Ok(())
+    }
 }
 
 impl PostgresLog {
@@ -281,20 +291,15 @@ impl SharedLog for PostgresLog {
         if noted == 0 {
             return Ok(false);
         }
-        // In parts, so that each statement finishes within its time limit. The first records are deleted first, so that
-        // a reader never finds a gap between two records.
-        loop {
-            let deleted = self.with(move |connection| {
-                connection.client.execute(
-                    "DELETE FROM poc_memory_log WHERE store = $1 AND seq IN ( \
-                       SELECT seq FROM poc_memory_log WHERE store = $1 AND seq <= $2::INT8 ORDER BY seq LIMIT $3)",
-                    &[&connection.store, &last, &DELETED_AT_ONCE],
-                )
-            })?;
-            if deleted == 0 {
-                return Ok(true);
-            }
-        }
+        // The first records are deleted first, so that a reader never finds a gap between two records.
+        self.delete_in_parts(move |connection| {
+            connection.client.execute(
+                "DELETE FROM poc_memory_log WHERE store = $1 AND seq IN ( \
+                   SELECT seq FROM poc_memory_log WHERE store = $1 AND seq <= $2::INT8 ORDER BY seq LIMIT $3)",
+                &[&connection.store, &last, &DELETED_AT_ONCE],
+            )
+        })?;
+        Ok(true)
     }
 
     fn snapshots(&self) -> &dyn SnapshotStore {

@@ -135,20 +135,15 @@ impl PostgresLog {
     /// cannot be deleted now are deleted after the next claim.
     fn delete_incomplete(&self, first: u64) -> Result<()> {
         let writer = self.writer;
-        loop {
-            let deleted = self.with(move |connection| {
-                connection.client.execute(
-                    "DELETE FROM poc_memory_snapshot_part WHERE store = $1 AND (seq, part) IN ( \
-                       SELECT seq, part FROM poc_memory_snapshot_part WHERE store = $1 AND seq NOT IN \
-                       (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2) \
-                     AND (seq < $4::INT8 \
-                       OR EXISTS (SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $3))",
-                    &[&connection.store, &DELETED_AT_ONCE, &writer.as_slice(), &(first as i64)],
-                )
-            })?;
-            if deleted == 0 {
-                return Ok(());
-            }
-        }
+        self.delete_in_parts(move |connection| {
+            connection.client.execute(
+                "DELETE FROM poc_memory_snapshot_part WHERE store = $1 AND (seq, part) IN ( \
+                   SELECT seq, part FROM poc_memory_snapshot_part WHERE store = $1 AND seq NOT IN \
+                   (SELECT seq FROM poc_memory_snapshot WHERE store = $1) ORDER BY seq, part LIMIT $2) \
+                 AND (seq < $4::INT8 \
+                   OR EXISTS (SELECT 1 FROM poc_memory_snapshot_claim WHERE store = $1 AND writer = $3))",
+                &[&connection.store, &DELETED_AT_ONCE, &writer.as_slice(), &(first as i64)],
+            )
+        })
     }
 }
