@@ -13,6 +13,11 @@ pub struct PromptNote {
     pub body: String,
 }
 
+/// Whether a word is a handle.
+pub fn is_handle(word: &str) -> bool {
+    word.strip_prefix('N').is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
 /// The notes of a prompt: a line with a handle, the line with the key below it, and the body after an empty line.
 pub fn notes(prompt: &str) -> Vec<PromptNote> {
     let mut notes: Vec<PromptNote> = Vec::new();
@@ -20,13 +25,12 @@ pub fn notes(prompt: &str) -> Vec<PromptNote> {
     let mut is_body = false;
     for line in prompt.lines() {
         let (name, role) = line.split_once(' ').unwrap_or((line, ""));
-        let is_handle = name.strip_prefix('N').is_some_and(|number| number.parse::<u32>().is_ok());
         if line.starts_with(">>>data") {
             is_body = false;
         } else if let Some(note) = notes.last_mut().filter(|_| is_body) {
             note.body.push_str(line);
             note.body.push('\n');
-        } else if is_handle && (role.is_empty() || role.starts_with('(')) {
+        } else if is_handle(name) && (role.is_empty() || role.starts_with('(')) {
             handle = Some((name.to_owned(), role.is_empty()));
         } else if let Some(key) = line.strip_prefix("key: ")
             && let Some((handle, is_chosen)) = handle.take()

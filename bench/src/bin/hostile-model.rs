@@ -73,14 +73,13 @@ fn everything_to_everything(notes: &[PromptNote]) -> Value {
 }
 
 fn everything_offered(prompt: &str) -> Value {
-    let is_handle = |text: &str| text.strip_prefix('N').is_some_and(|number| number.parse::<u32>().is_ok());
     let (mut handle, mut links) = ("", Vec::new());
     for line in prompt.lines() {
-        if is_handle(line) {
+        if prompt::is_handle(line) {
             handle = line;
         } else if let Some(candidates) = line.strip_prefix("candidates: ") {
             let words = candidates.split(", ").filter_map(|candidate| candidate.split(' ').next());
-            links.extend(words.filter(|word| is_handle(word)).map(|other| link(handle, other)));
+            links.extend(words.filter(|word| prompt::is_handle(word)).map(|other| link(handle, other)));
         }
     }
     links.truncate(MAX_ACTIONS);
