@@ -11,7 +11,7 @@
     reason = "a bench that fails stops"
 )]
 
-use poc_bench::measure::{Measurement, Report, median, timed};
+use poc_bench::measure::{Measurement, Report, median, sizes, timed};
 use poc_bench::peers::python;
 use poc_embed::{CandleEmbedder, Embedder};
 use poc_graph::rng::{Rng, SeededRng};
@@ -85,11 +85,10 @@ fn main() {
         println!("skipped: POC_MEMORY_BENCH_MODEL does not name the folder of a model");
         return;
     };
-    let asked: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let embedder = CandleEmbedder::open(Path::new(&folder)).unwrap();
     let mut peer = python().map(|python| Peer::start(&python, Path::new(&folder)));
     let mut report = Report::new("embed");
-    for count in if asked.is_empty() { vec![256] } else { asked } {
+    for count in sizes(&[256]) {
         let sentences = sentences(count);
         let texts: Vec<&str> = sentences.iter().map(String::as_str).collect();
         let (mut ours, mut together, mut apart, mut farthest) = (Vec::new(), Vec::new(), Vec::new(), 0.0f32);

@@ -6,7 +6,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "a bench")]
 
 use peak_alloc::PeakAlloc;
-use poc_bench::measure::{Measurement, Report, percentile, timed};
+use poc_bench::measure::{Measurement, Report, percentile, sizes, timed};
 use poc_bench::memory;
 use poc_bench::notes::{self, NoteText, Writer};
 use poc_config::Config;
@@ -32,7 +32,7 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 fn main() {
     let mut report = Report::new("tenants");
-    for tenants in sizes() {
+    for tenants in sizes(&[10, 1_000, 100_000]) {
         let folder = tempfile::tempdir().unwrap();
         let (seconds, ()) = timed(|| fill(folder.path(), tenants));
         report.add(Measurement::time("writing one tenant", tenants, seconds / tenants as f64));
@@ -40,12 +40,6 @@ fn main() {
         measure(folder.path(), tenants, "saved", &mut report);
     }
     report.save();
-}
-
-/// The numbers of tenants on the command line, or 10, 1,000 and 100,000.
-fn sizes() -> Vec<usize> {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
-    if sizes.is_empty() { vec![10, 1_000, 100_000] } else { sizes }
 }
 
 fn tuple(number: usize) -> Tuple {

@@ -15,12 +15,14 @@ pub struct BenchArguments {
 
 /// The sizes on the command line, or 13,000 and 100,000, and the folders. Options that `cargo bench` adds are ignored.
 pub fn arguments() -> BenchArguments {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let sets = std::env::args().skip(1).map(PathBuf::from).filter(|path| path.join("docs.jsonl").is_file());
-    BenchArguments {
-        sizes: if sizes.is_empty() { vec![13_000, 100_000] } else { sizes },
-        sets: sets.collect(),
-    }
+    BenchArguments { sizes: sizes(&[13_000, 100_000]), sets: sets.collect() }
+}
+
+/// The sizes on the command line, or the given ones. Options that `cargo bench` adds are ignored.
+pub fn sizes(otherwise: &[usize]) -> Vec<usize> {
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    if sizes.is_empty() { otherwise.to_vec() } else { sizes }
 }
 
 /// The seconds that one call takes, and its result.
