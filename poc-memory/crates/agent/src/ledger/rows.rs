@@ -2,9 +2,9 @@
 
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
-use super::key::{prefix, read_key, run_key};
+use super::key::{prefix, read_key};
 use super::reservation;
-use super::row::{expect_running, get};
+use super::row::{expect_running, get, stored_row};
 use super::state::{self, AgentState};
 use super::status::Status;
 use super::trigger::TriggerKind;
@@ -96,7 +96,7 @@ fn running_rows(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Re
     let mut running = Vec::new();
     for agent in agents {
         let Some(id) = state::state(memory, &agent)?.running() else { continue };
-        let row = memory.store.get::<Run>(&run_key(&agent, id))?;
+        let row = stored_row(memory, &agent, id)?;
         running.extend(row.filter(|run| run.status == Status::Running));
     }
     running.sort_by_key(|run| std::cmp::Reverse(run.id));
@@ -150,7 +150,7 @@ pub(super) fn is_orphaned(memory: &Memory, dead: &DeadProcesses, run: &Run) -> b
 /// The agent's run in progress, in this process or in another one over the same shared log.
 pub fn current_run(memory: &Memory, agent: &str, state: &AgentState) -> Result<Option<Run>> {
     let Some(id) = state.running() else { return Ok(None) };
-    let row = memory.store.get::<Run>(&run_key(agent, id))?;
+    let row = stored_row(memory, agent, id)?;
     Ok(row.filter(|run| current_status(memory, run) == Status::Running))
 }
 
