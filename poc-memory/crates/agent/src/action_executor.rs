@@ -26,14 +26,7 @@ type Verdict<T> = std::result::Result<T, Refusal>;
 
 /// Prepares and embeds the new node of an action. Called outside of transactions, because embedding is slow.
 pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedNote>> {
-    match permitted {
-        PermittedAction::Insert { draft, .. }
-        | PermittedAction::Rewrite { draft, .. }
-        | PermittedAction::Revise { draft, .. } => {
-            insert::prepare(memory, (**draft).clone()).map(Some).map_err(refusal)
-        }
-        _ => Ok(None),
-    }
+    permitted.draft().map(|draft| insert::prepare(memory, draft.clone()).map_err(refusal)).transpose()
 }
 
 /// Records a visit of a node that the agent itself has created.
