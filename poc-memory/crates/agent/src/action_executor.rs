@@ -93,15 +93,13 @@ impl ActionExecutor<'_> {
                 if note.existing_note(tx)?.is_some() {
                     return Ok(Err(present("a note with this text already exists")));
                 }
-                let made = insert::apply(tx, note, now).map(|made| made.id);
-                match (made, permitted) {
-                    (Ok(made), PermittedAction::Revise { sources, reason, .. }) => {
+                insert::apply(tx, note, now).and_then(|made| {
+                    if let PermittedAction::Revise { sources, reason, .. } = permitted {
                         let provenance = provenance::of_agent(self.agent);
-                        derivation::set_sources(tx, made, sources, &provenance, reason, now)
-                            .map(|()| vec![made])
+                        derivation::set_sources(tx, made.id, sources, &provenance, reason, now)?;
                     }
-                    (made, _) => made.map(|made| vec![made]),
-                }
+                    Ok(vec![made.id])
+                })
             }
             PermittedAction::Insert { draft, sources, reason } => {
                 if !is_part && let Some(refusal) = self.refuse_derived(tx, draft, sources)? {
