@@ -13,7 +13,7 @@ use super::selection::{Handle, PromptExtent, Selection};
 use super::writer_record::WriterRecord;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Activity, Ix, NodeId, RunId, State, Visit, VisitOutcome};
+use poc_graph::{Activity, NodeId, RunId, State, Visit, VisitOutcome};
 use poc_notes::insert::PreparedNote;
 use poc_notes::{Memory, derivation};
 use poc_store::{Cause, Transaction, WriteRange};
@@ -307,12 +307,12 @@ impl ReplyApplication<'_> {
         let mut replaced: HashSet<NodeId> =
             plan.iter().filter_map(|action| action.permitted.replaced_node()).collect();
         replaced.extend(self.cut_off.iter().chain(self.waiting));
-        let is_source_shown = |ix: Ix| self.selection.by_index(ix).is_some_and(Handle::is_chosen);
+        let without_source = self.selection.known_facts();
         let shown = self.selection.handles.iter().filter(|handle| handle.is_derived);
         shown
             .filter(|handle| handle.node.provenance == own)
             .filter(|handle| !replaced.contains(&handle.node.id))
-            .filter(|handle| self.selection.view.sources(handle.ix).any(is_source_shown))
+            .filter(|handle| !without_source.contains(&handle.ix))
             .try_for_each(|handle| derivation::confirm(tx, &handle.node, self.now))
     }
 

@@ -143,7 +143,7 @@ impl Selection {
     }
 
     /// The derived nodes without a source among the selected nodes.
-    fn known_facts(&self) -> HashSet<Ix> {
+    pub(super) fn known_facts(&self) -> HashSet<Ix> {
         let chosen: HashSet<Ix> = self.chosen().map(|handle| handle.ix).collect();
         let derived = self.handles.iter().filter(|handle| handle.is_derived).map(|handle| handle.ix);
         derived.filter(|&ix| self.view.sources(ix).all(|source| !chosen.contains(&source))).collect()
