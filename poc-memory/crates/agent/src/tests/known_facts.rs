@@ -19,12 +19,16 @@ fn message(world: &World, key: &str, body: &str) -> NodeId {
     world.draft(Draft { node_type: Some("episodic".into()), title: None, ..draft(key, body) })
 }
 
+/// The agent `facts`.
+fn facts(world: &World) -> Definition {
+    (**Catalog::load(&world.memory).unwrap().get("facts").unwrap()).clone()
+}
+
 /// The agent `facts`, and a message with a fact that was drawn from it.
 fn with_a_fact() -> (World, Definition) {
     let mut world = World::new();
     world.candidates_from(-1.0);
-    let catalog = Catalog::load(&world.memory).unwrap();
-    let definition = (**catalog.get("facts").unwrap()).clone();
+    let definition = facts(&world);
     message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
     let model = FnModel(|request: &Request<'_>| {
         json!({"notes": "", "insert": [{"reason": "", "key": KNOWN, "title": "Ann has her home in Porto near the Douro.",
@@ -161,8 +165,7 @@ fn a_replacement_needs_as_many_sources_as_a_new_note() {
 fn a_model_with_a_short_context_sees_fewer_known_facts() {
     let mut world = World::new();
     world.candidates_from(-1.0);
-    let catalog = Catalog::load(&world.memory).unwrap();
-    let definition = (**catalog.get("facts").unwrap()).clone();
+    let definition = facts(&world);
     for town in ["Porto", "Lisbon", "Faro", "Braga"] {
         message(&world, town, &format!("Ann: we like it in {town}, as always."));
     }
@@ -192,8 +195,7 @@ fn a_model_with_a_short_context_sees_fewer_known_facts() {
 #[test]
 fn messages_wait_for_a_language_model_that_is_set_up_later() {
     let world = World::new();
-    let catalog = Catalog::load(&world.memory).unwrap();
-    let definition = (**catalog.get("facts").unwrap()).clone();
+    let definition = facts(&world);
     let porto = message(&world, "porto", "Ann: we like it here in Porto, and the bridge is close.");
     let heuristic = Heuristic::new(&world.memory.config).unwrap();
     let run = world.run(&definition, &heuristic);
