@@ -24,9 +24,9 @@ const SHOW_TIMEOUT: Span = Span(5_000);
 
 /// The provider `ollama`.
 pub(super) struct Ollama {
-    pub(super) http: Http,
-    pub(super) model: poc_config::ModelConfig,
-    pub(super) calls: poc_config::CallsConfig,
+    http: Http,
+    model: poc_config::ModelConfig,
+    calls: poc_config::CallsConfig,
     /// The context length that the model was trained with, in tokens, once the server has sent it.
     trained: OnceLock<usize>,
 }
