@@ -9,11 +9,11 @@ pub fn refusal(message: &[u8]) -> Option<JsonRpcError> {
     let error = serde_json::from_slice::<UniqueFields>(message).err()?;
     let name = json::repeated_field(&error)?;
     let error = ErrorData::invalid_params(format!("the field `{name}` is given twice"), None);
-    Some(JsonRpcError::new(id_of(message), error))
+    let message: Option<Value> = serde_json::from_slice(message).ok();
+    Some(JsonRpcError::new(message.as_ref().and_then(id_of), error))
 }
 
-/// The id of a message that is JSON.
-fn id_of(message: &[u8]) -> Option<RequestId> {
-    let message: Value = serde_json::from_slice(message).ok()?;
+/// The id of a message, if it has a valid one.
+pub fn id_of(message: &Value) -> Option<RequestId> {
     serde_json::from_value(message.get("id")?.clone()).ok()
 }

@@ -24,7 +24,7 @@ use poc_graph::cancellation::{self, CancellationToken};
 use poc_graph::error::Result;
 use poc_memory::mcp::{OpExecutor, Server, repeated_field};
 use poc_memory::ops::{Access, OpDef, Principal};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
@@ -246,8 +246,6 @@ enum MessageKind {
 /// instead of a JSON-RPC error.
 fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
     let fail = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
-    let id_of =
-        |value: &Value| value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
     if let Some(refusal) = repeated_field::refusal(bytes) {
         return Err(Box::new(refusal));
     }
@@ -260,7 +258,7 @@ fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
         Err(_) => match serde_json::from_slice::<Value>(bytes) {
             Err(error) => fail(None, ErrorData::parse_error(format!("the body is not JSON: {error}"), None)),
             Ok(value) => {
-                let id = id_of(&value);
+                let id = repeated_field::id_of(&value);
                 fail(id, ErrorData::invalid_request("the body is not a message of JSON-RPC 2.0", None))
             }
         },
