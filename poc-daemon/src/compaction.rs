@@ -8,7 +8,6 @@ use poc_graph::error::Result;
 use poc_graph::time::Span;
 use poc_notes::compaction;
 use poc_notes::erasure::Erasure;
-use poc_store::CompactionCallbacks;
 use std::sync::Arc;
 
 /// How often the sizes are checked.
@@ -44,9 +43,9 @@ fn compact(state: &DaemonState, last: u64) -> Result<u64> {
         );
         return Ok(last);
     }
-    let check_cancelled = || state.check_running();
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
-    let done = compaction::compact(memory, memory.config.history.keep, &callbacks)?;
+    let done = state.with_compaction_callbacks(|callbacks| {
+        compaction::compact(memory, memory.config.history.keep, callbacks)
+    })?;
     tracing::info!(
         log_before = done.before.log,
         log = done.after.log,

@@ -7,7 +7,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Span;
 use poc_notes::compaction;
 use poc_notes::erasure::{self, Erasure};
-use poc_store::{CompactionCallbacks, SharedSnapshot};
+use poc_store::SharedSnapshot;
 use std::sync::Arc;
 
 /// How often the daemon checks in the database whether another one has erased something.
@@ -58,9 +58,8 @@ fn make(state: &DaemonState) -> Result<Option<SharedSnapshot>> {
     if state.memory.store.read_only().is_some() {
         return Ok(None);
     }
-    let check_cancelled = || state.check_running();
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
-    state.memory.store.make_snapshot(state.memory.config.store.snapshot_every, &callbacks)
+    let every = state.memory.config.store.snapshot_every;
+    state.with_compaction_callbacks(|callbacks| state.memory.store.make_snapshot(every, callbacks))
 }
 
 /// Deletes the changes from the shared log that `[history] keep` does not keep.
@@ -72,16 +71,13 @@ fn drop_history(state: &DaemonState) -> Result<Option<u64>> {
     if memory.store.read_only().is_some() || Erasure::has_unfinished(memory)? {
         return Ok(None);
     }
-    let check_cancelled = || state.check_running();
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
-    memory.store.drop_shared_history(before, memory.config.store.snapshot_every, &callbacks)
+    let every = memory.config.store.snapshot_every;
+    state.with_compaction_callbacks(|callbacks| memory.store.drop_shared_history(before, every, callbacks))
 }
 
 fn erase(state: &DaemonState) -> Result<Option<u64>> {
     if state.memory.store.read_only().is_some() {
         return Ok(None);
     }
-    let check_cancelled = || state.check_running();
-    let callbacks = CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &check_cancelled };
-    erasure::complete_elsewhere(&state.memory, &callbacks)
+    state.with_compaction_callbacks(|callbacks| erasure::complete_elsewhere(&state.memory, callbacks))
 }

@@ -15,6 +15,7 @@ use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
+use poc_store::CompactionCallbacks;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -157,6 +158,17 @@ impl DaemonState {
             true => Err(Error::unavailable("the daemon is stopping")),
             false => Ok(()),
         }
+    }
+
+    /// Does work on the store that reports no progress and ends early when the daemon is stopping.
+    ///
+    /// # Errors
+    /// Those of the work, and `unavailable` when the daemon is stopping.
+    pub(crate) fn with_compaction_callbacks<T>(
+        &self,
+        work: impl FnOnce(&CompactionCallbacks<'_>) -> Result<T>,
+    ) -> Result<T> {
+        work(&CompactionCallbacks { progress: &|_, _| {}, check_cancelled: &|| self.check_running() })
     }
 
     /// Does work on the background pool. If it fails, logs the error after `failure`, and returns `None`.
