@@ -35,6 +35,12 @@ pub(in crate::ops) struct DerivedNote {
     pub(in crate::ops) title: String,
 }
 
+impl From<Node> for DerivedNote {
+    fn from(node: Node) -> DerivedNote {
+        DerivedNote { key: node.key, title: node.title }
+    }
+}
+
 impl DerivedNote {
     /// The line of text output below the hit.
     pub(in crate::ops) fn line(&self) -> String {

@@ -175,19 +175,16 @@ pub(super) fn to_hits(
         // The notes may have changed since the view was taken and have no common names any more.
         (!by_name || !names.is_empty()).then_some(LeadingNote { key, names })
     };
-    let derived = |id: NodeId| -> Result<Option<DerivedNote>> {
-        let node = ctx.memory.store.node(id)?;
-        Ok(node.map(|node| DerivedNote { key: node.key, title: node.title }))
-    };
+    let note = |id: NodeId| ctx.memory.store.node(id);
     let linked = |hit: NodeId, from: NodeId| -> Result<Option<LinkedNote>> {
-        let Some(node) = ctx.memory.store.node(from)? else { return Ok(None) };
+        let Some(node) = note(from)? else { return Ok(None) };
         let link = |src, dst| ctx.memory.store.edge(src, EdgeKind::Link, dst);
         let reason = link(from, hit)?.or(link(hit, from)?).map(|edge| edge.reason).unwrap_or_default();
         Ok(Some(LinkedNote { key: node.key, title: node.title, reason }))
     };
     let of = |hit: RetrievalHit| {
         let ix = view.find(hit.id).ok_or_else(missing_note)?;
-        let node = ctx.memory.store.node(hit.id)?;
+        let node = note(hit.id)?;
         let near = hit
             .near
             .zip(node.as_ref())
@@ -198,7 +195,7 @@ pub(super) fn to_hits(
         Ok(RetrieveRow {
             note: NoteRow::new(view, ix, node.as_ref(), passage, Some(text))?,
             led_by: lead(&hit),
-            derived: hit.derived.map(derived).transpose()?.flatten(),
+            derived: hit.derived.map(note).transpose()?.flatten().map(DerivedNote::from),
             linked: hit.linked_from.map(|from| linked(hit.id, from)).transpose()?.flatten(),
             nearest: near.filter(|_| explain).map(|(near, text)| NearestPassage {
                 number: near.passage,

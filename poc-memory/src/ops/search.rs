@@ -331,7 +331,7 @@ fn hit(
     let id = view.id(ix).ok_or_else(missing_note)?;
     let through = through.map(|id| snapshot.node(id)).transpose()?.flatten();
     Ok(SearchRow {
-        derived: through.map(|node| DerivedNote { key: node.key, title: node.title }),
+        derived: through.map(DerivedNote::from),
         note: NoteRow::new(view, ix, snapshot.node(id)?.as_ref(), None, text)?,
         score: item.score,
         weight: weight_at(view, ix, &ctx.memory.config.weight, snapshot.now()),
