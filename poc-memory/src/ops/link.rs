@@ -96,9 +96,9 @@ impl Op for LinkRequest {
                 // A model may lower the strength of a stronger link, but not raise it.
                 let max = if kind == EdgeKind::Link { ctx.actor.max_link_strength() } else { 1.0 };
                 let max = existing.map_or(max, |existing| existing.max(max));
+                let strength = self.strength.or(existing).unwrap_or(link::STRENGTH);
                 // A number that is out of range stays what it is, so that it is refused.
-                let bounded = |strength: f64| if strength <= 1.0 { strength.min(max) } else { strength };
-                let strength = bounded(self.strength.or(existing).unwrap_or(link::STRENGTH));
+                let strength = if strength <= 1.0 { strength.min(max) } else { strength };
                 let link = link::Link {
                     src: from.id,
                     dst: to.id,
