@@ -10,7 +10,7 @@ use poc_graph::time::Timestamp;
 use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of runs listed by default.
 const SHOWN: usize = 20;
@@ -137,9 +137,7 @@ impl Op for AgentHistory {
         if let Some(head) = rows.first_mut().filter(|_| costs) {
             head.push("COST".to_owned());
         }
-        let mut short: Vec<String> = output.runs.iter().map(|run| run.run.short()).collect();
-        short.sort_unstable();
-        short.dedup();
+        let short: BTreeSet<String> = output.runs.iter().map(|run| run.run.short()).collect();
         let are_unique = short.len() == output.runs.len();
         for run in &output.runs {
             let reason = run.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
