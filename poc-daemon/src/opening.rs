@@ -60,7 +60,7 @@ pub(crate) fn open(
 fn try_open(paths: &Paths, config: &Config) -> Result<Result<Memory>> {
     // Checking the holder first is cheap, while opening would load the embedder first.
     if let Some(pid) = Store::holder(&paths.store())? {
-        let holder = if pid == 0 { "another process".to_owned() } else { format!("process {pid}") };
+        let holder = Store::holder_name(pid);
         let hint = "stop it, or use the daemon that holds it: `poc-memory daemon status`";
         return Ok(Err(Error::new(Code::Locked, format!("the store is held by {holder}")).hint(hint)));
     }

@@ -299,6 +299,14 @@ impl Store {
         Lock::holder(&directory.join("lock"))
     }
 
+    /// The name, for messages, of a process that [`Store::holder`] returned.
+    pub fn holder_name(pid: u32) -> String {
+        match pid {
+            0 => "another process".to_owned(),
+            pid => format!("process {pid}"),
+        }
+    }
+
     /// The sizes on disk of the log and of the records, for all tenants together.
     pub fn sizes(&self) -> Result<StoreSizes> {
         Ok(StoreSizes { log: self.shared.log.bytes(), records: self.shared.engine.size()? })

@@ -161,10 +161,8 @@ fn wait_for(context: &CommandContext, mut child: Option<Child>, log: &LogEnd) ->
 
 /// The process that holds the store, unless it is the daemon itself or unknown.
 fn other_holder(context: &CommandContext, daemon: &Child) -> Option<String> {
-    match Store::holder(&context.paths.store()).ok()?? {
-        0 => Some("another process".to_owned()),
-        pid => (pid != daemon.id()).then(|| format!("process {pid}")),
-    }
+    let pid = Store::holder(&context.paths.store()).ok()??;
+    (pid != daemon.id()).then(|| Store::holder_name(pid))
 }
 
 /// The log of the daemon, and its length before a start.

@@ -5,6 +5,7 @@ use poc_graph::Trust;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::sync::{self, Binding, LastSync};
+use poc_store::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -85,8 +86,7 @@ impl Op for RemoteStatus {
             "state",
             match (&remote.problem, remote.held_by) {
                 (Some(problem), _) => problem.line(),
-                (None, Some(0)) => "held by another process".into(),
-                (None, Some(pid)) => format!("held by process {pid}"),
+                (None, Some(pid)) => format!("held by {}", Store::holder_name(pid)),
                 (None, None) => "free".into(),
             },
         );
