@@ -2,7 +2,7 @@
 
 use crate::support::incompressible;
 use crate::support::world::files_below;
-use crate::support::{Deadline, WAIT_LIMIT, World};
+use crate::support::{Deadline, WAIT_LIMIT, World, number_in};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -256,8 +256,7 @@ fn backups_under_load_restore_every_state() {
 #[test]
 #[ignore = "takes many minutes; POC_MEMORY_DRILLS is the number of backups, 200 if unset"]
 fn many_backups_under_load_restore_every_state() {
-    let rounds = std::env::var("POC_MEMORY_DRILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
-    drill(rounds);
+    drill(number_in("POC_MEMORY_DRILLS", 200));
 }
 
 /// A log of two segments: 64 MiB is the length of one.

@@ -2,7 +2,7 @@
 //! field, and nothing changes. The command line and MCP have tests of their own.
 
 use crate::support::http::{Http, ON};
-use crate::support::{WAIT_LIMIT, World};
+use crate::support::{WAIT_LIMIT, World, number_in};
 use poc_graph::error::Code;
 use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Span;
@@ -379,8 +379,7 @@ fn p99(mut times: Vec<Duration>) -> Duration {
 #[test]
 #[ignore = "sends 100,000 frames, which takes minutes; `just reliability full R14` runs it"]
 fn malformed_frames_neither_end_the_daemon_nor_lock_others_out() {
-    let number = std::env::var("POC_MEMORY_FRAMES").ok().and_then(|number| number.parse().ok());
-    let frames: u64 = number.unwrap_or(100_000);
+    let frames: u64 = number_in("POC_MEMORY_FRAMES", 100_000);
     let mut world = World::new();
     for number in 0..20 {
         world.json(&["insert", "--title", &format!("Harbour {number}"), "--body", "Ships at anchor"]);

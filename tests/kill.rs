@@ -1,6 +1,6 @@
 //! `kill -9` at any time loses no acknowledged write and leaves nothing incomplete.
 
-use crate::support::World;
+use crate::support::{World, number_in};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The number of kills: `POC_MEMORY_KILLS`, or 20.
 fn rounds() -> u64 {
-    std::env::var("POC_MEMORY_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20)
+    number_in("POC_MEMORY_KILLS", 20)
 }
 
 /// Kills the daemon repeatedly while a client writes notes and agents run.

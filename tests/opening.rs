@@ -1,7 +1,7 @@
 //! Opening the store: checkpoints that an idle daemon saves, and concurrent commands.
 
 use crate::support::world::{binary, files_below};
-use crate::support::{CommandResult, Deadline, WAIT_LIMIT, World};
+use crate::support::{CommandResult, Deadline, WAIT_LIMIT, World, number_in};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
@@ -68,7 +68,7 @@ impl Drop for Daemons {
 
 /// The number of rounds: `POC_MEMORY_STARTS`, or 2.
 fn rounds() -> u64 {
-    std::env::var("POC_MEMORY_STARTS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+    number_in("POC_MEMORY_STARTS", 2)
 }
 
 /// Twelve daemons and eight commands start at the same time in each round. In every other round, the daemon was killed

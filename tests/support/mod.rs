@@ -13,3 +13,10 @@ pub(crate) mod world;
 
 pub(crate) use deadline::Deadline;
 pub(crate) use world::{CommandResult, WAIT_LIMIT, World};
+
+use std::str::FromStr;
+
+/// The number in an environment variable, or another one if it is not set to a number.
+pub(crate) fn number_in<N: FromStr>(variable: &str, otherwise: N) -> N {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
+}
