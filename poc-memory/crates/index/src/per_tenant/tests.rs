@@ -5,7 +5,7 @@ use poc_config::Config;
 use poc_graph::testing::node;
 use poc_graph::time::Timestamp;
 use poc_graph::{Node, Tuple};
-use poc_store::{Cause, Store, Transaction, VerifyCallbacks};
+use poc_store::{Cause, Follower, Store, Transaction, VerifyCallbacks};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
