@@ -233,8 +233,7 @@ impl Op for Search {
         let min_score = (narrows && pipeline.sorted_by().is_some()).then_some(config.min_score);
         let (mut set, explanation) = pipeline.run_above(&snapshot.sources(), bound, min_score)?;
         if is_plain && !has_number || narrows && !pipeline.has_limit() {
-            let keeps = |(place, item): &(usize, ScoredNode)| *place == 0 || item.score >= config.min_score;
-            set.items = set.items.into_iter().enumerate().filter(keeps).map(|(_, item)| item).collect();
+            set.remove_below(config.min_score);
         }
         let searched = pipeline.text();
         let misspelt = pipeline_agents::problems(ctx, snapshot.view(), &pipeline);

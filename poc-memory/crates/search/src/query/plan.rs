@@ -53,11 +53,7 @@ impl Pipeline {
         cancellation::check()?;
         let PrefixResult { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         if let (Some(min), 1, Some(meter)) = (min_score, at, meters.first_mut()) {
-            let mut place = 0;
-            set.items.retain(|item| {
-                place += 1;
-                place == 1 || item.score >= min
-            });
+            set.remove_below(min);
             len = set.items.len();
             meter.output = len;
         }

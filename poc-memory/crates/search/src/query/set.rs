@@ -31,3 +31,11 @@ pub struct ResultSet {
     /// The pairs that a generator found. Only pairs with both members in `items` count.
     pub pairs: Vec<InterferencePair>,
 }
+
+impl ResultSet {
+    /// Removes the nodes with a score below `min_score`, except the first node.
+    pub fn remove_below(&mut self, min_score: f64) {
+        let mut is_first = true;
+        self.items.retain(|item| std::mem::take(&mut is_first) || item.score >= min_score);
+    }
+}
