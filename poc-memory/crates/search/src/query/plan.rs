@@ -24,20 +24,12 @@ impl Pipeline {
     /// `not_found` if a stage refers to a node that does not exist, `unavailable` if the request is cancelled, and
     /// errors of the indexes and the embedder.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
-        self.run_to(sources, usize::MAX)
+        self.run_above(sources, usize::MAX, None)
     }
 
     /// Like [`Pipeline::run`], for a caller that uses only the first `wanted` nodes of the result. The other nodes are
-    /// included, but possibly in another order.
-    ///
-    /// # Errors
-    /// Those of [`Pipeline::run`].
-    pub fn run_to(&self, sources: &Sources<'_>, wanted: usize) -> Result<(ResultSet, Explanation)> {
-        self.run_above(sources, wanted, None)
-    }
-
-    /// Like [`Pipeline::run_to`]. Notes to which a first stage that searches gives a score below `min_score` are left
-    /// out, except its best one.
+    /// included, but possibly in another order. Notes to which a first stage that searches gives a score below
+    /// `min_score` are left out, except its best one.
     ///
     /// # Errors
     /// Those of [`Pipeline::run`].
