@@ -2,12 +2,12 @@
 
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Node, NodeId, View, Visibility, closest_name, normal_key};
-use poc_search::retrieve::key::{notes_of_name, notes_with_id_prefix};
+use poc_search::retrieve::key::notes_of_name_or_id;
 use poc_store::{DAMAGED_HINT, Records, Transaction};
 
 /// The node with an id or a key in `records`, in any state. If there is none, the name is matched less
-/// strictly in `view`: first as names in questions are matched, that is, ignoring case, file extension and
-/// folder ([`notes_of_name`]), then as the beginning of an id.
+/// strictly in `view` ([`notes_of_name_or_id`]): first as names in questions are matched, that is, ignoring case,
+/// file extension and folder, then as the beginning of an id.
 ///
 /// # Errors
 /// `not_found`, with a similar key as a hint; `invalid_argument` if several nodes have the name; `damaged` if the
@@ -16,11 +16,7 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
     if let Some(node) = exact(records, name)? {
         return Ok(node);
     }
-    let mut found = notes_of_name(view, name);
-    if found.is_empty() {
-        found = notes_with_id_prefix(view, name);
-    }
-    match found.as_slice() {
+    match notes_of_name_or_id(view, name).as_slice() {
         [only] => {
             let node = view.id(*only).map(|id| records.node(id)).transpose()?.flatten();
             node.ok_or_else(|| match records.may_lack_records() {

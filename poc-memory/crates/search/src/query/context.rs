@@ -2,7 +2,7 @@
 
 use super::scan::StateSet;
 use super::sources::Sources;
-use crate::retrieve::key::{notes_of_name, notes_with_id_prefix};
+use crate::retrieve::key::notes_of_name_or_id;
 use poc_graph::error::{Error, Result};
 use poc_graph::{
     Communities, Ix, NodeId, Outliers, SpectralEmbedding, StructureOptions, StructureSource, closest_name,
@@ -113,17 +113,13 @@ impl<'a> QueryContext<'a> {
         reused
     }
 
-    /// The node with a name ([`notes_of_name`]) or with an id that begins with it, in any state.
+    /// The node with a name or with an id that begins with it ([`notes_of_name_or_id`]), in any state.
     ///
     /// # Errors
     /// `not_found`, or `invalid_argument` if several nodes have the name; the message names the stage.
     pub(super) fn node(&self, stage: &str, name: &str) -> Result<Ix> {
         let view = self.sources.view;
-        let mut found = notes_of_name(view, name);
-        if found.is_empty() {
-            found = notes_with_id_prefix(view, name);
-        }
-        match found.as_slice() {
+        match notes_of_name_or_id(view, name).as_slice() {
             [only] => Ok(*only),
             [] => Err(NoteNameError::Missing { stage, name, closest: closest_name(view, name) }.into()),
             several => {

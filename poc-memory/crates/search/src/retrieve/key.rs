@@ -69,8 +69,14 @@ pub fn notes_of_name(view: &View, name: &str) -> Vec<Ix> {
     owners_of_other_name(view, name, &|_, _| true)
 }
 
+/// The notes that a name may refer to ([`notes_of_name`]) or, if there are none, those whose id begins with the name.
+pub fn notes_of_name_or_id(view: &View, name: &str) -> Vec<Ix> {
+    let found = notes_of_name(view, name);
+    if found.is_empty() { notes_with_id_prefix(view, name) } else { found }
+}
+
 /// The notes in any state whose id begins with a text of at least 8 hexadecimal digits.
-pub fn notes_with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
+fn notes_with_id_prefix(view: &View, text: &str) -> Vec<Ix> {
     let text = text.to_lowercase();
     if text.len() < MIN_ID_CHARS || !text.chars().all(|c| c.is_ascii_hexdigit()) {
         return Vec::new();
