@@ -121,7 +121,6 @@ impl Notes<'_> {
 /// Whether one note is known to replace, to contradict or to be derived from the other.
 fn is_related(view: &View, a: Ix, b: Ix) -> bool {
     view.other_edges(a).iter().any(|edge| edge.target() == b)
-        || view.sources(a).chain(view.derived_notes(a)).any(|other| other == b)
 }
 
 /// Describes a pair. Each note comes with its words.

@@ -112,8 +112,8 @@ impl View {
         counts.map(|(number, count)| (self.keyword_name(number), *count))
     }
 
-    /// The edges at a node that are not part of the graph: `supersedes`, `contradicts`, and edges from the node to
-    /// itself, which are listed once.
+    /// The edges at a node that are not part of the graph: `supersedes`, `contradicts`, `derived-from`, and edges
+    /// from the node to itself, which are listed once.
     pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {
         self.other_edges.get(ix as usize).unwrap_or_default()
     }
@@ -126,6 +126,11 @@ impl View {
     /// The notes derived from a note, in any state.
     pub fn derived_notes(&self, ix: Ix) -> impl Iterator<Item = Ix> {
         self.derivations(ix).filter(|edge| edge.is_incoming()).map(Neighbor::target)
+    }
+
+    /// Whether one of two notes was derived from the other.
+    pub fn are_derived(&self, a: Ix, b: Ix) -> bool {
+        self.derivations(a).any(|edge| edge.target() == b)
     }
 
     /// Whether a note is a question that a user confirmed as answered by other notes. Such a question only points to

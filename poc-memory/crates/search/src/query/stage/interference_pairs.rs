@@ -128,11 +128,6 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     Ok(ResultSet { items, pairs })
 }
 
-/// Whether one of two nodes was derived from the other.
-fn are_derived(view: &View, a: Ix, b: Ix) -> bool {
-    view.sources(a).chain(view.derived_notes(a)).any(|other| other == b)
-}
-
 /// Whether two nodes are joined by an edge that was created because they are similar, and otherwise only by automatic
 /// edges.
 fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
@@ -168,7 +163,7 @@ impl Probe<'_> {
         let elsewhere = |id: NodeId| other(id).filter(|(_, its)| *its != self.community).map(|(ix, _)| *ix);
         let partner = |hit: &VectorHit| {
             let (ix, its) = *other(hit.id)?;
-            if are_derived(self.view, self.ix, ix) {
+            if self.view.are_derived(self.ix, ix) {
                 return None;
             }
             let is_elsewhere = its != self.community || are_joined_by_similarity_only(self.view, self.ix, ix);
