@@ -200,7 +200,8 @@ impl ResumedLog {
     /// it is.
     ///
     /// # Errors
-    /// `conflict` if the folder was in use without the shared log, and may have records of its own.
+    /// `conflict` if the folder was in use without the shared log, and may have records of its own; `unavailable` if a
+    /// copy without any record cannot be replaced.
     fn renewed(self, directory: &Path, options: &StoreOptions) -> Result<ResumedLog> {
         let outdated = self.shared_log.as_ref().filter(|copy| copy.is_outdated());
         let (Some(copy), Some((shared, start))) = (outdated, &options.shared_log) else { return Ok(self) };
@@ -215,14 +216,17 @@ impl ResumedLog {
         });
         let erased = match fetched {
             Ok(Some(erased)) => erased,
+            Ok(None) if last == 0 => return Err(copy.outdated(last)),
             Ok(None) => return Ok(self),
-            Err(error) if error.code == Code::Unavailable => return Ok(self),
+            Err(error) if error.code == Code::Unavailable && last > 0 => return Ok(self),
             Err(error) => return Err(error),
         };
         tracing::info!("the shared log has dropped changes that this copy lacked: it begins with a snapshot");
+        let messages = self.messages.clone();
         drop(self);
         let (log, _) = log::inspect(&directory.join("log"), true)?;
         let mut renewed = ResumedLog::resume(directory, Arc::new(log), None, options)?;
+        renewed.messages.splice(..0, messages);
         if erased >= last {
             // The copy had the texts, but not the record that names what was erased.
             renewed.messages.push(
@@ -413,7 +417,10 @@ fn catch_up_with(copy: &SharedLogCopy, appender: &mut Appender) -> Result<Option
     match copy.catch_up(appender) {
         Ok(()) => Ok(None),
         Err(CopyError::Disk(error)) => Ok(Some(disk_reason(&error))),
-        Err(CopyError::Log(error)) if error.code == Code::Unavailable && copy.last() > 0 => {
+        // An outdated copy can be replaced, even one without any record.
+        Err(CopyError::Log(error))
+            if error.code == Code::Unavailable && (copy.last() > 0 || copy.is_outdated()) =>
+        {
             Ok(Some(copy.read_only_reason(error)))
         }
         Err(CopyError::Log(error)) => Err(error),

@@ -158,7 +158,8 @@ impl SharedLogCopy {
         }
     }
 
-    fn outdated(&self, last: u64) -> Error {
+    /// The error if the shared log begins after the end of the copy, which is record `last`.
+    pub(super) fn outdated(&self, last: u64) -> Error {
         self.is_outdated.store(true, Ordering::Relaxed);
         SharedLogError::Outdated { address: self.shared.address(), last }.into()
     }

@@ -119,6 +119,22 @@ fn a_copy_that_lacks_deleted_records_begins_anew_when_it_is_opened() {
     }
 }
 
+/// The only record of a new copy may be half written when the program is killed.
+#[test]
+fn a_copy_without_a_whole_record_begins_anew_when_it_is_opened() {
+    let (log, first) = written(1);
+    let mut second = Daemon::new(&log);
+    second.close();
+    (2..=20).for_each(|number| put_at(first.store(), number));
+    assert_eq!(drop_history(first.store(), 11, 1).unwrap(), Some(10));
+    tear(&second.folder);
+    let unreachable = vec![Some(LogFault::Unreachable); 2000];
+    assert_eq!(second.open_with(unreachable).unwrap_err().code, Code::Unavailable);
+    second.open().unwrap();
+    assert_eq!(contents_without_changes(second.store()), contents_without_changes(first.store()));
+    put(second.store(), 30);
+}
+
 #[test]
 fn the_snapshot_that_a_log_begins_with_replaces_a_damaged_one() {
     let (log, first) = written(20);

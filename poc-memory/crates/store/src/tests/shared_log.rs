@@ -34,7 +34,7 @@ impl Daemon {
     }
 
     /// Opens the store with faults of the first calls to its log.
-    fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
+    pub(super) fn open_with(&mut self, faults: Vec<Option<LogFault>>) -> Result<()> {
         self.store = None;
         self.writer = self.log.writer();
         self.writer.plan(faults);
