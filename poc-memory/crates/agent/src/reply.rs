@@ -5,7 +5,7 @@ use super::action::Action;
 use super::definition::ActionKind;
 use super::model::Reply;
 use poc_graph::json::{DecodeError, UniqueFields};
-use poc_notes::secrets::{SecretCounts, scrub};
+use poc_notes::secrets::{SecretCounts, scrub_in_place};
 use serde_json::Value;
 
 /// Maximum number of actions in a reply that are read; the rest are counted.
@@ -34,12 +34,7 @@ impl ParsedReply {
     pub(super) fn scrub(&mut self) -> SecretCounts {
         let mut found = SecretCounts::default();
         let texts = self.actions.iter_mut().flat_map(Action::texts_mut);
-        for text in std::iter::once(&mut self.notes).chain(texts) {
-            let scrubbed = scrub(text, &mut found);
-            if *scrubbed != **text {
-                *text = scrubbed.into_owned();
-            }
-        }
+        std::iter::once(&mut self.notes).chain(texts).for_each(|text| scrub_in_place(text, &mut found));
         found
     }
 }

@@ -48,8 +48,7 @@ pub(crate) fn first(memory: &Memory, definition: &Definition) -> Result<Memory> 
 const MAX_COUNTED: usize = 200;
 
 /// Number of stale results of an agent: for the default tenant those of all tenants, for any other its own. `None` if
-/// [`selection::backlog_at_hand`] returns `None` for each of them, or if more than 200
-/// tenants have notes.
+/// [`selection::backlog_at_hand`] returns `None` for each of them, or if more than `MAX_COUNTED` tenants have notes.
 ///
 /// # Errors
 /// The store's.

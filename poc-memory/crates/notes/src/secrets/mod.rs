@@ -108,6 +108,13 @@ pub fn scrub<'a>(text: &'a str, counts: &mut SecretCounts) -> Cow<'a, str> {
     Cow::Owned(scrubbed)
 }
 
+/// Like [`scrub`], but changes the text itself.
+pub fn scrub_in_place(text: &mut String, counts: &mut SecretCounts) {
+    if let Cow::Owned(scrubbed) = scrub(text, counts) {
+        *text = scrubbed;
+    }
+}
+
 /// Shannon entropy of the bytes of a text, in bits per byte.
 fn entropy(text: &str) -> f64 {
     let mut counts = [0u32; 256];
