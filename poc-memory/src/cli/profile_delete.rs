@@ -58,7 +58,7 @@ impl LocalCommand for ProfileDelete {
         if let Some(pid) = Store::holder(&paths.store())? {
             return Err(Error::new(
                 Code::Locked,
-                format!("the store of `{}` is held by process {pid}", self.name),
+                format!("the store of `{}` is held by {}", self.name, Store::holder_name(pid)),
             )
             .hint("wait for it to end, or stop it"));
         }

@@ -1,6 +1,6 @@
 //! Text output of common parts of answers.
 
-use poc_agent::schedule::{local_text, local_zone};
+use poc_agent::schedule::{local_minute, local_second, local_zone};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::time::Timestamp;
 
@@ -21,12 +21,12 @@ pub(in crate::ops) fn diagnostic_text(diagnostic: &FileDiagnostic) -> String {
 
 /// A time to the minute in the time zone of this machine, with its offset from UTC; `-` for none.
 pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "-".to_owned(), |at| local_text(at, "%Y-%m-%d %H:%M"))
+    at.map_or_else(|| "-".to_owned(), local_minute)
 }
 
 /// A time to the second in the time zone of this machine, with its offset from UTC.
 pub(crate) fn second(at: Timestamp) -> String {
-    local_text(at, "%Y-%m-%d %H:%M:%S")
+    local_second(at)
 }
 
 /// The day of a time in the time zone of this machine.

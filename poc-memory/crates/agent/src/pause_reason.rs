@@ -1,7 +1,7 @@
 //! Why an agent is paused.
 
 use super::ledger::{AgentState, Pause};
-use poc_config::schedule::local_text;
+use poc_config::schedule::local_minute;
 use poc_graph::time::Timestamp;
 
 /// Why an agent is paused.
@@ -51,11 +51,11 @@ impl PauseReason {
         match self {
             PauseReason::ByPerson(Pause { since, until, note }) => {
                 let end = match until {
-                    Some(until) => format!(" until {}", local_text(*until, "%Y-%m-%d %H:%M")),
+                    Some(until) => format!(" until {}", local_minute(*until)),
                     None => format!("; {}", ends(agent)),
                 };
                 let note = if note.is_empty() { String::new() } else { format!(": {note}") };
-                format!("paused since {}{end}{note}", local_text(*since, "%Y-%m-%d %H:%M"))
+                format!("paused since {}{end}{note}", local_minute(*since))
             }
             PauseReason::Failing { failures, .. } => {
                 format!("paused after {failures} failures in a row; {}", ends(agent))

@@ -9,7 +9,7 @@ mod hours;
 mod parse;
 mod zone;
 
-pub use zone::{day, local_text, local_zone};
+pub use zone::{day, local_minute, local_second, local_zone};
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use chrono_tz::Tz;

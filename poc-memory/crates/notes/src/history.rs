@@ -2,7 +2,7 @@
 
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve};
-use poc_config::schedule::local_text;
+use poc_config::schedule::local_second;
 use poc_graph::cancellation;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::{Edge, Node, NodeId, Tenant, Visibility, normal_key};
@@ -380,7 +380,7 @@ impl ChangeSummary {
         };
         // The last parts of an import create only links.
         let only = if cause.op != "link" && self.has_edges && !self.has_notes { " (links only)" } else { "" };
-        let at = local_text(cause.at, "%Y-%m-%d %H:%M:%S");
+        let at = local_second(cause.at);
         format!("{}{only}{of} by {}, {at}", cause.op, cause.actor)
     }
 }

@@ -7,7 +7,7 @@ use super::semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 use super::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use crate::definition::ActionKind;
 use parking_lot::Mutex;
-use poc_config::schedule::local_text;
+use poc_config::schedule::local_minute;
 use poc_config::{Config, ProviderKind};
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
@@ -242,8 +242,8 @@ impl ProviderState {
         let until = suspension.since.plus(span);
         // A suspension that starts in the future was set while the clock was ahead; it does not count.
         let over = now >= until || now < suspension.since;
-        let until = || local_text(until, "%Y-%m-%d %H:%M");
-        (!over).then(|| format!("`{provider}` is suspended until {}: {}", until(), suspension.why))
+        (!over)
+            .then(|| format!("`{provider}` is suspended until {}: {}", local_minute(until), suspension.why))
     }
 
     /// Suspends the provider from now on. Returns whether the reason is new, so that repeated failures are

@@ -14,9 +14,18 @@ pub fn local_zone() -> Tz {
         .unwrap_or(Tz::UTC)
 }
 
-/// A time in the time zone of this machine and in a format of `strftime`, with its offset from UTC, which is `Z` for UTC;
-/// `-` if the time is out of range.
-pub fn local_text(at: Timestamp, format: &str) -> String {
+/// A time to the minute in the time zone of this machine, with its offset from UTC, which is `Z` for UTC; `-` if the time
+/// is out of range.
+pub fn local_minute(at: Timestamp) -> String {
+    local_text(at, "%Y-%m-%d %H:%M")
+}
+
+/// Like [`local_minute`], but to the second.
+pub fn local_second(at: Timestamp) -> String {
+    local_text(at, "%Y-%m-%d %H:%M:%S")
+}
+
+fn local_text(at: Timestamp, format: &str) -> String {
     let Some(at) = at.utc().map(|at| at.with_timezone(&local_zone())) else { return "-".to_owned() };
     let offset = at.format("%:z").to_string();
     format!("{}{}", at.format(format), if offset == "+00:00" { "Z" } else { &offset })
