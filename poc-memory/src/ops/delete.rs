@@ -150,8 +150,7 @@ impl Op for Delete {
 fn deleted_note(ctx: &Ctx<'_>, key: &str) -> Result<Option<NodeId>> {
     let store = &ctx.memory.store;
     let key = normal_key(key);
-    let first = store.history_base().map_or(1, |base| base.seq + 1);
-    for seq in (first..=store.last_seq()).rev() {
+    for seq in (store.first_seq()..=store.last_seq()).rev() {
         cancellation::check()?;
         for write in store.transaction(seq)?.into_iter().flat_map(|txn| txn.writes) {
             if let (Table::Nodes, Some(before), None) = (write.table, &write.before, &write.after) {

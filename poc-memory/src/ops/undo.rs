@@ -94,11 +94,10 @@ fn latest_in_effect(
     is_wanted: &dyn Fn(&Cause) -> bool,
 ) -> Result<Vec<RecentChange>> {
     let store = &ctx.memory.store;
-    let base = store.history_base().map_or(0, |base| base.seq);
-    let last = store.last_seq();
+    let (first, last) = (store.first_seq(), store.last_seq());
     let mut max = count;
     loop {
-        let numbers = (base + 1..=last).rev().take(within);
+        let numbers = (first..=last).rev().take(within);
         let latest = history::latest_among(ctx.memory, numbers, max, is_wanted)?;
         let is_complete = latest.len() < max;
         let in_effect: Vec<RecentChange> =

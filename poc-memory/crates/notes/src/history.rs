@@ -96,10 +96,10 @@ pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<Histo
 /// The node that was deleted last of those with a key.
 fn last_deleted(memory: &Memory, key: &str) -> Result<Option<NodeId>> {
     let key = normal_key(key);
-    let base = memory.store.history_base().map_or(0, |base| base.seq);
-    for seq in (base + 1..=memory.store.last_seq()).rev().take(DELETED_AMONG) {
+    let store = &memory.store;
+    for seq in (store.first_seq()..=store.last_seq()).rev().take(DELETED_AMONG) {
         cancellation::check()?;
-        let Some(txn) = memory.store.transaction(seq)? else { continue };
+        let Some(txn) = store.transaction(seq)? else { continue };
         for write in txn.writes.iter().rev().filter(|write| write.table == Table::Nodes) {
             if let (Some(before), None) = (write.before.as_deref(), &write.after)
                 && Node::decode(before)?.key == *key
@@ -191,8 +191,8 @@ pub const MAX_KEYS: usize = 100;
 /// The latest changes of notes whose cause `is_listed` accepts, newest first, at most `max`. Runs of agents
 /// that only recorded visits are left out.
 pub fn latest(memory: &Memory, max: usize, is_listed: &dyn Fn(&Cause) -> bool) -> Result<Vec<RecentChange>> {
-    let base = memory.store.history_base().map_or(0, |base| base.seq);
-    latest_among(memory, (base + 1..=memory.store.last_seq()).rev(), max, is_listed)
+    let numbers = memory.store.first_seq()..=memory.store.last_seq();
+    latest_among(memory, numbers.rev(), max, is_listed)
 }
 
 /// Like [`latest`], among the transactions with these numbers, the latest first. The undos of each must be among them.
@@ -294,14 +294,13 @@ pub(super) fn of_call(memory: &Memory, seq: u64, cause: &Cause) -> Result<Vec<u6
     if cause.began.is_none() {
         return Ok(parts);
     }
-    let base = memory.store.history_base().map_or(0, |base| base.seq);
     for later in seq + 1..=memory.store.last_seq() {
         cancellation::check()?;
         let txn = memory.store.transaction(later)?;
         parts.extend(txn.filter(|txn| txn.cause.is_same_call(cause)).map(|_| later));
     }
     parts.reverse();
-    for earlier in (base + 1..seq).rev() {
+    for earlier in (memory.store.first_seq()..seq).rev() {
         cancellation::check()?;
         let Some(txn) = memory.store.transaction(earlier)? else { continue };
         if is_before(&txn.cause, cause) {

@@ -98,6 +98,11 @@ impl Store {
         self.shared.log.base()
     }
 
+    /// The number of the first transaction of the history, which begins with 1 or after [`Store::history_base`].
+    pub fn first_seq(&self) -> u64 {
+        self.shared.log.base_seq() + 1
+    }
+
     /// The total size of the keys and values of all records, in bytes. Reads all records.
     pub fn live_bytes(&self) -> Result<u64> {
         let mut bytes = 0;

@@ -44,8 +44,7 @@ pub fn complete_elsewhere(memory: &Memory, callbacks: &CompactionCallbacks<'_>) 
 fn erased_texts(memory: &Memory, callbacks: &CompactionCallbacks<'_>) -> Result<ErasedTexts> {
     let mut texts = ErasedTexts::default();
     let store = &memory.store;
-    let first = store.history_base().map_or(1, |base| base.seq + 1);
-    for seq in first..=store.last_seq() {
+    for seq in store.first_seq()..=store.last_seq() {
         (callbacks.check_cancelled)()?;
         for write in store.transaction_of_any_tenant(seq)?.into_iter().flat_map(|txn| txn.writes) {
             if let (Table::Meta, LAST_ERASURES, Some(after)) =

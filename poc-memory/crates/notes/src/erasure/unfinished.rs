@@ -109,7 +109,7 @@ impl UnfinishedErasure {
             // It may have been deleted before the erasure began.
             texts.add_history(&memory, id)?;
         }
-        let first = store.history_base().map_or(1, |base| base.seq + 1).max(self.after + 1);
+        let first = store.first_seq().max(self.after + 1);
         for seq in first..=store.last_seq() {
             cancellation::check()?;
             let Some(txn) = store.transaction(seq)? else { continue };
