@@ -13,7 +13,7 @@ use poc_store::{
     ReadablePart, Repair, RepairOption, RepairReport, RepairSource, RestorableRecords, atomic_file,
     has_undoable_repair, quarantine_names, repair_folders, undo_repair,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
 /// Repair a damaged store
@@ -162,25 +162,8 @@ pub(super) enum RepairOutput {
         choice: RepairChoice,
         /// The folder in `quarantine/` with the replaced files.
         replaced: String,
-        /// Number of notes that can be read there and that the store lacks; absent if the files cannot be read.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        restorable_notes: Option<u64>,
-        /// The same number of links.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        restorable_links: Option<u64>,
-        /// The same number of visits.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        restorable_visits: Option<u64>,
-        /// The same number of weights.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        restorable_weights: Option<u64>,
-        /// The same number of messages.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        restorable_messages: Option<u64>,
-        /// The same number of runs of agents.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        restorable_runs: Option<u64>,
-        #[serde(skip)]
+        /// Numbers of records that can be read there and that the store lacks; absent if the files cannot be read.
+        #[serde(flatten, serialize_with = "restorable_fields")]
         restorable: Option<RestorableRecords>,
     },
     /// A repair was undone.
@@ -188,6 +171,24 @@ pub(super) enum RepairOutput {
         /// The folder in `quarantine/` with the files that the repair had created.
         replaced: String,
     },
+}
+
+/// Serialises each number as a field `restorable_…`.
+fn restorable_fields<S: Serializer>(
+    restorable: &Option<RestorableRecords>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let Some(RestorableRecords { notes, links, visits, weights, messages, runs }) = *restorable else {
+        return serializer.serialize_none();
+    };
+    serializer.collect_map([
+        ("restorable_notes", notes),
+        ("restorable_links", links),
+        ("restorable_visits", visits),
+        ("restorable_weights", weights),
+        ("restorable_messages", messages),
+        ("restorable_runs", runs),
+    ])
 }
 
 impl LocalCommand for RepairStore {
@@ -242,18 +243,7 @@ impl LocalCommand for RepairStore {
         }
         let RepairReport { replaced, restorable } = repair.run(source, SystemClock.now(), &INDEX_FOLDERS)?;
         forget_verification(context);
-        let number = |of: fn(&RestorableRecords) -> u64| restorable.as_ref().map(of);
-        Ok(RepairOutput::Repaired {
-            choice,
-            replaced,
-            restorable_notes: number(|found| found.notes),
-            restorable_links: number(|found| found.links),
-            restorable_visits: number(|found| found.visits),
-            restorable_weights: number(|found| found.weights),
-            restorable_messages: number(|found| found.messages),
-            restorable_runs: number(|found| found.runs),
-            restorable,
-        })
+        Ok(RepairOutput::Repaired { choice, replaced, restorable })
     }
 
     fn show(output: &RepairOutput) -> String {
@@ -297,7 +287,7 @@ impl LocalCommand for RepairStore {
                 let advice = quarantine_advice.map_or_else(String::new, |advice| format!("{advice}\n"));
                 format!("{damage}\n\n{end}{lines}{rest}{advice}")
             }
-            RepairOutput::Repaired { choice, replaced, restorable, .. } => format!(
+            RepairOutput::Repaired { choice, replaced, restorable } => format!(
                 "the store was repaired:\n{}the replaced files are in `quarantine/{replaced}`\n{}`poc-memory repair \
                  --undo --yes` reverts the repair\n",
                 line(choice),

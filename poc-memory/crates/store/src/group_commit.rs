@@ -227,18 +227,14 @@ impl CommitQueue {
         // Old views are freed after the lock is released.
         let mut replaced = Vec::with_capacity(batch.len());
         let mut outcomes = Vec::with_capacity(batch.len());
-        // The views stay in memory until the new ones are published.
-        let mut pins = Vec::with_capacity(batch.len());
         {
             let mut published = self.published.write();
             published.seq = seq;
             for pending in batch {
                 replaced.extend(published.views.publish(pending.txn.tenant, pending.view));
                 outcomes.push(pending.outcome);
-                pins.push(pending.pin);
             }
         }
-        drop(pins);
         self.announce(seq);
         outcomes.iter().for_each(|outcome| outcome.set(Ok(())));
     }

@@ -16,6 +16,6 @@ pub(super) struct PendingTransaction {
     /// The view of its tenant that includes the transaction.
     pub(super) view: Arc<View>,
     /// Keeps the published view of its tenant in memory until the transaction is published or rejected.
-    pub(super) pin: TenantPin,
+    pub(super) _pin: TenantPin,
     pub(super) outcome: OutcomeSender,
 }

@@ -154,7 +154,15 @@ impl Store {
         let (sender, outcome) = OutcomeSender::new();
         writer.last = Some(outcome.clone());
         // The writer lock is held here, so that transactions reach the log in order.
-        commits.submit(PendingTransaction { txn, record, checksum, deltas, view, pin, outcome: sender });
+        commits.submit(PendingTransaction {
+            txn,
+            record,
+            checksum,
+            deltas,
+            view,
+            _pin: pin,
+            outcome: sender,
+        });
         Ok(BuiltTransaction { seq, outcome: Some(outcome) })
     }
 }

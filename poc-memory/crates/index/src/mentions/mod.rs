@@ -13,9 +13,9 @@
 //!
 //! Mentions are not stored but computed on demand. The index keeps a hash table of the names, the words of each body as
 //! numbers, and for each word the bodies that contain it. The notes that a note mentions are found by looking up the
-//! words of its body in the table. The notes that mention it are found by searching the bodies that contain all words of one of
-//! its names, except common words. Adding a name therefore costs only its own words, however many bodies contain it,
-//! and no stored mention can become outdated.
+//! words of its body in the table. The notes that mention it are found by searching the bodies that contain all words
+//! of one of its names, except common words. Adding a name therefore costs only its own words, however many bodies
+//! contain it, and no stored mention can become outdated.
 //!
 //! Two kinds of names are ignored: a name whose words are each in more than 2,048 bodies, and a name that more than 64
 //! notes have.
