@@ -76,14 +76,14 @@ pub(super) const STAGE: StageDef = StageDef {
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();
         ctx.remark(named.join(", "));
+        let mut items = Vec::with_capacity(found.hits.len());
         for hit in &found.hits {
-            if let Some((ix, derived)) = view.find(hit.id).zip(hit.derived) {
+            let Some(ix) = view.find(hit.id) else { continue };
+            if let Some(derived) = hit.derived {
                 ctx.record_found_through(ix, derived);
             }
+            items.push(ScoredNode { ix, score: hit.score });
         }
-        let hits = found.hits.iter();
-        let mut items: Vec<ScoredNode> =
-            hits.filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.score })).collect();
         best_first(view, &mut items);
         Ok(ResultSet { items, pairs: Vec::new() })
     }),
