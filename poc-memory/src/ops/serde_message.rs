@@ -1,10 +1,20 @@
 //! Rephrases serde's messages, which name Rust types, in terms of JSON.
 
+/// A field of `insert` that surfaces give and that is not in the schema, with the separator behind it in serde's list of
+/// the known fields.
+const INTERNAL_FIELD: &str = "`project_if_new`, ";
+
+/// The message without the field that no caller may give.
+pub(super) fn without_internal_field(message: &str) -> String {
+    message.replace(INTERNAL_FIELD, "")
+}
+
 /// The message with the expected type named in terms of JSON.
 pub(super) fn in_json_terms(message: &str) -> String {
+    let message = without_internal_field(message);
     match message.rsplit_once(", expected ") {
         Some((found, expected)) => format!("{found}, expected {}", json_term(expected)),
-        None => message.to_owned(),
+        None => message,
     }
 }
 
@@ -44,5 +54,9 @@ mod tests {
         );
         check("a time has a zone, expected `Z`", "a time has a zone, expected `Z`");
         check("missing field `query`", "missing field `query`");
+        check(
+            "unknown field `x`, expected one of `key`, `project_if_new`, `notes`",
+            "unknown field `x`, expected one of `key`, `notes`",
+        );
     }
 }

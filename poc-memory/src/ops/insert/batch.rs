@@ -2,7 +2,7 @@
 
 use super::InsertRequest;
 use crate::ops::text::plural;
-use crate::ops::{Ctx, argument};
+use crate::ops::{Ctx, argument, serde_message};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_notes::insert;
@@ -69,7 +69,8 @@ pub(super) fn lines(word: &str) -> Result<BatchNotes, String> {
         let note = note.map_err(|error| {
             let place = Some(error.path().to_string()).filter(|path| path != ".");
             let place = place.map_or_else(String::new, |path| format!("`{path}`: "));
-            format!("line {number}: {place}{}", error.into_inner())
+            let message = serde_message::without_internal_field(&error.into_inner().to_string());
+            format!("line {number}: {place}{message}")
         })?;
         decoder.end().map_err(|error| format!("line {number}: {error}"))?;
         Ok(note)

@@ -14,6 +14,8 @@ fn an_invalid_request_names_the_field() {
         assert!(error.message.contains(message), "{error}");
     };
     check("insert", serde_json::json!({"titel": "x"}), Some("titel"), "unknown field `titel`");
+    // The field that surfaces add is not among the known ones.
+    check("insert", serde_json::json!({"titel": "x"}), Some("titel"), "`if_version`, `notes`");
     check("insert", serde_json::json!({"title": "x", "emotion": "much"}), Some("emotion"), "invalid type");
     check("link", serde_json::json!({"from": "btree"}), Some("to"), "missing field `to`");
     check(
