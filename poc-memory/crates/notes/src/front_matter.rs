@@ -1,6 +1,8 @@
 //! The front matter of a Markdown file: YAML between two lines `---` at its beginning.
 
 use poc_graph::error::{Error, ErrorLocation, Result};
+use poc_graph::json::{UniqueFields, repeated_field};
+use serde_json::Value;
 use std::ops::Range;
 
 /// A Markdown file in its two parts.
@@ -91,6 +93,32 @@ pub fn parse<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
     })
 }
 
+/// Parses front matter of any kind. If a property occurs several times, its last value counts, and the second result is a
+/// warning.
+pub(crate) fn parse_with_warning(front: &str) -> Result<(Option<Value>, Option<Error>)> {
+    let refused = match parse::<Option<UniqueFields>>(front) {
+        Ok(value) => return Ok((value.map(|UniqueFields(value)| value), None)),
+        Err(error) => error,
+    };
+    // Fails for any other reason than a repeated property.
+    let value = parse(front)?;
+    let Some(name) = repeated_field(&refused) else { return Ok((value, Some(refused))) };
+    let line = line_of_second(front, &name);
+    let warning = Error::invalid("the property occurs several times, and only its last value was read")
+        .hint("remove the others")
+        .at(ErrorLocation { line, field: Some(name), ..ErrorLocation::default() });
+    Ok((value, Some(warning)))
+}
+
+/// The line of the file in which a property of the note, and not of a value, occurs for the second time.
+fn line_of_second(front: &str, name: &str) -> Option<u32> {
+    let is_named = |line: &str| {
+        line.split_once(':').is_some_and(|(before, _)| before.trim_end().trim_matches(['"', '\'']) == name)
+    };
+    // The first line of the file is `---`.
+    (2..).zip(front.lines()).filter(|(_, line)| is_named(line)).nth(1).map(|(number, _)| number)
+}
+
 fn line_end(text: &str) -> Option<&str> {
     text.strip_prefix('\n').or_else(|| text.strip_prefix("\r\n"))
 }
@@ -135,6 +163,32 @@ mod tests {
         assert!(parse::<serde_json::Value>(&flat).is_ok());
         let open: String = (0..200).map(|number| format!("key{number}: \"smile :[ {{\"\n")).collect();
         assert!(parse::<serde_json::Value>(&open).is_ok());
+    }
+
+    #[test]
+    fn a_repeated_property_is_a_warning_with_the_line_of_the_second() {
+        let check = |front: &str, value: Value, warning: Option<&str>| {
+            let (read, found) = parse_with_warning(front).unwrap();
+            assert_eq!(
+                (read, found.map(|found| found.to_string()).as_deref()),
+                (Some(value), warning),
+                "{front}"
+            );
+        };
+        let text = "the property occurs several times, and only its last value was read";
+        check("a: 1\nb: 2\n", serde_json::json!({"a": 1, "b": 2}), None);
+        check(
+            "a: 1\nb: 2\n\"a\": 3\n",
+            serde_json::json!({"a": 3, "b": 2}),
+            Some(format!("4: `a`: {text}").as_str()),
+        );
+        check(
+            "m:\n  a: 1\n  a: 2\n",
+            serde_json::json!({"m": {"a": 2}}),
+            Some(format!("`a`: {text}").as_str()),
+        );
+        assert_eq!(parse_with_warning("").unwrap(), (None, None));
+        assert!(parse_with_warning("a: [\na: 1\n").is_err());
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub(super) struct VaultSyncOutcome {
     links_removed: u64,
     /// Files that could not be read. A note that was made from such a file stays as it was.
     refused: Vec<FileError>,
-    /// Properties that were left out because of their value, and keys that another note already has.
+    /// Properties that were left out because of their value or occur several times, and keys that another note already
+    /// has.
     warnings: Vec<FileError>,
     /// Links that are ambiguous because several notes have the name.
     ambiguous: Vec<AmbiguousLink>,

@@ -71,8 +71,7 @@ fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String
     if changes.is_empty() {
         return Ok(frame.file(&note.body));
     }
-    let front: Option<Mapping> = front_matter::parse(frame.front()).unwrap_or_default();
-    let mut front = front.unwrap_or_default();
+    let mut front = mapping(frame.front());
     for (name, change) in changes {
         let value = match change {
             Change::Set(value) => value,
@@ -98,6 +97,20 @@ fn framed(note: &Node, frame: &MarkdownFrame, links: &[String]) -> Result<String
     };
     let before = format!("{bom}---\n{}---\n{between}", markdown::yaml(&front)?);
     Ok(MarkdownFrame { before, ..frame.clone() }.file(&note.body))
+}
+
+/// The properties of front matter. Of a property that occurs several times, the last value counts, as in an import.
+fn mapping(front: &str) -> Mapping {
+    let unique = front_matter::parse::<Option<Mapping>>(front);
+    // A mapping refuses such properties, and a JSON value does not.
+    let last = |_| {
+        let object = front_matter::parse::<Option<serde_json::Value>>(front).ok()?;
+        match serde_norway::to_value(object).ok()? {
+            Value::Mapping(front) => Some(front),
+            _ => None,
+        }
+    };
+    unique.unwrap_or_else(last).unwrap_or_default()
 }
 
 /// A change of a property.

@@ -47,8 +47,8 @@ pub struct ImportReport {
     pub failed: Vec<(SourceLocation, Error)>,
     /// Links to missing notes.
     pub unresolved: Vec<(SourceLocation, String)>,
-    /// Parts of imported notes that were left out: fields because of their values, or a text because the note
-    /// was changed in the memory but not in its source.
+    /// Parts of imported notes that were left out: fields because of their values, all but the last of several equal
+    /// properties, or a text because the note was changed in the memory but not in its source.
     pub warnings: Vec<(SourceLocation, Error)>,
     /// Unknown fields, and the number of notes that had them.
     pub ignored: BTreeMap<String, u64>,

@@ -44,7 +44,8 @@ impl Format for Markdown {
 /// The note of a Markdown file.
 pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>) -> Result<ParsedNote> {
     let parts = front_matter::split(text);
-    let fields = match front_matter::parse::<Option<Value>>(parts.front)? {
+    let (front, warning) = front_matter::parse_with_warning(parts.front)?;
+    let fields = match front {
         None => Map::new(),
         Some(Value::Object(fields)) => fields,
         Some(_) => {
@@ -61,6 +62,7 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
     let is_file = key.is_some();
     let mut note =
         ForeignNote::read(fields, Some(parts.body), key.clone(), import.options, import.provenance())?;
+    note.warnings.extend(warning);
     add_references(&mut note, parts.body);
     if let Some(key) = key {
         add_date(&mut note, &key);

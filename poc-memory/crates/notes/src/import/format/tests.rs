@@ -458,6 +458,20 @@ fn odd_properties_are_warnings() {
 }
 
 #[test]
+fn a_property_that_occurs_twice_is_a_warning() {
+    let memory = TestMemory::new();
+    put(&memory, "a.md", "---\nauthor: Ann\ntags: [tea]\nauthor: Bob\n---\nEve likes tea.\n");
+    let report = take(&memory, &memory.folder().join("in"));
+    assert_eq!((report.inserted, failures(&report).as_str()), (1, ""));
+    let [(place, warning)] = report.warnings.as_slice() else { panic!("{:?}", report.warnings) };
+    assert_eq!(
+        format!("{place}: {warning}"),
+        "`a.md`: 4: `author`: the property occurs several times, and only its last value was read"
+    );
+    assert_eq!(memory.find("a").unwrap().author.as_deref(), Some("Bob"));
+}
+
+#[test]
 fn a_format_can_be_forced() {
     let memory = TestMemory::new();
     let path = put(&memory, "notes.data", "title,body\nOne,first\n");
