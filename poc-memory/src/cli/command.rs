@@ -67,7 +67,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("embed", "Fetch or make embedding models, and change the embedder of a memory"),
     ("profile", "Manage profiles (separate memories) and synchronise them"),
     ("store", "Keep the log in a database that several daemons share"),
-    ("vault", "Keep notes in step with folders of Markdown"),
+    ("vault", "Keep notes up to date with folders of Markdown"),
     ("profile remote", "Synchronise this memory with another one"),
 ];
 

@@ -7,7 +7,7 @@ use poc_notes::vault::SyncOptions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bring the notes in step with the files of a vault, or of all, now. The daemon does it by itself.
+/// Update the notes from the files of a vault, or of all vaults, now. The daemon does it by itself.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultSyncRequest {
