@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Bind a folder of Markdown to the memory. Its files become notes, and the daemon keeps the notes up to date with
-/// them: edits, new files, deletions, renames and moves follow within two seconds. Without a daemon, `vault sync` does it.
+/// them: edits, new files, deletions, renames and moves follow within two seconds. Without a daemon, `vault sync` does
+/// it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaultAdd {
