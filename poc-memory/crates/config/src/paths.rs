@@ -274,6 +274,23 @@ impl Paths {
         self.data.join("page-sessions.json")
     }
 
+    /// The files and folders outside the store that are of use on this machine only, so that a backup leaves them out.
+    pub fn machine_files(&self) -> [PathBuf; 11] {
+        [
+            self.transcripts(),
+            self.vaults(),
+            self.daemon_log(),
+            self.hook_sessions(),
+            self.hook_log(),
+            self.setup_record(),
+            self.socket(),
+            self.token(),
+            self.model_token(),
+            self.read_token(),
+            self.page_sessions(),
+        ]
+    }
+
     /// Creates missing directories, accessible only to their owner. The directories of agents and prompts are not
     /// created, because the code that reads them reports when they were deleted.
     pub fn create(&self) -> Result<()> {

@@ -70,24 +70,6 @@ pub(super) fn parts(paths: &Paths) -> [(&'static str, PathBuf); 4] {
     ]
 }
 
-/// The files and folders of a profile that a backup leaves out.
-fn files_left_out(paths: &Paths) -> [PathBuf; 12] {
-    [
-        paths.socket(),
-        paths.token(),
-        paths.model_token(),
-        paths.read_token(),
-        paths.page_sessions(),
-        paths.daemon_log(),
-        paths.hook_log(),
-        paths.hook_sessions(),
-        paths.setup_record(),
-        paths.transcripts(),
-        paths.vaults(),
-        paths.verification(),
-    ]
-}
-
 /// Writes a generation of the store and the files of its profile into a folder, reads it back, and deletes
 /// the oldest generations beyond `keep`. Generations that lack a file, or that share a damaged file with this
 /// one, do not count towards `keep`. The store may be written to while the backup is made.
@@ -257,7 +239,7 @@ pub(super) fn require_outside(destination: &Path, paths: &Paths) -> Result<()> {
     } else if paths.folders().iter().any(|folder| path == resolved_path(folder)) {
         // Generations would be mixed with the files of the memory.
         format!("`{shown}` is the folder of the memory")
-    } else if files_left_out(paths).iter().any(is_inside) {
+    } else if paths.machine_files().iter().any(is_inside) {
         // The memory will write a file of its own there, even if it does not exist yet.
         format!("`{shown}` is the path of another file of the memory")
     } else {
