@@ -6,6 +6,7 @@ use crate::store_row;
 use poc_graph::error::{Error, Result};
 use postgres::Client;
 use postgres::error::SqlState;
+use std::time::Duration;
 
 /// The statements that upgrade the schema from each version to the next. Releases only append to this list and never
 /// change an entry.
@@ -52,10 +53,17 @@ pub struct InitReport {
 /// call changes nothing.
 ///
 /// # Errors
-/// `unavailable` if the database cannot be reached, and `conflict` if a newer release created the tables.
+/// `unavailable` if the database cannot be reached or does not answer in time, and `conflict` if a newer release created
+/// the tables.
 pub fn init(location: &LogLocation) -> Result<InitReport> {
     let mut client = location.connect()?;
-    let from = version(&mut client, location)?;
+    let own = location.clone();
+    location.within(Duration::ZERO, move || upgrade(&mut client, &own))?
+}
+
+/// Runs the statements of [`init`].
+fn upgrade(client: &mut Client, location: &LogLocation) -> Result<InitReport> {
+    let from = version(client, location)?;
     let of = |error: postgres::Error| failure(location, &error);
     let mut transaction = client.transaction().map_err(of)?;
     let made = "CREATE TABLE IF NOT EXISTS poc_memory_schema (version INT8 NOT NULL PRIMARY KEY)";
@@ -75,8 +83,8 @@ pub fn init(location: &LogLocation) -> Result<InitReport> {
         )
         .map_err(of)?;
     transaction.commit().map_err(of)?;
-    let store = store_row::find(&mut client, location.store()).map_err(of)?.unwrap_or_default();
-    let head = store_row::head(&mut client, store).map_err(of)?;
+    let store = store_row::find(client, location.store()).map_err(of)?.unwrap_or_default();
+    let head = store_row::head(client, store).map_err(of)?;
     Ok(InitReport { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
 }
 
