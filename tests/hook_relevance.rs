@@ -2,6 +2,7 @@
 //! others. Statements from a session are added to later prompts that need them, and nothing is added to other prompts.
 
 use crate::support::{WAIT_LIMIT, World};
+use poc_graph::rng::{Rng as _, SeededRng};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -80,23 +81,15 @@ const NEEDS_NOTHING: [&str; 30] = [
     "squash the last two commits",
 ];
 
-/// Random numbers (SplitMix64).
-struct SplitMix64(u64);
+/// Makes random choices.
+struct Chooser(SeededRng);
 
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
+impl Chooser {
+    fn below(&self, end: usize) -> usize {
+        (self.0.next_u64() % end as u64) as usize
     }
 
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn word<'a>(&mut self, words: &'a str) -> &'a str {
+    fn word<'a>(&self, words: &'a str) -> &'a str {
         let words: Vec<&str> = words.split_whitespace().collect();
         words[self.below(words.len())]
     }
@@ -110,15 +103,15 @@ struct Fact {
 }
 
 /// A fact that no other fact contradicts: its kind and its subject occur once.
-fn fact(chance: &mut SplitMix64, known: &mut BTreeSet<(String, usize)>, project: &'static str) -> Fact {
+fn fact(chooser: &Chooser, known: &mut BTreeSet<(String, usize)>, project: &'static str) -> Fact {
     let (subject, kind) = loop {
-        let subject = format!("{} {}", chance.word(NOUNS), chance.word(KINDS));
-        let kind = chance.below(7);
+        let subject = format!("{} {}", chooser.word(NOUNS), chooser.word(KINDS));
+        let kind = chooser.below(7);
         if known.insert((subject.clone(), kind)) {
             break (subject, kind);
         }
     };
-    let number = 2000 + chance.below(7000);
+    let number = 2000 + chooser.below(7000);
     let (text, first, second) = match kind {
         0 => (
             format!("The {subject} listens on port {number}."),
@@ -128,23 +121,23 @@ fn fact(chance: &mut SplitMix64, known: &mut BTreeSet<(String, usize)>, project:
         1 => (
             format!(
                 "We decided to use {} for the {subject}, because it needs no server.",
-                chance.word(TOOLS)
+                chooser.word(TOOLS)
             ),
             format!("what did we decide to use for the {subject}?"),
             format!("remind me what we chose for the {subject}"),
         ),
         2 => (
-            format!("EQX-{number} in the {subject} came from this: {}.", CAUSES[chance.below(CAUSES.len())]),
+            format!("EQX-{number} in the {subject} came from this: {}.", CAUSES[chooser.below(CAUSES.len())]),
             format!("what did EQX-{number} come from?"),
             format!("EQX-{number} is back, what was it last time?"),
         ),
         3 => (
-            format!("The retry logic of the {subject} is in src/{}_{number}.rs.", chance.word(KINDS)),
+            format!("The retry logic of the {subject} is in src/{}_{number}.rs.", chooser.word(KINDS)),
             format!("where is the retry logic of the {subject}?"),
             format!("in which file do I find the retry logic of the {subject}?"),
         ),
         4 => (
-            format!("{} owns the {subject} and reviews changes to it.", chance.word(OWNERS)),
+            format!("{} owns the {subject} and reviews changes to it.", chooser.word(OWNERS)),
             format!("who owns the {subject}?"),
             format!("who should review a change to the {subject}?"),
         ),
@@ -200,7 +193,7 @@ fn added(world: &World, number: usize, project: &str, prompt: &str) -> Option<St
 #[test]
 fn earlier_statements_are_added_where_they_are_needed_and_nowhere_else() {
     let mut world = World::new();
-    let mut chance = SplitMix64(SEED);
+    let chooser = Chooser(SeededRng::new(SEED));
     let (mut facts, mut known) = (Vec::new(), BTreeSet::new());
     let folder = world.home().join("claude/projects");
     world.write(
@@ -215,19 +208,23 @@ fn earlier_statements_are_added_where_they_are_needed_and_nowhere_else() {
             &format!("[remote \"origin\"]\n\turl = git@github.com:ann/{project}.git\n"),
         );
         let mut turns = Vec::new();
-        for at in 0..5 + chance.below(6) {
-            let (prompt, reply) = SMALL_TALK[chance.below(SMALL_TALK.len())];
+        for at in 0..5 + chooser.below(6) {
+            let (prompt, reply) = SMALL_TALK[chooser.below(SMALL_TALK.len())];
             turns.push((prompt.to_owned(), reply.to_owned()));
             if at == 1 || at == 3 {
-                let fact = fact(&mut chance, &mut known, project);
-                turns.push(match chance.below(2) {
+                let fact = fact(&chooser, &mut known, project);
+                turns.push(match chooser.below(2) {
                     0 => (format!("please note: {}", fact.text), "Noted.".to_owned()),
                     _ => ("look into that and tell me".to_owned(), format!("{} Shall I go on?", fact.text)),
                 });
                 facts.push(fact);
             }
         }
-        let id = format!("{:08x}-{:04x}-4000-8000-{number:012}", chance.next() >> 32, chance.next() >> 48);
+        let id = format!(
+            "{:08x}-{:04x}-4000-8000-{number:012}",
+            chooser.0.next_u64() >> 32,
+            chooser.0.next_u64() >> 48
+        );
         let text = transcript(&world, &id, number, project, &turns);
         let path = format!("claude/projects/{project}/{id}.jsonl");
         if number < SESSIONS - FOLLOWED {
@@ -251,7 +248,7 @@ fn earlier_statements_are_added_where_they_are_needed_and_nowhere_else() {
     for (wording, min) in ANSWERED.into_iter().enumerate() {
         let (mut answered, mut missed) = (0, Vec::new());
         for number in 0..QUESTIONS {
-            let fact = &facts[chance.below(facts.len())];
+            let fact = &facts[chooser.below(facts.len())];
             let question = &fact.questions[wording];
             match added(&world, wording * QUESTIONS + number, fact.project, question) {
                 Some(text) if text.contains(&fact.text) => answered += 1,

@@ -4,6 +4,7 @@
 use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Tensor};
+use poc_graph::rng::{Rng as _, SeededRng};
 use std::path::Path;
 
 const WIDTH: usize = 32;
@@ -30,9 +31,9 @@ impl Tiny {
 
     /// The bytes of the file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut dice = self.seed;
+        let rng = SeededRng::new(self.seed);
         let (metadata, count) = self.metadata();
-        let tensors = self.tensors(count, &mut dice);
+        let tensors = self.tensors(count, &rng);
         let metadata: Vec<(&str, &Value)> =
             metadata.iter().map(|(key, value)| (key.as_str(), value)).collect();
         let tensors: Vec<(&str, &QTensor)> =
@@ -87,9 +88,9 @@ impl Tiny {
         (all, tokens.len())
     }
 
-    fn tensors(&self, count: usize, dice: &mut u64) -> Vec<(String, QTensor)> {
+    fn tensors(&self, count: usize, rng: &SeededRng) -> Vec<(String, QTensor)> {
         let mut all = Vec::new();
-        let mut add = |name: String, shape: &[usize], by: f32| all.push((name, tensor(shape, by, dice)));
+        let mut add = |name: String, shape: &[usize], by: f32| all.push((name, tensor(shape, by, rng)));
         add("token_embd.weight".into(), &[count, WIDTH], 1.0);
         add("output_norm.weight".into(), &[WIDTH], 1.0);
         // Larger weights, so that the logits of the tokens differ.
@@ -125,19 +126,15 @@ impl Tiny {
 }
 
 /// Matrices are quantised, as in real files; vectors are not.
-fn tensor(shape: &[usize], by: f32, dice: &mut u64) -> QTensor {
-    let values: Vec<f32> = (0..shape.iter().product()).map(|_| (unit(dice) * 2.0 - 1.0) * by).collect();
+fn tensor(shape: &[usize], by: f32, rng: &SeededRng) -> QTensor {
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| (unit(rng) * 2.0 - 1.0) * by).collect();
     let kind = if shape.len() == 2 { GgmlDType::Q8_0 } else { GgmlDType::F32 };
     QTensor::quantize(&Tensor::from_vec(values, shape, &Device::Cpu).unwrap(), kind).unwrap()
 }
 
-/// SplitMix64 as a number from 0 to 1.
-fn unit(state: &mut u64) -> f32 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((z ^ (z >> 31)) >> 40) as f32 / (1 << 24) as f32
+/// A random number from 0 to 1.
+fn unit(rng: &SeededRng) -> f32 {
+    (rng.next_u64() >> 40) as f32 / (1 << 24) as f32
 }
 
 /// Control tokens, which no reply may contain.
