@@ -1,5 +1,5 @@
-//! What many tenants of 50 notes cost: the time of an open, the memory, and the first question to a tenant that is not in
-//! memory.
+//! What many tenants of 50 notes cost: the time of an open, the memory, and the first question to a tenant that is not
+//! in memory.
 //!
 //! `cargo bench -p poc-bench --bench tenants [-- TENANTS …]`
 

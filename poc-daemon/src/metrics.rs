@@ -193,8 +193,8 @@ impl Metrics {
         self.reloads.get_or_create(&ReloadLabels { change }).inc();
     }
 
-    /// All metrics as text. This reads the state of every agent from the store, and the other users of a shared log from
-    /// its database unless that is known not to answer, so it may block.
+    /// All metrics as text. This reads the state of every agent from the store, and the other users of a shared log
+    /// from its database unless that is known not to answer, so it may block.
     ///
     /// # Errors
     /// When the store cannot be read.

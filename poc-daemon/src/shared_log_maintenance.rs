@@ -1,5 +1,5 @@
-//! Maintains the shared log: stores snapshots of the memory, deletes old history, and removes from this copy what another
-//! daemon has erased.
+//! Maintains the shared log: stores snapshots of the memory, deletes old history, and removes from this copy what
+//! another daemon has erased.
 
 use crate::state::DaemonState;
 use crate::wall_clock;
@@ -20,7 +20,8 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
     if state.memory.store.shared_log().is_none() {
         return;
     }
-    // An open that could not replace an outdated copy may have read a whole snapshot, so it is repeated rarely.
+    // If the copy is already outdated, the last open could not replace it. Such an open may read a whole snapshot, so
+    // it is repeated rarely.
     let checks_before_restart = if state.memory.store.is_outdated() { CHECKS_PER_SNAPSHOT } else { 1 };
     for number in 0u64.. {
         if number.is_multiple_of(CHECKS_PER_SNAPSHOT) && state.memory.config.store.snapshot_every > 0 {
@@ -35,7 +36,7 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         }
         if number + 1 >= checks_before_restart && state.memory.store.is_outdated() {
             tracing::warn!(
-                "the daemon starts again, because the shared log has deleted changes that it lacks"
+                "the daemon starts again, because the shared log has deleted changes that this copy lacks"
             );
             return state.restart();
         }

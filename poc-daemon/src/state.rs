@@ -62,7 +62,7 @@ pub(crate) struct DaemonState {
     pub(crate) sessions: Sessions,
     /// An address that was bound for the page after the start, until the HTTP server takes it.
     pub(crate) late_listener: Mutex<Option<TcpListener>>,
-    /// Wakes the HTTP server to take it.
+    /// Wakes the HTTP server, which then takes `late_listener`.
     pub(crate) listen: Notify,
     stopping: watch::Sender<bool>,
     /// Whether the program starts again after it has stopped.

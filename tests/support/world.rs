@@ -225,8 +225,8 @@ impl World {
         self.start(self.command("poc-daemon"));
     }
 
-    /// The same, and writes what it writes, sends and syncs to a file in the home. Does nothing and returns `false`, with
-    /// a message, where `strace` is not installed or may not trace.
+    /// The same, and writes what it writes, sends and syncs to a file in the home. Does nothing and returns `false`,
+    /// with a message, where `strace` is not installed or may not trace.
     pub(crate) fn start_traced_daemon(&mut self, trace: &str) -> bool {
         self.start_daemon_under_strace(&[
             "-y",

@@ -103,8 +103,8 @@ impl SelectedCommand {
     }
 }
 
-/// Whether a command works on one tenant, so that a hint to it names the tenant of the call. `line` begins with its words
-/// and may continue with a text. `doctor quarantine restore` works on all tenants unless it is given one.
+/// Whether a command works on one tenant, so that a hint to it names the tenant of the call. `line` begins with its
+/// words and may continue with a text. `doctor quarantine restore` works on all tenants unless it is given one.
 pub(super) fn takes_tenant(line: &str) -> bool {
     let is_first = |command: &SelectedCommand| {
         line.strip_prefix(command.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '`']))

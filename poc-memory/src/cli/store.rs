@@ -139,7 +139,8 @@ impl LocalCommand for StoreCopy {
 }
 
 /// Copies a shared log into the folder of a store, and returns the number of the last change. A new store gets its name
-/// when it is complete. After an interruption, the next copy continues. The history of an earlier copy is never dropped.
+/// when it is complete. After an interruption, the next copy continues. The history of an earlier copy is never
+/// dropped.
 fn copy_into(folder: &Path, log: Arc<dyn SharedLog>) -> Result<u64> {
     let is_new = !Store::exists(folder);
     let target = if is_new { folder.with_extension("partial") } else { folder.to_owned() };

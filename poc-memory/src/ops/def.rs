@@ -159,8 +159,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args + 'static {
     const FORMER_TEXT: Option<FormerText> = None;
     /// Whether it answers with the version of one note.
     const VERSIONED: bool = false;
-    /// Whether its text, which has no emphasis, names commands to type. On the command line, these get the options of the
-    /// call. False for texts that contain whole notes, which are shown as they are.
+    /// Whether its text, which has no emphasis, names commands to type. On the command line, these get the options of
+    /// the call. False for texts that contain whole notes, which are shown as they are.
     const NAMES_COMMANDS: bool = false;
     /// Whether its text contains the reasons in the field `degraded` of its answer. They otherwise follow the text.
     const SHOWS_DEGRADED: bool = false;

@@ -92,8 +92,8 @@ pub(in crate::ops) fn missing_note() -> Error {
     Error::internal("the note of a result does not exist")
 }
 
-/// A text without a first line that repeats the title, as files of Markdown have. A text that is only the title
-/// stays.
+/// A text without its first line if that repeats the title, as in many Markdown files. A text that has no other line is
+/// unchanged.
 fn without_title<'a>(text: &'a str, title: &str) -> &'a str {
     match text.trim_start().split_once('\n') {
         Some((first, rest)) if first.trim_start_matches('#').trim() == title && !rest.trim().is_empty() => {

@@ -1,7 +1,7 @@
 //! Rephrases serde's messages, which name Rust types, in terms of JSON.
 
-/// A field of `insert` that surfaces give and that is not in the schema, with the separator behind it in serde's list of
-/// the known fields.
+/// A field of `insert` that surfaces give and that is not in the schema, with the separator behind it in serde's list
+/// of the known fields.
 const INTERNAL_FIELD: &str = "`project_if_new`, ";
 
 /// The message without the field that no caller may give.

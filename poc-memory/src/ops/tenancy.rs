@@ -1,5 +1,5 @@
-//! The argument `tenant`, which selects a tenant's memory. All ops accept it on every surface, except those that work on
-//! all tenants.
+//! The argument `tenant`, which selects a tenant's memory. All ops accept it on every surface, except those that work
+//! on all tenants.
 
 use poc_config::TenantSchema;
 use poc_graph::Tuple;

@@ -73,8 +73,8 @@ const SUGGESTED: usize = 3;
 /// Number of transactions, the latest ones, among which these changes are.
 const SUGGESTED_AMONG: usize = 1000;
 
-/// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the files
-/// and is no change by hand.
+/// Whether a person made a change by hand: not an assistant, an agent or the daemon. A sync of a vault follows the
+/// files and is no change by hand.
 fn is_by_hand(cause: &Cause) -> bool {
     (cause.actor == Principal::Person.name() || cause.op == Import::NAME) && may_be_suggested(cause)
 }

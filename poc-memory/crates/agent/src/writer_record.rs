@@ -21,8 +21,8 @@ const PRIOR: f64 = 3.0;
 /// for the same thing counts as unsupported, so a good agent does not reach 1.
 const SUPPORTED: f64 = 0.5;
 
-/// Maximum share of the link candidates of the prompt that a careful agent links. Models that read the notes link one in
-/// five.
+/// Maximum share of the link candidates of the prompt that a careful agent links. Models that read the notes link one
+/// in five.
 const SELECTIVE: f64 = 0.5;
 
 /// Prior count of declined candidates, so that a few related notes can all be linked.
@@ -141,8 +141,8 @@ impl WriterRecord {
         self.support_factor() * self.selection_factor() * self.history.share()
     }
 
-    /// The part of the factor that depends on how many of the candidates the reply links. A model that links all of them
-    /// has not read them.
+    /// The part of the factor that depends on how many of the candidates the reply links. A model that links all of
+    /// them has not read them.
     fn selection_factor(&self) -> f64 {
         let Support { good, bad } = self.candidates;
         let share = bad as f64 / ((good + bad) as f64 + DECLINED);

@@ -5,9 +5,9 @@
 //! are saved, and for each index the transaction of its last change. An unchanged index is not written again. An index
 //! that does not match the manifest starts empty, and only that index is rebuilt.
 //!
-//! The index of the default tenant is always in memory. Those of other tenants are loaded when they are needed, and let
-//! go when memory is short. A small index that has changed is then not saved, because that takes longer than building it
-//! from the notes again: its files are deleted at the next checkpoint.
+//! The index of the default tenant is always in memory. Those of other tenants are loaded when they are needed, and
+//! unloaded when memory is short. A small index that has changed is then not saved, because saving it takes longer than
+//! building it from the notes again. Its files are deleted at the next checkpoint.
 
 mod follower;
 
@@ -173,8 +173,8 @@ impl<I: Index> PerTenant<I> {
         Ok(index)
     }
 
-    /// Loads the saved index of a tenant, or builds it from the tenant's notes; `None` if there are neither. The lock of
-    /// the tenant must be held.
+    /// Loads the saved index of a tenant, or builds it from the tenant's notes; `None` if there are neither. The lock
+    /// of the tenant must be held.
     fn load_tenant(&self, tenant: Tenant) -> Result<Option<Arc<I>>> {
         let at = self.others.read().unloaded.get(&tenant).copied();
         let source = self.source.get().and_then(Weak::upgrade);
@@ -272,8 +272,8 @@ impl<I: Index> PerTenant<I> {
         atomic_file::write(&self.manifest(), fingerprint(), seq, &[&bytes])
     }
 
-    /// Deletes the files of tenants whose index has changed and was unloaded without being saved. Texts that were erased
-    /// must not stay in them. An index that is in memory again replaces its files when it is saved.
+    /// Deletes the files of tenants whose index has changed and was unloaded without being saved. Texts that were
+    /// erased must not stay in them. An index that is in memory again replaces its files when it is saved.
     fn delete_outdated(&self, outdated: &FxHashSet<Tenant>) -> Result<()> {
         let mut is_any = false;
         for tenant in outdated {

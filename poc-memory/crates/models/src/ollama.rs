@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 const STEP: usize = 8192;
 
 /// Without `context` in the settings, prompts are made for a context of this many tokens, or of fewer if the model was
-/// trained with fewer: the memory that a context takes grows with its length, and most machines do not have it for
-/// what the model could read.
+/// trained with fewer. The memory that a context takes grows with its length, and most machines have too little for the
+/// longest context of a model.
 const USUAL_CONTEXT: usize = 16_384;
 
 /// Maximum time to wait for the description of the model.
@@ -86,7 +86,7 @@ impl Ollama {
     }
 
     /// The context length that the model was trained with, in tokens; `None` if the server does not answer or does not
-    /// say it. The server is asked until it has said it once.
+    /// send it. It is requested until the server has sent it once.
     fn trained_context(&self) -> Option<usize> {
         if let Some(known) = self.trained.get() {
             return Some(*known);
@@ -105,9 +105,9 @@ impl Ollama {
         self.http.sibling_url("/v1", path)
     }
 
-    /// The context length in tokens for prompt and reply: `context` of the settings, or the length that this
-    /// call needs, with a third added to the estimate of the prompt, but not more than the model was trained with: the
-    /// server would shorten it, and a prompt that was cut could not be recognised.
+    /// The context length in tokens for prompt and reply: `context` of the settings, or the length that this call
+    /// needs, with a third added to the estimate of the prompt. That is limited to the length that the model was
+    /// trained with. The server would reduce a greater one, and then it could not be recognised that a prompt was cut.
     fn context_of(&self, request: &Request<'_>, room: usize) -> usize {
         let max = self.trained.get().copied().unwrap_or(usize::MAX);
         let need = || (estimated_tokens(request) * 4 / 3 + room).next_multiple_of(STEP).min(max);

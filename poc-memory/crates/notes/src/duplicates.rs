@@ -83,7 +83,7 @@ pub fn find(
         }
         let (Some(a_words), Some(b_words)) = (words.get(&a), words.get(&b)) else { continue };
         let share = a_words.share(b_words);
-        // Most candidates are not similar, so only those that are get described.
+        // Most candidates are not similar, so only the similar ones are described.
         if share >= min
             && let (Some(a), Some(b)) = (notes.loaded(a), notes.loaded(b))
         {

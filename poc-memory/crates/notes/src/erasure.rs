@@ -2,8 +2,8 @@
 //!
 //! A deletion keeps the deleted records in the log, so that it can be undone. An erasure drops the history of
 //! the whole memory up to the deletion: one text alone cannot be cut out of the log, because the transactions
-//! that contain it also contain before-images of other records. A shared log loses the same history, and so do the copies
-//! of the other daemons; see [`complete_elsewhere`].
+//! that contain it also contain before-images of other records. A shared log loses the same history, and so do the
+//! copies of the other daemons; see [`complete_elsewhere`].
 
 mod erased_texts;
 mod shared_log;
@@ -57,9 +57,9 @@ pub struct ErasureReport {
     pub unread_backups: Vec<PathBuf>,
 }
 
-/// The erasures that were completed last, and when. They have ids and no texts: other daemons over the same log find the
-/// texts in their copies of it. The record is written after the deletion, because a compaction always keeps the newest
-/// transaction, which must not be the deletion.
+/// The erasures that were completed last, and when. They have ids and no texts: other daemons over the same log find
+/// the texts in their copies of it. The record is written after the deletion, because a compaction always keeps the
+/// newest transaction, which must not be the deletion.
 #[derive(Serialize, Deserialize)]
 struct LastErasures {
     at: Timestamp,

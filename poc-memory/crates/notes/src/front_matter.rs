@@ -93,8 +93,8 @@ pub fn parse<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
     })
 }
 
-/// Parses front matter of any kind. If a property occurs several times, its last value counts, and the second result is a
-/// warning.
+/// Parses front matter of any kind. If a property occurs several times, its last value counts, and the second result is
+/// a warning.
 pub(crate) fn parse_with_warning(front: &str) -> Result<(Option<Value>, Option<Error>)> {
     let refused = match parse::<Option<UniqueFields>>(front) {
         Ok(value) => return Ok((value.map(|UniqueFields(value)| value), None)),

@@ -263,8 +263,8 @@ fn mirror(write: &Write) -> Result<Option<(Table, Vec<u8>)>> {
 }
 
 /// Whether a record is as the change left it. The origin of a note is ignored, because a push changes only
-/// the origin, and so are its other names, which follow its file, unless the change itself has set them. A note that the
-/// change created may have become stale or active again since, with its sources.
+/// the origin, and so are its other names, which follow its file, unless the change itself has set them. A note that
+/// the change created may have become stale or active again since, with its sources.
 fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {

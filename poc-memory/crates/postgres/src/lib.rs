@@ -104,8 +104,8 @@ impl PostgresLog {
         }
     }
 
-    /// Runs a statement that deletes a limited number of rows, until it deletes none. Each part finishes within the time
-    /// limit of a statement.
+    /// Runs a statement that deletes a limited number of rows, until it deletes none. Each part finishes within the
+    /// time limit of a statement.
     fn delete_in_parts(
         &self,
         delete: impl Fn(&mut StoreConnection) -> Result<u64, postgres::Error> + Copy + Send + 'static,

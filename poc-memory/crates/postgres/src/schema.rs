@@ -53,8 +53,8 @@ pub struct InitReport {
 /// call changes nothing.
 ///
 /// # Errors
-/// `unavailable` if the database cannot be reached or does not answer in time, and `conflict` if a newer release created
-/// the tables.
+/// `unavailable` if the database cannot be reached or does not answer in time, and `conflict` if a newer release
+/// created the tables.
 pub fn init(location: &LogLocation) -> Result<InitReport> {
     let mut client = location.connect()?;
     let own = location.clone();

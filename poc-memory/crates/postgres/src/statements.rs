@@ -10,8 +10,8 @@ pub(crate) const READ: &str = "\
     WHERE preceding < $4::INT8 ORDER BY seq";
 
 /// Inserts records and moves the head, if the head has the expected value, no other writer has a lease and no other log
-/// is being copied. This also ends the writer's own lease. Parameters: store, expected head, writer, the writer's number
-/// of the first record, records, whether the writer copies another log. Returns the numbers of the records.
+/// is being copied. This also ends the writer's own lease. Parameters: store, expected head, writer, the writer's
+/// number of the first record, records, whether the writer copies another log. Returns the numbers of the records.
 pub(crate) const APPEND: &str = "\
     WITH moved AS ( \
       UPDATE poc_memory_store \

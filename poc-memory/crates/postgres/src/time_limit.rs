@@ -36,8 +36,8 @@ impl Drop for Call {
 }
 
 /// Runs work on a thread of its own, and waits at most for `limit` for its result. `location` names the database in
-/// errors, and `calls` counts its calls. It is unknown whether work that takes longer succeeds; its thread ends when the
-/// database answers or the connection breaks.
+/// errors, and `calls` counts its calls. It is unknown whether work that takes longer succeeds; its thread ends when
+/// the database answers or the connection breaks.
 ///
 /// # Errors
 /// `unavailable` if there is no result in time, or if too many earlier calls have not ended.

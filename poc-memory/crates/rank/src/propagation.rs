@@ -148,8 +148,9 @@ impl PropagatedScore {
         self.linked_score = self.linked_score.max(score);
     }
 
-    /// The contribution of the best link to a note whose score without it is `unlinked`. It raises a note at most to the
-    /// score of the best note that it has a link with: a note is not a better answer than all those that lead to it.
+    /// The contribution of the best link to a note whose score without it is `unlinked`. It raises a note at most to
+    /// the score of the best note that it has a link with: a note is not a better answer than all those that lead to
+    /// it.
     pub fn link_share(&self, unlinked: f64) -> f64 {
         self.link.worth.min(self.linked_score - unlinked).max(0.0)
     }

@@ -98,8 +98,8 @@ pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Vi
     tenants(engine, beat)?.into_iter().map(of_tenant).collect()
 }
 
-/// Builds the view of the default tenant from the engine, and counts the notes and edges of the others. The views of the
-/// others are in memory one at a time.
+/// Builds the view of the default tenant from the engine, and counts the notes and edges of the others. The views of
+/// the others are in memory one at a time.
 pub(super) fn store_views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<StoreViews> {
     let main = Arc::new(view(engine, Tenant::default(), seq, beat)?);
     let mut others = TenantTable::default();

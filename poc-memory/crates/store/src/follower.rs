@@ -12,8 +12,8 @@ pub type NoteDigests = FxHashMap<NodeId, u64>;
 /// Bytes of text that take about as long to index as any other change.
 const TEXT_OF_A_CHANGE: usize = 1 << 10;
 
-/// The number of changes that count towards a checkpoint. A note with a long text counts as several, so that the time to
-/// index the changes after the last checkpoint again has a limit.
+/// The number of changes that count towards a checkpoint. A note with a long text counts as several, so that the time
+/// to index the changes after the last checkpoint again has a limit.
 pub(super) fn count_changes(deltas: &[Delta]) -> usize {
     let count = |delta: &Delta| match delta {
         Delta::Node(node) => 1 + (node.title.len() + node.body.len()) / TEXT_OF_A_CHANGE,
@@ -53,20 +53,20 @@ pub trait Follower: Send + Sync {
     fn connect(&self, source: Weak<dyn TenantSource>) {
         let _ = source;
     }
-    /// Loads the saved state. It is called before all other methods except [`Follower::connect`]. The log ends with transaction `last`; saved state
-    /// that reflects a later transaction must be discarded.
+    /// Loads the saved state. It is called before all other methods except [`Follower::connect`]. The log ends with
+    /// transaction `last`; saved state that reflects a later transaction must be discarded.
     fn load(&self, last: u64) -> Result<()> {
         let _ = last;
         Ok(())
     }
-    /// Whether [`Follower::load`] found a damaged file, which the next checkpoint replaces. A checkpoint is then due even
-    /// if little has changed.
+    /// Whether [`Follower::load`] found a damaged file, which the next checkpoint replaces. A checkpoint is then due
+    /// even if little has changed.
     fn has_damaged_file(&self) -> bool {
         false
     }
-    /// Whether the follower must be fed all data of a tenant, because it has no saved state for that tenant. This is only
-    /// asked about the default tenant and tenants with many notes. The data of the others is loaded from the source that
-    /// [`Follower::connect`] gave, when it is needed.
+    /// Whether the follower must be fed all data of a tenant, because it has no saved state for that tenant. This is
+    /// only asked about the default tenant and tenants with many notes. The data of the others is loaded from the
+    /// source that [`Follower::connect`] gave, when it is needed.
     fn lacks(&self, tenant: Tenant) -> bool {
         let _ = tenant;
         self.applied() == 0

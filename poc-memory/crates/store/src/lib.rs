@@ -293,8 +293,8 @@ impl Store {
         log::check_format(&directory.join("log"))
     }
 
-    /// The id of the process that has the store in a directory open; `None` if no process has, and 0 if the id is
-    /// unknown.
+    /// The id of the process that has the store in a directory open: `None` if there is no such process, and 0 if its
+    /// id is unknown.
     pub fn holder(directory: &Path) -> Result<Option<u32>> {
         Lock::holder(&directory.join("lock"))
     }
@@ -353,8 +353,8 @@ impl Store {
     }
 
     /// Saves the views and the followers, so that the next open is fast. Closing the store does the same if at least
-    /// [`CHECKPOINT_MIN_CHANGES`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot be
-    /// synced.
+    /// [`CHECKPOINT_MIN_CHANGES`] changes are unsaved. Saves nothing if the store is damaged, or while its log cannot
+    /// be synced.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.checkpoint()
     }

@@ -54,8 +54,8 @@ impl From<LogCopyError> for Error {
 }
 
 /// Copies the log in a store's folder to a shared log, record by record, and returns the number of the last record. The
-/// folder may be in use and does not change. Records that the shared log already has are not copied again. A log that was
-/// empty cannot be used before it is complete.
+/// folder may be in use and does not change. Records that the shared log already has are not copied again. A log that
+/// was empty cannot be used before it is complete.
 ///
 /// # Errors
 /// `conflict` if the shared log belongs to another memory or others write to it, and `invalid_argument` if the log is
@@ -122,8 +122,8 @@ fn copy_records(directory: &Path, to: &dyn SharedLog, progress: &dyn Fn(u64, u64
     }
 }
 
-/// Fails if a shared log begins after the end of the copy of it in a store's folder. An open would replace the copy, and
-/// its history, with a snapshot.
+/// Fails if a shared log begins after the end of the copy of it in a store's folder. An open would replace the copy,
+/// and its history, with a snapshot.
 ///
 /// # Errors
 /// `conflict` then, and errors of the log and of the folder.

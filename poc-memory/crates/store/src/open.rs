@@ -195,9 +195,9 @@ impl ResumedLog {
         Ok(ResumedLog { log, appender, reserve, shared_log, messages, reason })
     }
 
-    /// If the shared log begins after the end of this copy of it, replaces the copy with the snapshot with which a new
-    /// copy begins. All of its records came from the shared log. Without a snapshot or a connection, the copy stays as
-    /// it is.
+    /// If the shared log begins after the end of this copy of it, replaces the copy with a snapshot, as for a new copy.
+    /// Nothing is lost, because all records of the copy came from the shared log. Without a snapshot or a connection,
+    /// the copy stays as it is.
     ///
     /// # Errors
     /// `conflict` if the folder was in use without the shared log, and may have records of its own; `unavailable` if a
@@ -221,7 +221,9 @@ impl ResumedLog {
             Err(error) if error.code == Code::Unavailable && last > 0 => return Ok(self),
             Err(error) => return Err(error),
         };
-        tracing::info!("the shared log has dropped changes that this copy lacked: it begins with a snapshot");
+        tracing::info!(
+            "the shared log has dropped changes that its copy lacked: the copy now begins with a snapshot"
+        );
         let messages = self.messages.clone();
         drop(self);
         let (log, _) = log::inspect(&directory.join("log"), true)?;
@@ -381,7 +383,7 @@ fn resume_appender(appender: &mut Appender, reserve: &Reserve) -> (Vec<String>, 
 /// What is known of all tenants at the end of the log.
 struct LoadedViews {
     views: StoreViews,
-    /// Nodes and edges that what was saved lacks.
+    /// Number of nodes and edges that the saved views lack.
     unsaved: usize,
     /// The last transaction of the saved views; 0 without any.
     saved_seq: u64,

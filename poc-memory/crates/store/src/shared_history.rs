@@ -46,8 +46,8 @@ const READERS_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Store {
     /// Deletes the records of the shared log that were made before a time and that all live writers have read, if these
-    /// are at least `min_records`. Returns the number of the last deleted record; `None` if nothing was deleted, another
-    /// writer is storing a snapshot, or there is no shared log.
+    /// are at least `min_records`. Returns the number of the last deleted record; `None` if nothing was deleted,
+    /// another writer is storing a snapshot, or there is no shared log.
     ///
     /// # Errors
     /// Like [`Store::make_snapshot`].

@@ -115,8 +115,8 @@ pub trait SnapshotStore: Send + Sync {
     /// deleted its last record.
     fn write_part(&self, seq: u64, part: u64, bytes: &[u8], duration: Duration) -> Result<bool>;
 
-    /// Completes a snapshot after its parts were written. Returns `false` and changes nothing if this writer has lost the
-    /// claim, parts of the snapshot were deleted, or the log does not have the last record or has deleted it.
+    /// Completes a snapshot after its parts were written. Returns `false` and changes nothing if this writer has lost
+    /// the claim, parts of the snapshot were deleted, or the log does not have the last record or has deleted it.
     fn complete(&self, snapshot: SharedSnapshot) -> Result<bool>;
 
     /// Deletes incomplete snapshots, and the complete ones that are not needed. The newest two are needed, and the one
@@ -159,8 +159,8 @@ pub trait SharedLog: Send + Sync {
     /// The other writers that were seen in the last minute. A writer is seen while it waits for records.
     fn peers(&self) -> Result<Vec<Peer>>;
 
-    /// Begins to copy another log into this one. If it is empty, all calls of other writers fail with `conflict` until the
-    /// copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
+    /// Begins to copy another log into this one. If it is empty, all calls of other writers fail with `conflict` until
+    /// the copy ends, because the log is not complete. Any writer can continue a copy that was interrupted.
     fn begin_copy(&self) -> Result<()>;
 
     /// Makes an empty log begin after `dropped.last`, because the log that is copied has no earlier records. Returns
@@ -175,8 +175,8 @@ pub trait SharedLog: Send + Sync {
 
     /// Deletes the records up to `dropped.last` for good, and remembers `dropped`. The caller has the claim to write
     /// snapshots, and there is a snapshot whose last record is the next one. Returns `false` and deletes nothing if the
-    /// log does not have a later record or no later snapshot. After an error, some of the records may be deleted; the next call deletes the
-    /// others.
+    /// log does not have a later record or no later snapshot. After an error, some of the records may be deleted; the
+    /// next call deletes the others.
     fn drop_until(&self, dropped: DroppedHistory) -> Result<bool>;
 
     /// The storage for snapshots of this log.

@@ -44,7 +44,7 @@ enum SharedLogError {
     Outdated { address: String, last: u64 },
     /// The number is that of the last record in the folder.
     #[error(
-        "the shared log `{address}` begins after change {last}, where the store's folder ends, and the folder was in use without it: changes of its own would be lost"
+        "the shared log `{address}` begins after change {last}, where the store's folder ends, and the folder was used without the shared log: its own changes would be lost"
     )]
     OwnChanges { address: String, last: u64 },
     #[error("the head is not known")]
@@ -59,7 +59,7 @@ impl From<SharedLogError> for Error {
             SharedLogError::Diverged { .. } | SharedLogError::OwnChanges { .. } => Error::conflict(message)
                 .hint("use another profile or another `[store] name`; a folder that is only a copy can be deleted"),
             SharedLogError::Outdated { .. } => {
-                Error::unavailable(message).hint("restart the program: it begins with a snapshot")
+                Error::unavailable(message).hint("restart the program: the copy then begins with a snapshot")
             }
             SharedLogError::UnknownHead => Error::unavailable(message),
         }
@@ -174,7 +174,7 @@ impl SharedLogCopy {
         self.checked(self.shared.dropped())
     }
 
-    /// Deletes records of the shared log. Returns whether it has a later record, as it must.
+    /// Deletes records of the shared log; see [`SharedLog::drop_until`].
     pub(super) fn drop_until(&self, dropped: DroppedHistory) -> Result<bool> {
         self.checked(self.shared.drop_until(dropped))
     }
@@ -191,7 +191,8 @@ impl SharedLogCopy {
 
     /// Requests a lease on the head.
     pub(super) fn lease(&self) {
-        // Without a lease, this writer may only lose again. If the log is unreachable, the following call reports it.
+        // Without a lease, another writer may move the head again, which is no error. If the log is unreachable, the
+        // following call reports it.
         let _ = self.shared.lease(LEASE);
     }
 
@@ -257,7 +258,8 @@ impl SharedLogCopy {
             return Ok(());
         }
         let last = self.log.last();
-        // An error of the local log must not look like a shared log that does not respond, which is asked again.
+        // An error of the local log must not look like that of an unreachable shared log, after which the call is
+        // repeated.
         let local = |error: Error| Error { code: Code::ReadOnly, ..error };
         let (own, origin) = (self.log.read(last).map_err(local)?, self.log.origin().map_err(local)?);
         if let (Some((_, checksum)), Some(origin)) = (own, origin) {

@@ -168,8 +168,8 @@ impl Store {
 }
 
 impl CompactionJob<'_> {
-    /// A segment with a state and the transaction `last` after it, and the number of that transaction; `None` if the log
-    /// has too few.
+    /// A segment with a state and the transaction `last` after it, and the number of that transaction; `None` if the
+    /// log has too few.
     pub(super) fn prepare_snapshot(
         &self,
         folder: &Path,

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Like [`CHECKPOINT_MIN_CHANGES`], in bytes of records that the engine lacks, such as the rows of agents, which are not in
-/// any view.
+/// Like [`CHECKPOINT_MIN_CHANGES`], in bytes of records that the engine lacks, such as the rows of agents, which are
+/// not in any view.
 const CHECKPOINT_MIN_BYTES: usize = 1 << 20;
 
 /// A store whose folder was moved or replaced while it was open.

@@ -21,7 +21,7 @@ const LOCK_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit for the start of the daemon. It is long because opening a store after a crash reads its log.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// How long after the start, and then how often, it is checked whether the daemon waits for the store.
+/// Time between two checks of whether the daemon waits for the store. The first one is this long after the start.
 const HOLDER_CHECK: Duration = Duration::from_millis(500);
 
 /// Maximum number of bytes of the log that are searched for the error of a failed start.
@@ -81,7 +81,7 @@ impl LocalCommand for DaemonRestart {
 /// Stops the daemon, if it runs, and starts it.
 ///
 /// # Errors
-/// As for [`start`]; a daemon that could not start again is not stopped.
+/// Those of [`start`]. With invalid settings, the daemon is not stopped, because it could not start again.
 pub(in crate::cli) fn restart(context: &CommandContext) -> Result<DaemonStartOutput> {
     context.config()?;
     match stop::stop(context) {
@@ -119,7 +119,7 @@ pub(in crate::cli) fn start(context: &CommandContext) -> Result<DaemonStartOutpu
     Ok(DaemonStartOutput { by: Some(by), ..wait_for(context, child, &log)? })
 }
 
-/// Waits until a daemon answers that something else has started.
+/// Waits until a daemon that something else has started answers.
 ///
 /// # Errors
 /// `unavailable` when none answers in time.

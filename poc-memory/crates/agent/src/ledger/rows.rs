@@ -348,7 +348,7 @@ pub(super) fn prune(memory: &Memory, tx: &mut Transaction<'_>, agent: &str) -> R
         }
         let Some(run) = tx.get::<Run>(&key)?.filter(|run| run.status != Status::Running) else { continue };
         surplus -= 1;
-        // The rows that are needed do not count.
+        // Needed rows are kept in addition to the configured number.
         if is_needed(memory, &run) {
             continue;
         }

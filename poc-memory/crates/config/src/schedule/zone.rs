@@ -14,8 +14,8 @@ pub fn local_zone() -> Tz {
         .unwrap_or(Tz::UTC)
 }
 
-/// A time to the minute in the time zone of this machine, with its offset from UTC, which is `Z` for UTC; `-` if the time
-/// is out of range.
+/// A time to the minute in the time zone of this machine, with its offset from UTC, which is `Z` for UTC; `-` if the
+/// time is out of range.
 pub fn local_minute(at: Timestamp) -> String {
     local_text(at, "%Y-%m-%d %H:%M")
 }

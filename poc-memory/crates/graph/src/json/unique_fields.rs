@@ -12,8 +12,8 @@ pub struct UniqueFields(pub Value);
 /// The text before and after the name in the error for a field that occurs twice.
 const REPEATED: [&str; 2] = ["the field `", "` occurs twice"];
 
-/// The name of the repeated field if that is why decoding [`UniqueFields`] failed. Some formats put the path of the object
-/// before the message.
+/// The name of the repeated field if that is why decoding [`UniqueFields`] failed. Some formats put the path of the
+/// object before the message.
 pub fn repeated_field(error: &impl fmt::Display) -> Option<String> {
     let text = error.to_string();
     let [before, after] = REPEATED;

@@ -16,8 +16,8 @@ const FILLERS: [&str; 6] = ["at", "on", "of", "the", "utc", "gmt"];
 
 impl Timestamp {
     /// Parses a date as people write it in English, such as `1:10 pm on 27 March, 2023`, `May 8th, 2009` or
-    /// `27.3.2023`, in UTC, and dates of e-mails with their time zone. Numbers separated by slashes are accepted only if
-    /// the year comes first, because the order of day and month differs between countries.
+    /// `27.3.2023`, in UTC, and dates of e-mails with their time zone. Numbers separated by slashes are accepted only
+    /// if the year comes first, because the order of day and month differs between countries.
     pub fn parse_written(text: &str) -> Option<Timestamp> {
         let mail = DateTime::parse_from_rfc2822(text.trim()).ok().map(|at| at.timestamp_millis());
         let at = Timestamp(mail.or_else(|| written(&words(text).join(" ")))?);

@@ -71,7 +71,7 @@ impl Word {
         ATTRIBUTE_ENDINGS.iter().any(|end| self.folded.ends_with(end))
     }
 
-    /// Whether its ending is that of a word that mostly says something about a noun before it, as in `the worker using`.
+    /// Whether its ending is that of a word that mostly describes a noun before it, as in `the worker using`.
     fn is_after_noun(&self) -> bool {
         self.is_attribute() || self.folded.ends_with("ing")
     }

@@ -1,5 +1,5 @@
-//! The saved form of the inverted index: the documents, and the terms with their packed postings, which stay packed when
-//! the index is loaded.
+//! The saved form of the inverted index: the documents, and the terms with their packed postings, which stay packed
+//! when the index is loaded.
 
 use super::postings::{Lengths, Posting, Postings, Term};
 use crate::error::IndexError;

@@ -215,8 +215,8 @@ fn start_of(node: &Node) -> String {
     super::prompt_context::cut(rest.trim(), MAX_CHARS)
 }
 
-/// The beginning of the key of a turn that all turns of its session and of its subagents share; empty for notes that are
-/// no turns of a captured session.
+/// The beginning of the key of a turn that all turns of its session and of its subagents share; empty for notes that
+/// are no turns of a captured session.
 fn session_of(key: &str) -> &str {
     key.match_indices('/').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
 //! The signals of the gates `two-path` and `fused`: how well a question matches the title of a note.
 //!
-//! [`TitleSignals::order_value`] orders candidates. Its weights come from the GRAFT memory, like the gates: 2 for STRONG,
-//! 1 for WEAK, 0.45 for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals add up to
-//! at most 1, so they never outweigh a verdict.
+//! [`TitleSignals::order_value`] orders candidates. Its weights come from the GRAFT memory, like the gates: 2 for
+//! STRONG, 1 for WEAK, 0.45 for the cross-encoder, 0.25 for trigrams, 0.20 for words, 0.10 for the cosine. The signals
+//! add up to at most 1, so they never outweigh a verdict.
 
 use super::Verdict;
 use crate::jaccard;

@@ -28,8 +28,8 @@ impl Pipeline {
     }
 
     /// Like [`Pipeline::run`], for a caller that uses only the first `wanted` nodes of the result. The other nodes are
-    /// included, but possibly in another order. Notes to which a first stage that searches gives a score below
-    /// `min_score` are left out, except its best one.
+    /// included, but possibly in another order. If the first stage searches, the notes to which it gives a score below
+    /// `min_score` are left out, except the best one.
     ///
     /// # Errors
     /// Those of [`Pipeline::run`].

@@ -6,8 +6,8 @@ use poc_graph::{Ix, NodeId};
 
 /// Passes part of the base scores of derived candidates to their sources, which need not have been candidates before.
 /// Of the confirmed questions, only the best `max_questions` pass score: the others are less similar to the question
-/// and lead to notes that answer something else. A question that a derived note answered also passes score to the sources
-/// of this note, which represent it among the hits.
+/// and lead to notes that answer something else. A question that a derived note answered also passes score to the
+/// sources of this note, which represent it among the hits.
 ///
 /// Returns the derived notes; [`poc_rank::propagation::PropagatedScore::leading_derived`] is a position in this list.
 pub(super) fn propagate(

@@ -110,7 +110,8 @@ fn owners(view: &View, name: &str, may: &dyn Fn(Ix, &str) -> bool) -> Vec<Ix> {
     owners_of_spelling(name, may, &|key| view.find_keys_any_case(key))
 }
 
-/// The notes that `find` has for the first spelling of a name for which it has any that are accepted.
+/// The notes that `find` returns for a spelling of a name and that `may` accepts. The first spelling with such notes
+/// counts.
 fn owners_of_spelling(name: &str, may: &dyn Fn(Ix, &str) -> bool, find: &dyn Fn(&str) -> Vec<Ix>) -> Vec<Ix> {
     let owners = |spelling: &str| -> Vec<Ix> {
         let key = normal_key(spelling);

@@ -1,4 +1,5 @@
-//! Keeps the views and indexes of tenants within a limit of memory: the tenants that were used longest ago are unloaded.
+//! Keeps the views and indexes of tenants within a limit of memory: the tenants that were used longest ago are
+//! unloaded.
 //!
 //! The view and the indexes of the default tenant always stay, and so do those that are in use: a view while a
 //! transaction of its tenant is not published, an index while a request has it. The limit is therefore exceeded if the

@@ -106,8 +106,8 @@ impl CommitQueue {
         self.loads.count.load(Ordering::Relaxed)
     }
 
-    /// Why the view of a tenant could not be loaded the last time; `None` if it could. For the default tenant, the reason
-    /// for any tenant.
+    /// Why the view of a tenant could not be loaded the last time; `None` if it could. For the default tenant, the
+    /// reason for any tenant.
     pub(crate) fn load_failure(&self, tenant: Tenant) -> Option<Error> {
         let failures = self.loads.failures.lock();
         let failure = match tenant.is_default() {

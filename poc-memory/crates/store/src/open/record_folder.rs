@@ -35,9 +35,9 @@ pub(super) struct RecordFolder {
 impl RecordFolder {
     /// Opens the engine, brings it up to the end of the log, and builds the views from it if `wanted` returns true.
     ///
-    /// If the engine cannot be opened because of the disk, or the log is not durable, a copy of the records replaces it.
-    /// On any other failure, including a panic or a hang, its files are moved to the quarantine and it is rebuilt from
-    /// the log once, provided that the log is complete.
+    /// If the engine cannot be opened because of the disk, or the log is not durable, a copy of the records replaces
+    /// it. On any other failure, including a panic or a hang, its files are moved to the quarantine and it is rebuilt
+    /// from the log once, provided that the log is complete.
     pub(super) fn open(&self, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
         let source: Arc<dyn EngineSource> = Arc::new(self.clone());
         let is_wanted = OnceCell::new();

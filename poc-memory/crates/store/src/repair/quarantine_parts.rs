@@ -226,7 +226,8 @@ fn follows_from_notes(table: Table) -> bool {
     )
 }
 
-/// Numbers of records of all tenants that can be read in the quarantine, that the store lacks, and that can be restored.
+/// Numbers of records of all tenants that can be read in the quarantine, that the store lacks, and that can be
+/// restored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestorableRecords {
     /// Notes that were not deleted.

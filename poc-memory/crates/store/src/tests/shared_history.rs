@@ -7,13 +7,13 @@ use crate::testing::{LogFault, MemoryLog};
 
 const SECRET: &[u8] = b"the secret of the harbour";
 
-/// Creates a node at the time that its number says.
+/// Creates a node. Its number is also the time of the change.
 fn put_at(store: &Store, number: u64) {
     let cause = Cause::new(Timestamp(number as i64), "manual", "test");
     store.transact(cause, |tx| tx.put_node(&node(number))).unwrap();
 }
 
-/// A log with as many records, and the store that wrote them.
+/// A log with `count` records, and the store that wrote them.
 fn written(count: u64) -> (Arc<MemoryLog>, Daemon) {
     let log = Arc::new(MemoryLog::default());
     let first = Daemon::new(&log);

@@ -41,8 +41,8 @@ fn open_limited(folder: &TempDir, limit: Option<u64>) -> Store {
     store
 }
 
-/// The files of an open store at one moment. They are read until they do not change meanwhile, because tables are merged
-/// in the background.
+/// The files of an open store at one moment. They are read until they do not change meanwhile, because tables are
+/// merged in the background.
 fn files_at_one_moment(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let read = || -> Option<BTreeMap<PathBuf, Vec<u8>>> {
         let kept = files(folder).into_iter().filter(|path| path.file_name().unwrap() != "lock");

@@ -1,7 +1,7 @@
 //! Compares the views and what is saved of them with the log.
 //!
-//! The views of tenants are compared in groups, so that only those of one group are in memory. Each group reads the whole
-//! log once.
+//! The views of tenants are compared in groups, so that only those of one group are in memory. Each group reads the
+//! whole log once.
 
 use super::{DamagedPart, StorePart, Verifier, listed};
 use crate::catch_up::{apply_to_store_views, apply_to_views};

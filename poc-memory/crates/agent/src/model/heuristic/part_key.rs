@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 /// What separates the subject at the start of a title from its description.
 const SEPARATORS: [char; 4] = [':', '—', '–', '|'];
 
-/// The key of a part, made of the subject of the note's title and the words of the heading. Empty if the key that is made
-/// of both is good, or if this key is already `used`.
+/// The key of a part, made of the subject of the note's title and the words of the heading. Empty if the key that is
+/// made of both is good, or if this key is already `used`.
 fn part_key(title: &str, heading: &str, used: &dyn Fn(&str) -> bool) -> String {
     let (plain_title, plain_heading) = (without_entities(title), without_entities(heading));
     let of_heading = key_words(&plain_heading);

@@ -101,8 +101,8 @@ fn add_date(note: &mut ForeignNote, key: &str) {
 /// Forms of dates at the beginning of a name; `0` is any digit. Logseq writes the second one.
 const FORMS: [&str; 4] = ["0000-00-00", "0000_00_00", "0000.00.00", "00000000"];
 
-/// The date at the beginning of a name and the rest of the name. A date in words, such as `March 27th, 2023`, must be the
-/// whole name.
+/// The date at the beginning of a name and the rest of the name. A date in words, such as `March 27th, 2023`, must be
+/// the whole name.
 fn date_in(name: &str) -> Option<(Timestamp, &str)> {
     let numeric = FORMS.iter().find_map(|form| {
         let (day, rest) = name.split_at_checked(form.len())?;

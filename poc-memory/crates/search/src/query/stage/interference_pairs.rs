@@ -128,8 +128,7 @@ fn pairs(min: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<Re
     Ok(ResultSet { items, pairs })
 }
 
-/// Whether two nodes are joined by an edge that was created because they are similar, and otherwise only by automatic
-/// edges.
+/// Whether all edges between two nodes are automatic, and one of them was created because the nodes are similar.
 fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
     let edges = view.edges(a);
     let from = edges.partition_point(|edge| edge.target() < b);
@@ -139,7 +138,7 @@ fn are_joined_by_similarity_only(view: &View, a: Ix, b: Ix) -> bool {
         && kinds.iter().all(|kind| matches!(kind, EdgeKind::Semantic | EdgeKind::Keyword))
 }
 
-/// A passage for whose node partners are searched.
+/// A passage of a node for which partners are searched.
 struct Probe<'a> {
     view: &'a View,
     id: NodeId,

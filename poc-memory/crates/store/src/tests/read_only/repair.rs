@@ -66,8 +66,8 @@ proptest! {
         }
     }
 
-    /// Notes of three tenants, one for each transaction, and a damaged byte in any of the transactions but the last one.
-    /// The first transaction of a tenant has the record of its name.
+    /// Notes of three tenants, one for each transaction, and a damaged byte in any of the transactions but the last
+    /// one. The first transaction of a tenant has the record of its name.
     #[test]
     fn every_intact_note_of_a_tenant_is_shown_and_kept(
         writers in proptest::collection::vec(0usize..3, 2..16), at in any::<prop::sample::Index>(),
