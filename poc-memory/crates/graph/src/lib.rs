@@ -5,6 +5,7 @@
 pub mod cancellation;
 mod closest_name;
 mod column;
+mod counting_sort;
 mod delta;
 pub mod diagnostic;
 mod edge;

@@ -4,6 +4,7 @@ use super::adjacency::Adjacency;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
+use crate::counting_sort::grouped;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -67,30 +68,9 @@ impl Partition {
 
     /// Creates a partition from a part number per node; `u32::MAX` means none.
     pub(super) fn numbered(numbers: Vec<u32>) -> Self {
-        let member_of = || numbers.iter().filter(|number| **number != NONE);
-        let count = member_of().max().map_or(0, |last| *last as usize + 1);
-        // This first holds the end of each part in `members`, then its next free position.
-        let mut starts = vec![0; count + 1];
-        for number in member_of() {
-            if let Some(size) = starts.get_mut(*number as usize + 1) {
-                *size += 1;
-            }
-        }
-        let mut all = 0;
-        for start in &mut starts {
-            all += *start;
-            *start = all;
-        }
-        let mut members = vec![0; all];
-        let mut free = starts.clone();
-        for (ix, number) in (0..).zip(&numbers).filter(|(_, number)| **number != NONE) {
-            if let Some(index) = free.get_mut(*number as usize) {
-                if let Some(slot) = members.get_mut(*index) {
-                    *slot = ix;
-                }
-                *index += 1;
-            }
-        }
+        let last = numbers.iter().filter(|number| **number != NONE).max();
+        let count = last.map_or(0, |last| *last as usize + 1);
+        let (starts, members) = grouped(count, numbers.iter().copied().zip(0..));
         Partition { numbers, members, starts }
     }
 

@@ -7,6 +7,7 @@ use crate::Edge;
 use crate::Node;
 use crate::NodeId;
 use crate::Visit;
+use crate::counting_sort::grouped;
 use crate::lists::Lists;
 
 /// Collects the records of a store. Nodes must be added first; records of an unknown node are ignored.
@@ -75,28 +76,8 @@ impl Builder {
 /// Both half-edges of every edge, grouped by node and in insertion order within a node: those of node `ix` are
 /// `halves[starts[ix]..starts[ix + 1]]`.
 fn rows(slots: Ix, edges: &[(Ix, Neighbor)]) -> (Vec<usize>, Vec<Neighbor>) {
-    let ends = || edges.iter().flat_map(|&(a, half)| [(a, half), (half.target(), half.mirrored(a))]);
-    let mut starts = vec![0; slots as usize + 1];
-    for (ix, _) in ends() {
-        if let Some(count) = starts.get_mut(ix as usize + 1) {
-            *count += 1;
-        }
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += *start;
-        *start = sum;
-    }
-    let mut halves = vec![Neighbor::default(); 2 * edges.len()];
-    let mut next = starts.clone();
-    for (ix, half) in ends() {
-        let Some(index) = next.get_mut(ix as usize) else { continue };
-        if let Some(slot) = halves.get_mut(*index) {
-            *slot = half;
-        }
-        *index += 1;
-    }
-    (starts, halves)
+    let ends = edges.iter().flat_map(|&(a, half)| [(a, half), (half.target(), half.mirrored(a))]);
+    grouped(slots as usize, ends)
 }
 
 /// Sorts every row and keeps only the last of an edge added more than once.

@@ -6,6 +6,7 @@
 
 use super::{Ix, View};
 use crate::Column;
+use crate::counting_sort::grouped;
 use crate::lists::Lists;
 
 /// Maximum number of nodes in a block.
@@ -28,26 +29,9 @@ pub(super) struct KeywordNodes {
 impl KeywordNodes {
     /// Builds the lists from the keywords of each node.
     pub(super) fn of<'a>(keywords: impl Iterator<Item = (Ix, &'a [u32])> + Clone) -> KeywordNodes {
-        let mut starts: Vec<usize> = vec![0];
-        for &word in keywords.clone().flat_map(|(_, words)| words) {
-            let at = word as usize + 1;
-            starts.resize(starts.len().max(at + 1), 0);
-            starts.get_mut(at).into_iter().for_each(|count| *count += 1);
-        }
-        let mut sum = 0;
-        starts.iter_mut().for_each(|start| {
-            sum += *start;
-            *start = sum;
-        });
-        let mut nodes = vec![0; sum];
-        let mut next = starts.clone();
-        for (ix, words) in keywords {
-            for &word in words {
-                let Some(index) = next.get_mut(word as usize) else { continue };
-                nodes.get_mut(*index).into_iter().for_each(|node| *node = ix);
-                *index += 1;
-            }
-        }
+        let listed = keywords.flat_map(|(ix, words)| words.iter().map(move |&word| (word, ix)));
+        let count = listed.clone().map(|(word, _)| word as usize + 1).max().unwrap_or(0);
+        let (starts, nodes) = grouped(count, listed);
         let mut made = KeywordNodes::default();
         let mut ends = vec![0];
         for (start, end) in starts.iter().zip(starts.iter().skip(1)) {

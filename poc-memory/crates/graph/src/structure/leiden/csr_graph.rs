@@ -1,5 +1,7 @@
 //! A weighted network without loops, and its modularity.
 
+use crate::counting_sort::row_starts;
+
 /// An undirected network in compressed sparse rows: the edges of node `i` are at `starts[i]..starts[i + 1]`, sorted by
 /// target. An edge is stored at both ends.
 #[derive(Clone, Debug, Default)]
@@ -21,17 +23,8 @@ impl CsrGraph {
         R: IntoIterator<Item = (u32, f64)>,
     {
         let nodes = rows.len();
-        let mut starts = vec![0; nodes + 1];
-        for (target, _) in rows.clone().flatten() {
-            if let Some(count) = starts.get_mut(target as usize + 1) {
-                *count += 1;
-            }
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
+        let starts = row_starts(nodes, rows.clone().flatten().map(|(target, _)| target));
+        let sum = starts.last().copied().unwrap_or(0);
         // The edges are visited by their other ends in ascending order, so the targets of each node are ascending.
         let (mut targets, mut weights) = (vec![0; sum], vec![0.0; sum]);
         let mut next = starts.clone();
