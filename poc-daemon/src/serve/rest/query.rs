@@ -32,7 +32,7 @@ impl Fields {
         let properties = schema.get("properties").and_then(Value::as_object);
         let field = |property: &Value| {
             let property = resolve(property, schema);
-            let items = property.get("items").filter(|_| allows(property, "array"));
+            let items = property.get("items").filter(|_| names_type(property, "array"));
             Field {
                 kind: kind(items.map_or(property, |items| resolve(items, schema))),
                 repeats: items.is_some(),
@@ -109,12 +109,12 @@ fn resolve<'a>(property: &'a Value, root: &'a Value) -> &'a Value {
         return target.map_or(property, |target| resolve(target, root));
     }
     let choices = ["anyOf", "oneOf"].into_iter().find_map(|word| property.get(word)?.as_array());
-    let choice = choices.and_then(|choices| choices.iter().find(|choice| !allows(choice, "null")));
+    let choice = choices.and_then(|choices| choices.iter().find(|choice| !names_type(choice, "null")));
     choice.map_or(property, |choice| resolve(choice, root))
 }
 
-/// Whether a schema allows a type.
-fn allows(schema: &Value, name: &str) -> bool {
+/// Whether a schema names a type as one that it allows.
+fn names_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(only)) => only == name,
         Some(Value::Array(any)) => any.iter().any(|one| one == name),
@@ -125,7 +125,7 @@ fn allows(schema: &Value, name: &str) -> bool {
 fn kind(schema: &Value) -> FieldKind {
     let kinds =
         [("integer", FieldKind::Integer), ("number", FieldKind::Number), ("boolean", FieldKind::Boolean)];
-    kinds.into_iter().find(|(name, _)| allows(schema, name)).map_or(FieldKind::Text, |(_, kind)| kind)
+    kinds.into_iter().find(|(name, _)| names_type(schema, name)).map_or(FieldKind::Text, |(_, kind)| kind)
 }
 
 fn value(kind: FieldKind, text: &str) -> Value {
@@ -254,7 +254,7 @@ mod tests {
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 let property = resolve(property, &schema);
                 let single = property.get("items").map_or(property, |items| resolve(items, &schema));
-                assert!(!allows(single, "object") && !allows(single, "array"), "`{name}` of `{}`", op.name);
+                assert!(!names_type(single, "object") && !names_type(single, "array"), "`{name}` of `{}`", op.name);
             }
         }
     }
