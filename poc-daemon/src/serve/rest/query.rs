@@ -254,7 +254,11 @@ mod tests {
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
                 let property = resolve(property, &schema);
                 let single = property.get("items").map_or(property, |items| resolve(items, &schema));
-                assert!(!names_type(single, "object") && !names_type(single, "array"), "`{name}` of `{}`", op.name);
+                assert!(
+                    !names_type(single, "object") && !names_type(single, "array"),
+                    "`{name}` of `{}`",
+                    op.name
+                );
             }
         }
     }
