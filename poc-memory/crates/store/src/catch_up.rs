@@ -65,6 +65,19 @@ pub(super) fn apply_to_store_views(views: &mut StoreViews, txn: &LoggedTransacti
     Ok(deltas.len())
 }
 
+/// Brings the view of a tenant up to its transaction `seq`, which the log must have.
+pub(super) fn tenant_view(view: &mut View, tenant: Tenant, seq: u64, log: &Log) -> Result<()> {
+    log.replay(view.seq + 1, seq, &mut |txn, _| {
+        if txn.tenant == tenant {
+            view.apply(txn.seq, &deltas_of_view(&txn)?);
+        }
+        Ok(())
+    })?;
+    // If the store has counted the records, this number is not that of a transaction of the tenant.
+    view.seq = seq;
+    Ok(())
+}
+
 /// Applies a transaction to the view of its tenant, which must not be shared.
 pub(super) fn apply_to_views(views: &mut Views, txn: &LoggedTransaction) -> Result<()> {
     let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
@@ -223,11 +236,12 @@ impl TenantSource for CatchUpSources {
     }
 }
 
-/// Number of notes from which a tenant's lacking indexes are built when the store opens, in the background.
-const LARGE_TENANT: usize = 1_000;
+/// Number of notes from which a tenant's lacking indexes are built when the store opens, in the background, and from which
+/// its view is saved in a file.
+pub(super) const LARGE_TENANT: usize = 1_000;
 /// Readers wait for a follower that lacks at most this many nodes.
 const QUICK_NODES: usize = 5_000;
-/// Readers wait for a follower that lacks at most this many bytes of log.
+/// Readers wait for a follower or a view that lacks at most this many bytes of log.
 const QUICK_BYTES: u64 = 8 << 20;
 
 /// The tenants whose complete data must be fed to a follower.
@@ -241,7 +255,12 @@ pub(super) fn is_long(follower: &dyn Follower, sources: &CatchUpSources, lacking
     let lacking = sources.tenants.iter().filter(|(tenant, _)| lacking.contains(tenant));
     let nodes: usize = lacking.map(|(_, nodes)| nodes).sum();
     let applied = follower.applied();
-    nodes > QUICK_NODES || applied > 0 && sources.log.bytes_after(applied) > QUICK_BYTES
+    nodes > QUICK_NODES || applied > 0 && !is_quick(&sources.log, applied)
+}
+
+/// Whether readers should wait while the log after transaction `seq` is read.
+pub(super) fn is_quick(log: &Log, seq: u64) -> bool {
+    log.bytes_after(seq) <= QUICK_BYTES
 }
 
 /// Feeds a follower all nodes and vectors of the tenants that it lacks. A follower that was empty then reflects

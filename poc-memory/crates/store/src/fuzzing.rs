@@ -12,8 +12,8 @@ use super::catch_up;
 use super::engine::read_any_table;
 use super::log::{check_segment, intact_records, last_transaction_before};
 use super::logged_transaction::LoggedTransaction;
-use super::view_file;
 use super::views::Views;
+use super::{tenant_view_files, view_file};
 use poc_graph::View;
 use poc_graph::testing::contents;
 use poc_graph::time::Timestamp;
@@ -50,9 +50,11 @@ pub fn sorted_table(bytes: &[u8], file: &Path) {
     read_any_table(index, filter, file);
 }
 
-/// Decodes a saved view, and the file of saved views. A decoded view must survive another round trip.
+/// Decodes a saved view, the file of saved views, and that of the view of a tenant. A decoded view must survive another
+/// round trip.
 pub fn view_file(bytes: &[u8]) {
     let _ = view_file::decode(bytes, 1);
+    let _ = tenant_view_files::decode(bytes, 1);
     let Some(view) = View::decode(bytes, 1) else { return };
     let again = View::decode(&view.encode().unwrap(), 1).unwrap();
     assert_eq!(contents(&again), contents(&view));

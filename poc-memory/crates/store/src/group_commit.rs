@@ -11,6 +11,7 @@
 mod shared_log;
 mod tenant_memory;
 mod view_loads;
+mod view_saves;
 
 pub(super) use tenant_memory::TenantMemory;
 
@@ -25,6 +26,7 @@ use super::log::{Appender, ChangedLog};
 use super::pending_transaction::PendingTransaction;
 use super::read_only::ReadOnlyReason;
 use super::shared_log_copy::SharedLogCopy;
+use super::tenant_view_files::TenantViewFiles;
 use super::tenant_views::TenantViews;
 use super::watchdog;
 use super::writer_state::{Writer, WriterState};
@@ -92,6 +94,8 @@ pub(super) struct CommitQueue {
     // The view of tenants that have never written anything.
     empty: Arc<View>,
     loads: ViewLoads,
+    // `None` if no file may be read or written, because the store is damaged.
+    view_files: Option<TenantViewFiles>,
 }
 
 /// The state that readers see.
@@ -102,8 +106,13 @@ struct PublishedState {
 
 impl CommitQueue {
     /// Creates a queue over views in which everything up to `seq` is durable and visible. With a cause, it accepts no
-    /// transactions.
-    pub(super) fn new(seq: u64, views: TenantViews, reason: Option<ReadOnlyReason>) -> Self {
+    /// transactions. Without files, no view is saved.
+    pub(super) fn new(
+        seq: u64,
+        views: TenantViews,
+        view_files: Option<TenantViewFiles>,
+        reason: Option<ReadOnlyReason>,
+    ) -> Self {
         CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
@@ -115,6 +124,7 @@ impl CommitQueue {
             followed: Condvar::new(),
             empty: Arc::new(View::new()),
             loads: ViewLoads::default(),
+            view_files,
         }
     }
 

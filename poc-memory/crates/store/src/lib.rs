@@ -53,6 +53,7 @@ mod shared_state;
 mod suspect_log;
 mod table;
 mod tenant_counts;
+mod tenant_view_files;
 mod tenant_views;
 mod tenants;
 #[doc(hidden)]
@@ -230,8 +231,8 @@ impl Store {
     }
 
     /// The newest published view. It contains exactly the acknowledged transactions. The view of a tenant other than
-    /// the default one is loaded from the records if it is not in memory. If that fails, it is empty, and
-    /// [`Store::lagging_followers`] reports the failure.
+    /// the default one is loaded from its file or from the records if it is not in memory. If that fails, it is empty,
+    /// and [`Store::lagging_followers`] reports the failure.
     pub fn view(&self) -> Arc<View> {
         self.view_of(self.tenant)
     }
@@ -347,9 +348,9 @@ impl Store {
     }
 
     /// The number of changes since the last checkpoint, which the next open would replay from the log. A note with a
-    /// long text counts as several.
+    /// long text counts as several. If a file must be built again, it is at least [`CHECKPOINT_MIN_CHANGES`].
     pub fn unsaved(&self) -> usize {
-        self.shared.index_workers.unsaved()
+        self.shared.unsaved()
     }
 
     /// Saves the views and the followers, so that the next open is fast. Closing the store does the same if at least

@@ -27,6 +27,7 @@ use super::shared_snapshot::{self, CopyStart};
 use super::shared_state::StoreState;
 use super::suspect_log::SuspectLog;
 use super::tenant_counts::TenantCounts;
+use super::tenant_view_files::TenantViewFiles;
 use super::tenant_views::TenantViews;
 use super::view_file::SavedViews;
 use super::views::StoreViews;
@@ -72,6 +73,8 @@ pub(super) struct StoreOptions {
     pub(super) retry_delay: Duration,
     /// The shared log that the folder is a copy of, and where a new copy starts.
     pub(super) shared_log: Option<(Arc<dyn SharedLog>, CopyStart)>,
+    /// Number of notes from which the view of a tenant is saved in a file of its own.
+    pub(super) large_tenant: usize,
 }
 
 impl Default for StoreOptions {
@@ -84,6 +87,7 @@ impl Default for StoreOptions {
             heartbeat_timeout: watchdog::HEARTBEAT_TIMEOUT,
             retry_delay: Duration::from_secs(1),
             shared_log: None,
+            large_tenant: catch_up::LARGE_TENANT,
         }
     }
 }
@@ -259,7 +263,9 @@ impl RecoveredStore<'_> {
         let ResumedLog { log, appender, reserve, shared_log, messages, reason } = resumed;
         let LoadedViews { views, unsaved, saved_seq } = views;
         let (seq, engine, retry_delay) = (log.last(), opener.engine(), options.retry_delay);
-        let commits = Arc::new(CommitQueue::new(seq, TenantViews::on_demand(views), reason));
+        let view_files = TenantViewFiles::new(directory, log.clone(), options.large_tenant);
+        let views = TenantViews::on_demand(views);
+        let commits = Arc::new(CommitQueue::new(seq, views, Some(view_files), reason));
         let appender = Arc::new(Mutex::new(appender));
         let compactor = Compactor {
             disk: options.disk.clone(),

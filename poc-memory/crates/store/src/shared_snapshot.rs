@@ -12,7 +12,7 @@ use super::log::{self, CompactedSegment, PartialSegment, frame};
 use super::logged_transaction::LogBase;
 use super::shared_log::{SharedLog, SharedSnapshot, SnapshotStore};
 use super::shared_log_copy::SharedLogCopy;
-use super::view_file;
+use super::{tenant_view_files, view_file};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use std::cell::Cell;
@@ -282,7 +282,7 @@ pub(super) fn fetch(
 
 /// Deletes the records, the saved views and what an interrupted compaction has prepared.
 fn remove_derived(directory: &Path) -> Result<()> {
-    for name in ["records", OLD_RECORDS, FOLDER, SNAPSHOT_FOLDER] {
+    for name in ["records", OLD_RECORDS, FOLDER, SNAPSHOT_FOLDER, tenant_view_files::FOLDER] {
         remove_folder(&directory.join(name)).map_err(CompactionError::Write)?;
     }
     view_file::remove(directory)

@@ -113,19 +113,32 @@ impl StoreState {
 
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
         let followers = self.index_workers.checkpoint();
-        let (seq, main, others) = self.commits.main_and_counts();
         let viewed = match self.log.lost_bytes() {
             Some(problem) => Err(ReadOnlyReason::changed_log(&problem).error()),
-            None if seq == *saved_seq => Ok(()),
-            None => {
-                view_file::write(&self.directory, seq, &main, &others, &self.log).map(|()| *saved_seq = seq)
-            }
+            None => self.save_views(saved_seq),
         };
         let flushed = self.engine.flush().inspect_err(|_| self.engine.reopen_if_failed());
         if let Some(compactor) = &self.compactor {
             self.log.delete_obsolete(compactor.disk.as_ref());
         }
         followers.and(viewed).and(flushed).and(self.log.save_checked())
+    }
+
+    fn save_views(&self, saved_seq: &mut u64) -> Result<()> {
+        let (seq, main, others) = self.commits.main_and_counts();
+        if seq != *saved_seq {
+            view_file::write(&self.directory, seq, &main, &others, &self.log)?;
+            *saved_seq = seq;
+        }
+        self.commits.save_views()
+    }
+
+    /// The number of changes since the last checkpoint. It is enough for a checkpoint if the view of a tenant with many
+    /// notes would otherwise have to be built from its records again.
+    pub(super) fn unsaved(&self) -> usize {
+        let unsaved = self.index_workers.unsaved();
+        let must_save = self.may_save() && self.commits.lacks_view_file();
+        if must_save { unsaved.max(CHECKPOINT_MIN_CHANGES) } else { unsaved }
     }
 }
 
@@ -142,7 +155,7 @@ impl Drop for StoreState {
         }
         let is_log_lost = self.log.lost_bytes().is_some();
         let buffered = self.engine.buffered() >= CHECKPOINT_MIN_BYTES;
-        let worth = is_log_lost || buffered || self.index_workers.unsaved() >= CHECKPOINT_MIN_CHANGES;
+        let worth = is_log_lost || buffered || self.unsaved() >= CHECKPOINT_MIN_CHANGES;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");

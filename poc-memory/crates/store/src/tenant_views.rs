@@ -91,6 +91,16 @@ impl TenantViews {
         self.loaded.keys().copied()
     }
 
+    /// The views in memory, without that of the default tenant. This does not count as a use of them.
+    pub(super) fn loaded_views(&self) -> impl Iterator<Item = (Tenant, &Arc<View>)> {
+        self.loaded.iter().map(|(tenant, loaded)| (*tenant, &loaded.view))
+    }
+
+    /// The view of a tenant other than the default one if it is in memory. This does not count as a use of it.
+    pub(super) fn peek(&self, tenant: Tenant) -> Option<&Arc<View>> {
+        self.loaded.get(&tenant).map(|loaded| &loaded.view)
+    }
+
     /// The view of a tenant if it is in memory.
     pub(super) fn get(&self, tenant: Tenant) -> Option<Arc<View>> {
         if tenant.is_default() {

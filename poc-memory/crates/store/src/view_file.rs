@@ -1,5 +1,6 @@
 //! Saves the view of the default tenant and the counts of the other tenants in the store's folder, so that an open need
-//! not read every record. The views of other tenants are not saved: each is built from its records when it is needed.
+//! not read every record. The views of tenants with many notes are in files of their own, and those of the others are
+//! built from the records when they are needed.
 //!
 //! The file contains the sequence number of its last transaction and the checksum of that record, which reveals a file
 //! of another log. A file that does not match the log is replaced by what the records give.
@@ -19,8 +20,10 @@ fn file(store: &Path) -> PathBuf {
 }
 
 /// The number must change whenever the meaning or the encoding of views changes.
+pub(super) const FORMAT: &str = "view 9";
+
 fn fingerprint() -> Fingerprint {
-    Fingerprint::of("view 9")
+    Fingerprint::of(FORMAT)
 }
 
 /// The saved view and counts, the last transaction they contain, and the checksum of its record.

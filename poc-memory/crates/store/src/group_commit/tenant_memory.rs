@@ -38,7 +38,7 @@ struct Usage {
 }
 
 impl TenantMemory {
-    /// Without a limit. Indexes are saved only while the store's folder is locked and its log is on disk.
+    /// Without a limit. Indexes and views are saved only while the store's folder is locked and its log is on disk.
     pub(crate) fn new(lock: Arc<Lock>, log: Arc<Log>) -> TenantMemory {
         TenantMemory { lock, log, limit: AtomicU64::new(UNLIMITED), checked: Mutex::new(0) }
     }
@@ -73,8 +73,9 @@ impl TenantMemory {
                 }
                 match workers.unload(tenant) {
                     Ok(true) => {
-                        commits.unload(tenant);
-                        total = total.saturating_sub(usage.bytes);
+                        if unload_view(commits, tenant) {
+                            total = total.saturating_sub(usage.bytes);
+                        }
                     }
                     Ok(false) => {}
                     Err(error) => {
@@ -95,6 +96,18 @@ impl TenantMemory {
         tenants.extend(indexes.iter().map(|index| index.tenant));
         LoadedTenants { count: tenants.len(), bytes, limit: self.limit.load(Ordering::Relaxed) }
     }
+}
+
+/// Unloads the view of a tenant, after saving it if it has many notes. Returns whether it was unloaded.
+fn unload_view(commits: &CommitQueue, tenant: Tenant) -> bool {
+    let may_unload = commits.save_view(tenant).unwrap_or_else(|error| {
+        tracing::warn!("a view is unloaded without being saved, and will be built again: {error}");
+        true
+    });
+    if may_unload {
+        commits.unload(tenant);
+    }
+    may_unload
 }
 
 /// The memory of each tenant that may be unloaded, and the total of all.

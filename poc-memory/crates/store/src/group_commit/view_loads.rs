@@ -1,8 +1,8 @@
-//! Loads the views of tenants from their records when they are needed.
+//! Loads the views of tenants when they are needed: from their files, or else from their records.
 //!
 //! A tenant whose view is not in memory has no transaction that is built and not yet published: building one pins the
-//! view. Its records therefore change during a load only if the records of another daemon are applied, which excludes
-//! loads.
+//! view. Its records and its last transaction therefore change during a load only if the records of another daemon are
+//! applied, which excludes loads.
 
 use super::CommitQueue;
 use crate::catch_up;
@@ -85,9 +85,11 @@ impl CommitQueue {
             }
             published.views.known().get(&tenant).copied()
         };
-        let loaded = match known {
-            Some(counts) => catch_up::view(engine, tenant, counts.seq, &|| {}),
-            None => Ok(View::new()),
+        let saved = self.view_files.as_ref().zip(known).and_then(|(files, counts)| files.load(tenant, &counts));
+        let loaded = match (saved, known) {
+            (Some(view), _) => Ok(view),
+            (None, Some(counts)) => catch_up::view(engine, tenant, counts.seq, &|| {}),
+            (None, None) => Ok(View::new()),
         };
         match &loaded {
             Ok(_) => self.loads.failures.lock().remove(&tenant),

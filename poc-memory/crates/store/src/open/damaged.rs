@@ -98,7 +98,7 @@ impl DamagedStore<'_> {
         let opener = EngineOpener::start(move || Ok(opened))?;
         let engine = opener.engine();
         let reason = Some(ReadOnlyReason::Damage(damage.clone()));
-        let commits = Arc::new(CommitQueue::new(seq, TenantViews::fixed(views), reason));
+        let commits = Arc::new(CommitQueue::new(seq, TenantViews::fixed(views), None, reason));
         let sources = catch_up_sources(&commits, log.clone(), engine.clone(), embedder, true);
         let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, 0)?);
         let tenant_memory = Arc::new(TenantMemory::new(lock.clone(), log.clone()));

@@ -3,6 +3,7 @@
 use crate::atomic_file;
 use crate::disk;
 use crate::log_head;
+use crate::tenant_view_files;
 use poc_graph::error::{Code, Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -74,10 +75,11 @@ impl Journal {
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
-    /// Deletes data derived from the old log, saves the journal and performs its moves. Returns the name of the folder
+    /// Deletes data derived from the old log, among it the views of tenants, saves the journal and performs its moves. Returns the name of the folder
     /// in the quarantine.
     pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
-        for folder in derived.iter().map(|name| store.join(name)).filter(|folder| folder.exists()) {
+        let derived = derived.iter().copied().chain([tenant_view_files::FOLDER]);
+        for folder in derived.map(|name| store.join(name)).filter(|folder| folder.exists()) {
             fs::remove_dir_all(&folder).map_err(|error| {
                 Error::unavailable(format!("`{}` cannot be deleted: {error}", folder.display()))
                     .hint("nothing else was changed")

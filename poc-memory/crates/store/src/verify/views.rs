@@ -6,11 +6,12 @@
 use super::{DamagedPart, StorePart, Verifier, listed};
 use crate::catch_up::{apply_to_store_views, apply_to_views};
 use crate::tenant_counts::{TenantCounts, TenantTable};
-use crate::view_file;
 use crate::views::Views;
+use crate::{tenant_view_files, view_file};
 use poc_graph::error::Result;
 use poc_graph::{Tenant, View};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const FILE: &str = "view";
 /// Approximate number of notes in the views of a group.
@@ -24,10 +25,13 @@ impl Verifier<'_> {
         // The file is read before the views, so that the views are not older.
         let saved = view_file::read(&shared.directory);
         let mut findings: Vec<DamagedPart> = self.sealed(StorePart::View, FILE).into_iter().collect();
+        findings.extend(self.damaged_tenant_files());
         let (seq, main, others) = shared.commits.main_and_counts();
         let (mut problems, mut unknown) = (Vec::new(), BTreeSet::new());
         for group in groups(&others) {
-            problems.extend(self.differences(&group, seq, &others, &mut unknown)?);
+            let differences = self.differences(&group, seq, &others, &mut unknown)?;
+            problems.extend(differences.in_memory);
+            findings.extend(differences.in_files);
         }
         if !unknown.is_empty() {
             let names: Vec<String> = unknown.iter().map(ToString::to_string).collect();
@@ -49,15 +53,23 @@ impl Verifier<'_> {
         if findings.is_empty() || shared.log.base_seq() == base { Ok(findings) } else { self.views() }
     }
 
-    /// Compares the views and the counts of a group of tenants with the log. The counts are those after transaction
-    /// `seq`. Adds the tenants without counts that have transactions up to that one to `unknown`.
+    /// The files with views of tenants that are damaged.
+    fn damaged_tenant_files(&self) -> Vec<DamagedPart> {
+        match self.store.shared.commits.view_file_names() {
+            Ok(names) => names.iter().filter_map(|name| self.sealed(StorePart::View, name)).collect(),
+            Err(error) => vec![self.finding(StorePart::View, tenant_view_files::FOLDER, error.message)],
+        }
+    }
+
+    /// Compares the views of a group of tenants, in memory and in files, and their counts with the log. The counts are
+    /// those after transaction `seq`. Adds the tenants without counts that have transactions up to that one to `unknown`.
     fn differences(
         &self,
         group: &[Tenant],
         seq: u64,
         counts: &TenantTable,
         unknown: &mut BTreeSet<Tenant>,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Differences> {
         let shared = &self.store.shared;
         // The records of a state have other numbers than the changes that led to it.
         let base = shared.log.base_seq();
@@ -74,18 +86,36 @@ impl Verifier<'_> {
                 _ => Ok(()),
             }
         })?;
-        let mut problems = Vec::from_iter(difference(&expected, &found, "of the log", "in memory"));
+        let mut in_memory = Vec::from_iter(difference(&expected, &found, "of the log", "in memory"));
+        let in_files = found.iter().filter_map(|(tenant, view)| {
+            // A view that was not in memory was read from its file. One that was may have another file.
+            let saved = shared.commits.view_of_file(*tenant, view.seq)?;
+            let saved = Views::from_iter([(*tenant, Arc::new(saved))]);
+            let expected = expected.get(tenant).map(|view| (*tenant, view.clone()));
+            let message = difference(&Views::from_iter(expected), &saved, "of the log", "in the file")?;
+            let file = format!("{}/{tenant}", tenant_view_files::FOLDER);
+            Some(self.finding(StorePart::View, &file, message))
+        });
+        let in_files = in_files.collect();
         // The counts were read earlier than the views.
         let of_log = |tenant: &Tenant| {
             let unchanged = counts.get(tenant)?.seq == found.get(tenant)?.seq;
             Some((*tenant, TenantCounts::of(expected.get(tenant).filter(|_| unchanged)?)))
         };
         let of_log: TenantTable = group.iter().filter_map(of_log).collect();
-        let in_memory = counts.iter().filter(|(tenant, _)| of_log.contains_key(tenant));
-        let in_memory: TenantTable = in_memory.map(|(tenant, counts)| (*tenant, *counts)).collect();
-        problems.extend(differing_counts(&of_log, &in_memory, "in memory"));
-        Ok(problems)
+        let counted = counts.iter().filter(|(tenant, _)| of_log.contains_key(tenant));
+        let counted: TenantTable = counted.map(|(tenant, counts)| (*tenant, *counts)).collect();
+        in_memory.extend(differing_counts(&of_log, &counted, "in memory"));
+        Ok(Differences { in_memory, in_files })
     }
+}
+
+/// What differs from the log in a group of tenants.
+struct Differences {
+    /// How the views and the counts in memory differ, as sentences.
+    in_memory: Vec<String>,
+    /// The files with other views.
+    in_files: Vec<DamagedPart>,
 }
 
 /// The tenants in groups of about [`GROUP`] notes. The default tenant is in the first.

@@ -1,0 +1,62 @@
+//! Saves the views of tenants with many notes in their files.
+
+use super::CommitQueue;
+use poc_graph::error::Result;
+use poc_graph::{Tenant, View};
+use std::sync::Arc;
+
+impl CommitQueue {
+    /// Saves the views in memory that have changed since they were saved, and deletes files that are of no use.
+    pub(crate) fn save_views(&self) -> Result<()> {
+        let Some(files) = &self.view_files else { return Ok(()) };
+        let writer = files.writer();
+        let large: Vec<Tenant> = {
+            let published = self.published.read();
+            let large = published.views.loaded_views();
+            let large = large.filter(|(_, view)| files.is_large(view.node_count() as u64));
+            large.map(|(tenant, _)| tenant).collect()
+        };
+        // The views are taken one after the other, so that those that are unloaded meanwhile are freed.
+        for tenant in large {
+            if let Some(view) = self.in_memory(tenant) {
+                writer.save(tenant, &view)?;
+            }
+        }
+        writer.delete_unusable(&|tenant| self.counts(tenant))
+    }
+
+    /// Saves the view of a tenant that is to be unloaded, if it has changed since it was saved. Returns whether it may be
+    /// unloaded now: it may not while other files are written, because that may take long.
+    pub(crate) fn save_view(&self, tenant: Tenant) -> Result<bool> {
+        let (Some(files), Some(view)) = (&self.view_files, self.in_memory(tenant)) else { return Ok(true) };
+        if !files.is_large(view.node_count() as u64) {
+            return Ok(true);
+        }
+        let Some(writer) = files.try_writer() else { return Ok(false) };
+        writer.save(tenant, &view).map(|()| true)
+    }
+
+    /// Whether a view in memory of a tenant with many notes is in no file.
+    pub(crate) fn lacks_view_file(&self) -> bool {
+        let Some(files) = &self.view_files else { return false };
+        self.published.read().views.loaded_views().any(|(tenant, view)| files.lacks(tenant, view))
+    }
+
+    /// The paths of the files with views of tenants, in the folder of the store.
+    ///
+    /// # Errors
+    /// `unavailable` if their folder cannot be read.
+    pub(crate) fn view_file_names(&self) -> Result<Vec<String>> {
+        self.view_files.as_ref().map_or_else(|| Ok(Vec::new()), |files| files.names())
+    }
+
+    /// The view that the file of a tenant gives, after transaction `last`, the last one of the tenant. `None` if the file
+    /// cannot be used.
+    pub(crate) fn view_of_file(&self, tenant: Tenant, last: u64) -> Option<View> {
+        Some(self.view_files.as_ref()?.read(tenant, last)?.1)
+    }
+
+    fn in_memory(&self, tenant: Tenant) -> Option<Arc<View>> {
+        self.published.read().views.peek(tenant).cloned()
+    }
+}
