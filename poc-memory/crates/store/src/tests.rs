@@ -38,6 +38,7 @@ mod shared_history;
 mod shared_log;
 mod shared_snapshot;
 mod tenant_memory;
+mod tenant_view_files;
 mod tenants;
 mod transactions;
 mod verify;

@@ -85,7 +85,8 @@ impl CommitQueue {
             }
             published.views.known().get(&tenant).copied()
         };
-        let saved = self.view_files.as_ref().zip(known).and_then(|(files, counts)| files.load(tenant, &counts));
+        let saved =
+            self.view_files.as_ref().zip(known).and_then(|(files, counts)| files.load(tenant, &counts));
         let loaded = match (saved, known) {
             (Some(view), _) => Ok(view),
             (None, Some(counts)) => catch_up::view(engine, tenant, counts.seq, &|| {}),

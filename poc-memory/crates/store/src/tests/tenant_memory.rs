@@ -55,7 +55,7 @@ fn files_at_one_moment(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     }
 }
 
-fn copy(folder: &TempDir) -> TempDir {
+pub(super) fn copy(folder: &TempDir) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for (path, bytes) in files_at_one_moment(folder.path()) {
         let to = copy.path().join(path.strip_prefix(folder.path()).unwrap());

@@ -21,7 +21,13 @@ fn found(store: &Store) -> Vec<String> {
 
 fn parts() -> StoreOptions {
     let limits = LogLimits { segment: 3000, ..LogLimits::default() };
-    StoreOptions { limits, buffer: 3000, engine: with_small_tables, ..StoreOptions::default() }
+    StoreOptions {
+        limits,
+        buffer: 3000,
+        engine: with_small_tables,
+        large_tenant: 3,
+        ..StoreOptions::default()
+    }
 }
 
 fn tuple(tenant: u8) -> Tuple {

@@ -104,7 +104,7 @@ fn a_missing_or_invalid_view_is_rebuilt() {
 }
 
 /// Cuts the last transaction off the log, and removes its number from the file that shows the loss.
-fn cut(folder: &TempDir) {
+pub(super) fn cut(folder: &TempDir) {
     let segment = segment_files(folder).remove(0);
     let bytes = fs::read(&segment).unwrap();
     fs::write(&segment, &bytes[..bytes.len() - 1]).unwrap();
