@@ -9,8 +9,10 @@ use super::*;
 use crate::engine::{Put, Visitor, Watermark};
 use crate::table::tenant_prefix;
 use crate::tenant_view_files::{FOLDER, TenantViewFiles};
+use crate::testing::MemoryLog;
 use proptest::prelude::*;
 use std::borrow::Cow;
+use std::time::Duration;
 
 const TENANTS: usize = 4;
 /// Number of notes from which these tests save the view of a tenant.
@@ -383,6 +385,57 @@ fn a_file_ahead_of_the_log_is_ignored_even_when_the_log_reaches_its_number_again
     assert_eq!(store.for_tenant(&tuple(1)).counts().seq, 4);
     assert!(!is_used(&folder, &store));
     assert_eq!(numbers_of(&store, 1), [1, 2, 3, 9]);
+}
+
+#[test]
+fn a_file_that_is_far_behind_the_log_is_neither_used_nor_kept() {
+    let folder = closed();
+    fill(&open_in(&folder, with_files()).unwrap(), 1, [5]);
+    let store = open_in(&folder, with_files()).unwrap();
+    assert!(is_used(&folder, &store), "one change was not worth a checkpoint");
+    for number in 0..20u64 {
+        // No two blocks are alike, so that they are not compressed.
+        let block = |block: u64| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes();
+        let value: Vec<u8> = (0..1 << 15).flat_map(block).collect();
+        let put =
+            |tx: &mut Transaction<'_>| tx.put_raw(Table::Meta, &number.to_le_bytes(), Some(value.clone()));
+        store.transact(cause(), put).unwrap();
+    }
+    assert!(!is_used(&folder, &store));
+    store.checkpoint().unwrap();
+    assert_eq!(saved_files(&folder), Vec::<PathBuf>::new());
+    assert_eq!(numbers_of(&store, 1), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn changes_of_another_daemon_are_added_to_a_saved_view() {
+    let log = Arc::new(MemoryLog::default());
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [first, second] = [0, 1].map(|at| {
+        let options = StoreOptions {
+            retry_delay: Duration::from_millis(1),
+            shared_log: Some((log.writer(), CopyStart::Snapshot)),
+            ..with_files()
+        };
+        open_in(&folders[at], options).unwrap()
+    });
+    let follow = || assert!(second.wait_published(log.head(), Duration::from_secs(60)));
+    let is_loaded = || second.shared.commits.loaded().contains(&tuple(1).id());
+    fill(&first, 1, 1..=4);
+    follow();
+    second.limit_tenant_memory(TINY);
+    assert_eq!(numbers_of(&second, 1), [1, 2, 3, 4]);
+    fill(&second, 2, [1]);
+    assert!(!is_loaded() && is_used(&folders[1], &second));
+    fill(&first, 1, 5..=6);
+    follow();
+    assert!(!is_loaded() && is_used(&folders[1], &second));
+    assert_eq!(numbers_of(&second, 1), [1, 2, 3, 4, 5, 6]);
+    fill(&first, 1, [7]);
+    follow();
+    second.checkpoint().unwrap();
+    assert_eq!(numbers_of(&second, 1), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(second.verify(&QUIET).unwrap(), vec![]);
 }
 
 #[test]
