@@ -28,12 +28,17 @@ impl CommitQueue {
     /// Saves the view of a tenant that is to be unloaded, if it has changed since it was saved. Returns whether it may be
     /// unloaded now: it may not while other files are written, because that may take long.
     pub(crate) fn save_view(&self, tenant: Tenant) -> Result<bool> {
-        let (Some(files), Some(view)) = (&self.view_files, self.in_memory(tenant)) else { return Ok(true) };
-        if !files.is_large(view.node_count() as u64) {
+        let Some(files) = &self.view_files else { return Ok(true) };
+        let is_large = |view: Arc<View>| files.is_large(view.node_count() as u64);
+        if !self.in_memory(tenant).is_some_and(is_large) {
             return Ok(true);
         }
         let Some(writer) = files.try_writer() else { return Ok(false) };
-        writer.save(tenant, &view).map(|()| true)
+        // The view is read while no other thread writes: an older one may have a text that was erased since.
+        if let Some(view) = self.in_memory(tenant) {
+            writer.save(tenant, &view)?;
+        }
+        Ok(true)
     }
 
     /// Whether a view in memory of a tenant with many notes is in no file.
