@@ -13,7 +13,7 @@ use super::{Memory, derivation};
 use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Edge, EdgeId, Node, NodeId, State, View, cancellation};
-use poc_rank::decay::edge_at;
+use poc_rank::decay::{edge_at, edge_stays_until};
 use poc_store::{Cause, Table, Transaction, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -65,6 +65,8 @@ pub struct ConsolidationOutcome {
     pub report: ConsolidationReport,
     /// The sequence numbers of its transactions, in ascending order; empty in a dry run.
     pub changes: Vec<u64>,
+    /// The first instant at which time alone may leave something to do again; `None` if it never does.
+    pub due: Option<Timestamp>,
 }
 
 /// The phase of a consolidation, for progress.
@@ -103,10 +105,11 @@ pub fn consolidate(
     let now = cause.at;
     let view = memory.store.view();
     let plan = ConsolidationPlan::of(memory, &view, now)?;
+    let outcome = ConsolidationOutcome { due: plan.due, ..ConsolidationOutcome::default() };
     if dry_run {
-        return Ok(ConsolidationOutcome { report: plan.forecast(&view), changes: Vec::new() });
+        return Ok(ConsolidationOutcome { report: plan.forecast(&view), ..outcome });
     }
-    let mut work = Consolidation { memory, cause, progress, outcome: ConsolidationOutcome::default() };
+    let mut work = Consolidation { memory, cause, progress, outcome };
     work.expire(&plan.to_expire, now)?;
     work.end_derived(&plan.ended_notes, now)?;
     work.remove_edges(&plan.edges, now)?;
@@ -133,17 +136,22 @@ struct ConsolidationPlan {
     edges: Vec<EdgeId>,
     /// Keyword entries that do not lead to a live note with that keyword.
     entries: Vec<Vec<u8>>,
+    /// The first instant at which a note expires or is past its retention time, or a learned edge may have decayed.
+    due: Option<Timestamp>,
 }
 
 impl ConsolidationPlan {
     fn of(memory: &Memory, view: &View, now: Timestamp) -> Result<ConsolidationPlan> {
         let keep = memory.config.consolidate.keep_expired;
         let (mut to_expire, mut to_delete) = (Vec::new(), Vec::new());
+        let mut due: Option<Timestamp> = None;
+        let mut is_due_at = |at: Timestamp| due = Some(due.map_or(at, |due| due.min(at)));
         for ix in 0..view.slots() {
             let (Some(id), Some(expires), Some(state)) = (view.id(ix), view.expires(ix), view.state(ix))
             else {
                 continue;
             };
+            [expires, expires.plus(keep)].into_iter().filter(|at| *at > now).for_each(&mut is_due_at);
             if is_past_retention(expires, keep, now) {
                 to_delete.push(id);
             } else if state.is_live() && expires <= now {
@@ -159,6 +167,9 @@ impl ConsolidationPlan {
             cancellation::check()?;
             if is_missing(edge.src) || is_missing(edge.dst) || has_decayed(&edge, memory, now) {
                 edges.insert(edge.id());
+            } else if edge.kind.is_associative() {
+                let config = &memory.config.edges;
+                edge_stays_until(&edge, config, config.floor).into_iter().for_each(&mut is_due_at);
             }
             Ok(())
         })?;
@@ -188,6 +199,7 @@ impl ConsolidationPlan {
             to_delete,
             edges: edges.into_iter().collect(),
             entries,
+            due,
         })
     }
 

@@ -1,5 +1,5 @@
 //! Exponential decay of weights, computed when a weight is read.
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Category, Edge, EdgeKind, Ix, View};
 
 /// The decayed weight `w · exp(−λ · dt)`, with dt in seconds; `w` itself if dt is 0 or negative.
@@ -40,6 +40,21 @@ pub fn edge_at(edge: &Edge, config: &poc_config::EdgesConfig, now: Timestamp) ->
     decayed(edge.strength, edge_lambda(config, edge.kind), now.seconds_since(edge.touched))
 }
 
+/// An instant until which the decayed weight of an edge is at least `floor`: at most a second before the first instant at
+/// which it is lower. `None` if it never is lower.
+pub fn edge_stays_until(edge: &Edge, config: &poc_config::EdgesConfig, floor: f64) -> Option<Timestamp> {
+    if edge.strength < floor {
+        return Some(edge.touched);
+    }
+    let lambda = edge_lambda(config, edge.kind);
+    if lambda <= 0.0 || floor <= 0.0 {
+        return None;
+    }
+    // Half a second is more than the rounding of the logarithm.
+    let seconds = (edge.strength / floor).ln() / lambda - 0.5;
+    Some(edge.touched.plus(Span((seconds.max(0.0) * 1000.0) as i64)))
+}
+
 /// The decayed weight of a node at `now`, but not below the floor. The stored weight does not
 /// change.
 pub fn weight_at(view: &View, ix: Ix, config: &poc_config::WeightConfig, now: Timestamp) -> f64 {
@@ -50,6 +65,7 @@ pub fn weight_at(view: &View, ix: Ix, config: &poc_config::WeightConfig, now: Ti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_graph::NodeId;
     use proptest::prelude::*;
 
     #[test]
@@ -68,7 +84,36 @@ mod tests {
         assert_eq!(edge_lambda(&config.edges, EdgeKind::Link), 0.0);
     }
 
+    fn edge(kind: EdgeKind, strength: f64) -> Edge {
+        let (src, dst) = (NodeId::from_bytes([1; 16]), NodeId::from_bytes([2; 16]));
+        let (created, touched) = (Timestamp(1_000_000), Timestamp(2_000_000));
+        let (provenance, reason) = (String::new(), String::new());
+        Edge { src, dst, kind, strength, created, touched, provenance, reason }
+    }
+
+    #[test]
+    fn an_edge_that_does_not_decay_stays() {
+        let config = poc_config::Config::defaults().unwrap().edges;
+        assert_eq!(edge_stays_until(&edge(EdgeKind::Link, 0.5), &config, 0.1), None);
+        assert_eq!(edge_stays_until(&edge(EdgeKind::Structural, 0.5), &config, 0.0), None);
+        let weak = edge(EdgeKind::Structural, 0.05);
+        assert_eq!(edge_stays_until(&weak, &config, 0.1), Some(weak.touched));
+    }
+
     proptest! {
+        #[test]
+        fn an_edge_is_below_the_floor_a_second_after_it_stayed(strength in 0.001f64..10.0, floor in 0.001f64..1.0) {
+            let config = poc_config::Config::defaults().unwrap().edges;
+            for kind in [EdgeKind::Structural, EdgeKind::CoRetrieval, EdgeKind::CoTraversal] {
+                let edge = edge(kind, strength);
+                let until = edge_stays_until(&edge, &config, floor).unwrap();
+                if strength >= floor {
+                    prop_assert!(edge_at(&edge, &config, until) >= floor);
+                }
+                prop_assert!(edge_at(&edge, &config, until.plus(Span::SECOND)) < floor);
+            }
+        }
+
         #[test]
         fn decay_is_monotone_and_composes(w in 0.01f64..100.0, a in 0.0f64..1e8, b in 0.0f64..1e8) {
             let lambda = 8.0e-8;

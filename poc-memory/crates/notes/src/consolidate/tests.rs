@@ -154,6 +154,16 @@ proptest! {
         let seq = memory.store.view().seq;
         prop_assert_eq!(run(&memory), ConsolidationReport::default());
         prop_assert_eq!(memory.store.view().seq, seq, "there is nothing to write");
+
+        let at = |at: Timestamp| {
+            consolidate(&memory, &Cause::new(at, "manual", "consolidate"), true, &|_, _, _| {}).unwrap()
+        };
+        let century = now.plus(Span(36_500 * Span::DAY.0));
+        let until = at(now).due.map_or(century, |due| Timestamp(due.0 - 1));
+        prop_assert_eq!(at(until).report, ConsolidationReport::default(), "something is due before `due`");
+        // An edge may be due a second later than announced.
+        let changes = at(until.plus(Span(2 * Span::SECOND.0))).report != ConsolidationReport::default();
+        prop_assert_eq!(changes, until < century);
     }
 
     /// A run that is interrupted after any transaction is completed by the next.

@@ -1,8 +1,10 @@
 //! Properties of a pipeline that are known without running it.
 
 use super::ast::{Pipeline, StageCall};
+use super::field::{Unit, sorted_by};
 use super::stage;
-use super::stage::definition::{Cost, Kind, NewNode};
+use super::stage::definition::{Cost, Kind, NewNode, StageImplementation};
+use super::value::Quantity;
 use poc_graph::time::Span;
 use std::fmt::Write;
 
@@ -20,6 +22,22 @@ impl Pipeline {
         by_visits.filter_map(|call| call.arguments.text("AGENT").ok())
     }
 
+    /// The ages with which its filters compare visits, each with the agent.
+    pub fn visit_ages(&self) -> impl Iterator<Item = (String, Span)> {
+        let by_visits = self.calls.iter().filter(|call| call.def.hints.keeps_visited.is_some());
+        by_visits.filter_map(|call| {
+            let age = call.arguments.duration("DURATION")?;
+            Some((call.arguments.text("AGENT").ok()?, age))
+        })
+    }
+
+    /// After how long the pipeline must run again to see what the passing of time has changed, although no note changed:
+    /// the shortest age that a filter compares, at most `max`. `None` if time changes its result only when a visit reaches
+    /// one of [`visit_ages`](Self::visit_ages), or a note expires.
+    pub fn recheck_after(&self, max: Span) -> Option<Span> {
+        self.calls.iter().filter_map(|call| Some(recheck_after(call)?.min(max))).min()
+    }
+
     /// The same pipeline without the filters by this agent's visits.
     pub fn without_visits_of(&self, agent: &str) -> Pipeline {
         let calls = self.calls.iter().filter(|call| keeps_visited(call, agent).is_none()).cloned().collect();
@@ -34,6 +52,14 @@ impl Pipeline {
         let calls = self.calls.iter().enumerate();
         let calls = calls.filter(|(at, call)| *at <= meant || !call.def.is_limit(&call.arguments));
         Pipeline { calls: calls.map(|(_, call)| call.clone()).collect(), used: self.used.clone() }
+    }
+
+    /// The same pipeline up to its last filter or algorithm. It returns every note that the pipeline is about, in another
+    /// order.
+    pub fn without_final_order(&self) -> Pipeline {
+        let chooses = |call: &StageCall| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
+        let meant = self.calls.iter().rposition(chooses).unwrap_or(0);
+        Pipeline { calls: self.calls.iter().take(meant + 1).cloned().collect(), used: self.used.clone() }
     }
 
     /// Whether the pipeline consists only of a scan of the columns, sorts, cuts and filters, and is therefore always
@@ -94,4 +120,35 @@ fn keeps_visited(call: &StageCall, agent: &str) -> Option<bool> {
     let keeps = call.def.hints.keeps_visited?;
     let is_agent = call.arguments.text("AGENT").is_ok_and(|named| named == agent);
     is_agent.then_some(keeps != call.negated)
+}
+
+/// Like [`Pipeline::recheck_after`], for one stage without a maximum. Stages that use an index or walk the graph, and those
+/// that compare decayed weights, compare no age.
+fn recheck_after(call: &StageCall) -> Option<Span> {
+    let no_age = Some(Span(i64::MAX));
+    if call.def.hints.cost == Cost::Derived {
+        return no_age;
+    }
+    match call.def.implementation {
+        StageImplementation::Scan(_) | StageImplementation::Filter(_) | StageImplementation::Cut(_) => None,
+        StageImplementation::FieldComparison(field) => match field.unit {
+            Unit::Characters | Unit::Neighbors => None,
+            Unit::Number | Unit::Hundredths => no_age,
+            Unit::Instant => match call.arguments.compare("CMP").map(|compare| compare.quantity) {
+                Ok(Quantity::Span(age)) => Some(age),
+                Ok(Quantity::Number(_)) | Err(_) => no_age,
+            },
+        },
+        StageImplementation::Sort(_) => {
+            let name = call.arguments.text("FIELD").unwrap_or_default();
+            match sorted_by(&name).map(|(field, _)| field.unit) {
+                // The order of instants stays the same as time passes.
+                Ok(Unit::Characters | Unit::Neighbors | Unit::Instant) => None,
+                Ok(Unit::Number | Unit::Hundredths) | Err(_) => no_age,
+            }
+        }
+        StageImplementation::Generate(_)
+        | StageImplementation::Order(_)
+        | StageImplementation::Algorithm(_) => no_age,
+    }
 }

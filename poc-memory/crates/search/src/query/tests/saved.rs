@@ -5,6 +5,7 @@ use super::sample::notes;
 use crate::query::{Names, Pipeline, vocabulary};
 use poc_config::SavedPipeline;
 use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Span;
 use proptest::prelude::*;
 
 fn saved(pipelines: &[(&str, &str)]) -> Names {
@@ -52,6 +53,32 @@ fn a_name_is_replaced_by_its_stages() {
     assert_eq!(parts(&[], &["@near", "limit:1"]), "match:b-tree | spread | limit:1");
 }
 
+/// How long the results of pipelines may be used although time passes.
+#[test]
+fn a_pipeline_says_when_time_changes_its_result() {
+    let names = sound();
+    let recheck = |text: &str| {
+        let after = Pipeline::parse(text, &names).unwrap().recheck_after(Span::DAY);
+        after.map_or_else(|| "never".to_owned(), |span| span.to_string())
+    };
+    for (text, expected) in [
+        ("all | type:episodic | not-visited:linker,7d | limit:20", "never"),
+        ("all | content-len:>100 | sort:created asc | state:expired", "never"),
+        ("all | created:>1h | age:<7d", "1h"),
+        ("all | created:<30d", "1d"),
+        ("all | weight:>0.5", "1d"),
+        ("all | sort:weight", "1d"),
+        ("@due", "1d"),
+        ("match:b-tree", "1d"),
+        ("all | diverse", "1d"),
+    ] {
+        assert_eq!(recheck(text), expected, "{text}");
+    }
+    let pipeline = Pipeline::parse("all | !visited:a,2d | not-visited:b | visited:c,3h", &names).unwrap();
+    let ages: Vec<String> = pipeline.visit_ages().map(|(agent, age)| format!("{agent} {age}")).collect();
+    assert_eq!(ages, ["a 2d", "c 3h"]);
+}
+
 #[test]
 fn a_saved_pipeline_behaves_like_its_text() {
     let (names, world) = (sound(), notes());
@@ -61,6 +88,7 @@ fn a_saved_pipeline_behaves_like_its_text() {
     assert!(parse("@episodes").only_filters() && !due.only_filters());
     assert_eq!(due.not_visited("linker").flatten().unwrap().to_string(), "1w");
     assert_eq!(due.saved().collect::<Vec<_>>(), ["due", "episodes"]);
+    assert_eq!(due.without_final_order().to_string(), "all | type:episodic | not-visited:linker,7d");
     assert_eq!(due.without_visits_of("linker").to_string(), "all | type:episodic | sort:priority | limit:20");
     assert_eq!(parse("@episodes").filter_nodes(&world.sources(), &[0, 2, 3]).unwrap(), [2, 3]);
     let (set, explanation) = due.run(&world.sources()).unwrap();
