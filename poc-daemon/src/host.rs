@@ -13,7 +13,6 @@ use poc_graph::Tuple;
 use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host, PageLink, SharedLogOutput};
-use poc_notes::Memory;
 use poc_notes::vault::{self, VaultStatus};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -62,7 +61,7 @@ impl Daemon for DaemonState {
             problems.push(error.line());
             None
         });
-        let vaults = all_vaults(&self.memory).unwrap_or_else(|error| {
+        let vaults = all_vaults(self).unwrap_or_else(|error| {
             problems.push(error.line());
             Vec::new()
         });
@@ -117,8 +116,11 @@ impl Daemon for DaemonState {
 }
 
 /// The state of the vaults of all tenants.
-fn all_vaults(memory: &Memory) -> Result<Vec<VaultStatus>> {
-    let tenants = memory.store.tenants()?;
-    let states = tenants.iter().map(|(tenant, _)| vault::status(&memory.of(tenant)));
+fn all_vaults(state: &DaemonState) -> Result<Vec<VaultStatus>> {
+    let tenants = state.bound_tenants.find(&state.memory)?;
+    let states = tenants.into_iter().map(|tenant| {
+        tenant.vaults?;
+        vault::status(&tenant.memory)
+    });
     Ok(states.collect::<Result<Vec<_>>>()?.concat())
 }

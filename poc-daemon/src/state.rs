@@ -15,6 +15,7 @@ use poc_graph::cancellation::CancellationToken;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
+use poc_notes::vault::BoundTenants;
 use poc_store::CompactionCallbacks;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +55,8 @@ pub(crate) struct DaemonState {
     pub(crate) transcripts: TranscriptQueue,
     /// Wakes the task that synchronises vaults: one was bound or unbound.
     pub(crate) vaults: Notify,
+    /// The tenants that have vaults.
+    pub(crate) bound_tenants: BoundTenants,
     /// The metrics of this process.
     pub(crate) metrics: Metrics,
     /// The address of the HTTP server, once it listens.
@@ -95,6 +98,7 @@ impl DaemonState {
             pools: Pools::new(&memory.config),
             transcripts: TranscriptQueue::default(),
             vaults: Notify::new(),
+            bound_tenants: BoundTenants::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             sessions: Sessions::load(memory.paths.page_sessions()),

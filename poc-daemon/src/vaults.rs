@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use poc_graph::cancellation;
 use poc_graph::error::Result;
 use poc_notes::Memory;
-use poc_notes::vault::{self, SyncOptions, VaultBinding, VaultReport};
+use poc_notes::vault::{self, SyncOptions, VaultBinding, VaultReport, VaultsOfTenant};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,16 +73,15 @@ impl VaultSyncs {
         let all = std::mem::take(&mut self.all) || poll;
         let paths = self.watcher.take_events();
         let mut is_busy = false;
-        let tenants = match state.memory.store.tenants() {
+        let tenants = match state.bound_tenants.find(&state.memory) {
             Ok(tenants) => tenants,
             Err(error) => {
                 tracing::warn!("the vaults cannot be read: {}", error.line());
                 return false;
             }
         };
-        for (tenant, _) in tenants {
-            let memory = state.memory.of(&tenant);
-            let vaults = vault::bindings(&memory).unwrap_or_else(|error| {
+        for VaultsOfTenant { memory, vaults } in tenants {
+            let vaults = vaults.unwrap_or_else(|error| {
                 tracing::warn!("the vaults cannot be read: {}", error.line());
                 Vec::new()
             });

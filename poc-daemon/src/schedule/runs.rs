@@ -3,6 +3,7 @@
 use crate::state::DaemonState;
 use poc_agent::batches::SlotBatches;
 use poc_agent::due_slots::{DueRun, Tick};
+use poc_agent::idle_tenants::IdleTenants;
 use poc_agent::ledger::{self, RowOutcome, Run, Status};
 use poc_agent::run::RunOptions;
 use poc_agent::schedule::local_zone;
@@ -23,6 +24,8 @@ pub(super) struct Runs {
     /// Missed slots are caught up one at a time, so that a start after a long downtime causes no burst
     /// of runs.
     catch_up: Arc<Semaphore>,
+    /// The tenants for which earlier runs found nothing to do.
+    idle_tenants: IdleTenants,
 }
 
 impl Runs {
@@ -33,6 +36,7 @@ impl Runs {
             agents: HashMap::new(),
             pending: BTreeMap::new(),
             catch_up: Arc::new(Semaphore::new(1)),
+            idle_tenants: IdleTenants::default(),
         }
     }
 
@@ -45,7 +49,8 @@ impl Runs {
     pub(super) fn start(&mut self, due: DueRun) {
         let (state, catch_up) = (self.state.clone(), self.catch_up.clone());
         let (cancellation, models) = (self.state.calls.clone(), self.state.models.clone());
-        let options = RunOptions { cancellation, models, ..RunOptions::default() };
+        let idle_tenants = self.idle_tenants.clone();
+        let options = RunOptions { cancellation, models, idle_tenants, ..RunOptions::default() };
         let agent = due.agent.clone();
         self.pending.insert(agent.clone(), due.clone());
         let task = self.tasks.spawn(async move {

@@ -2,7 +2,8 @@
 
 use super::ledger::{self, ActionState, Run, Status, StatusReason, TriggerKind};
 use super::run::{self, RunOptions, Trigger};
-use super::{Catalog, Definition, selection, tenant_rotation};
+use super::tenant_rotation::{self, TenantWork};
+use super::{Catalog, Definition};
 use poc_graph::error::{Code, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, Tenant, Tuple};
@@ -145,21 +146,19 @@ impl SlotBatches {
         }
         let mut left = match self.left.take() {
             Some(left) => left,
-            None => tenant_rotation::in_turn(memory, agent)?.into(),
+            None => tenant_rotation::in_turn(memory, definition)?.into(),
         };
         if !self.progressed(previous) {
             left.retain(|tenant| *tenant != previous.tenant);
         }
         while let Some(tenant) = left.pop_front() {
-            let memory = memory.of(&tenant);
-            match selection::backlog_of(&memory, definition, self.started) {
-                Ok(0) => continue,
-                Ok(_) => left.push_back(tenant),
-                Err(error) => {
-                    tracing::warn!(agent, %tenant, "its pipeline fails: {error}");
-                    continue;
-                }
-            }
+            let work =
+                tenant_rotation::work_of(memory, definition, &tenant, self.started, &options.idle_tenants);
+            let memory = match work {
+                TenantWork::Some(memory, notes) if notes > 0 => memory,
+                TenantWork::Some(..) | TenantWork::Nothing | TenantWork::Fails => continue,
+            };
+            left.push_back(tenant);
             self.left = Some(left);
             return match run::run(&memory, definition, Trigger::Batch(self.due), options) {
                 Ok(row) => Ok(Some(row)),

@@ -1,7 +1,7 @@
 //! Scheduled consolidation: the daemon consolidates every tenant by schedule. It is not an agent, because it
 //! has no file, model or permit. Like an agent, it has slots, rows in the ledger and a state.
 
-use super::definition::ScheduleRules;
+use super::definition::{ScheduleRules, TenantPatterns};
 use super::schedule::Schedule;
 use poc_config::ConsolidateConfig;
 use poc_graph::time::{Span, Timestamp};
@@ -36,6 +36,7 @@ impl ScheduledConsolidation {
             catch_up: true,
             catch_up_window: CATCH_UP_WINDOW,
             cooldown: Span(0),
+            tenants: TenantPatterns::default(),
         };
         ScheduledConsolidation { schedule, rules, since }
     }

@@ -11,6 +11,7 @@ mod name;
 mod read;
 mod schema;
 mod targets;
+mod tenant_patterns;
 mod text;
 
 pub use action_kind::ActionKind;
@@ -19,6 +20,7 @@ pub use mode::Mode;
 pub(super) use name::{check_name, is_of_name};
 pub use schema::schema;
 pub use targets::Targets;
+pub use tenant_patterns::TenantPatterns;
 pub(super) use text::offset_of;
 
 use super::schedule::Schedule;
@@ -166,6 +168,8 @@ pub struct ScheduleRules {
     pub catch_up_window: Span,
     /// Minimum time between two runs.
     pub cooldown: Span,
+    /// The tenants that the schedule is for.
+    pub tenants: TenantPatterns,
 }
 
 /// `[limits]`.

@@ -20,6 +20,7 @@ pub mod embedded;
 pub mod feedback_loop;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+pub mod idle_tenants;
 mod judge;
 pub mod ledger;
 mod log_changes;

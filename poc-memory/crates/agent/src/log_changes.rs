@@ -47,7 +47,7 @@ pub(super) enum ChangeAuthor {
     People,
 }
 
-/// Whether notes of any tenant that were created or edited in a range are stale for an agent.
+/// Whether notes of any tenant that the agent runs for were created or edited in a range and are stale for it.
 pub(super) fn any_stale_note(
     memory: &Memory,
     definition: &Definition,
@@ -57,6 +57,7 @@ pub(super) fn any_stale_note(
     let changed_notes = changed_notes(memory, definition, range, author)?;
     for (tenant, _) in memory.store.tenants()? {
         if let Some(nodes) = changed_notes.get(&tenant.id())
+            && definition.schedule.tenants.matches(&tenant)
             && selection::stale_among(&memory.of(&tenant), definition, nodes)?
         {
             return Ok(true);

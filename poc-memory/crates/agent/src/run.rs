@@ -12,6 +12,7 @@ pub use transcript::{Exchange, RunTranscript, transcript};
 
 use super::Definition;
 use super::definition::Mode;
+use super::idle_tenants::IdleTenants;
 use super::ledger::{self, Call, Run, Status};
 use super::model::{CallError, CallFailure, Model, ModelRegistry, Reply, Request};
 use super::selection::Scope;
@@ -42,6 +43,8 @@ pub struct RunOptions {
     pub models: ModelRegistry,
     /// Time zone of agents without one; `None` is that of the machine.
     pub zone: Option<Tz>,
+    /// The tenants for which scheduled runs of this process found nothing to do.
+    pub idle_tenants: IdleTenants,
 }
 
 /// Runs an agent with the models of its definition. Every outcome writes a row, which is returned.

@@ -8,7 +8,8 @@ use super::due_slots::{self, Decision, DueRun, RunHistory, SkipReason, SkippedSl
 use super::ledger::{self, AgentState, RowOutcome, Run, Status, StatusReason, Trigger};
 use super::run::{self, RunOptions};
 use super::schedule::Schedule;
-use super::{Catalog, CatalogEntry, Definition, tenant_rotation};
+use super::tenant_rotation::{self, FirstTurn};
+use super::{Catalog, CatalogEntry, Definition};
 use chrono_tz::Tz;
 use poc_graph::error::{Code, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -277,9 +278,14 @@ pub fn run_due(
     }
     let options = RunOptions { zone: options.zone.or(Some(tick.zone)), ..options.clone() };
     let ran = match catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) {
-        Some(definition) => tenant_rotation::first(memory, definition)
-            .and_then(|memory| run::run(&memory, definition, trigger, &options)),
-        None => consolidation_run::run(memory, trigger),
+        Some(definition) => match tenant_rotation::first(memory, definition, &options.idle_tenants) {
+            Ok(FirstTurn::Of(memory)) => run::run(&memory, definition, trigger, &options),
+            Ok(FirstTurn::Nobody(outcome)) => {
+                return ledger::record_without_run(memory, agent, trigger, outcome);
+            }
+            Err(error) => Err(error),
+        },
+        None => consolidation_run::run(memory, trigger, &options.idle_tenants),
     };
     match ran {
         Ok(row) => Ok(Some(row)),

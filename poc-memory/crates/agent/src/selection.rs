@@ -7,12 +7,12 @@ mod handles;
 mod known_facts;
 mod link_candidates;
 mod neighborhood;
+mod next_due;
 mod protection;
 mod staleness;
 
-pub(crate) use choose::backlog_of;
-pub(crate) use choose::has_work;
 pub(super) use choose::stale_among;
+pub(crate) use choose::outlook;
 pub use choose::{Choice, FreshnessCounts, Scope, backlog, backlog_at_hand, choose, count_freshness};
 pub(super) use excerpt::Excerpt;
 pub(super) use neighborhood::{LISTED, hubs, siblings};

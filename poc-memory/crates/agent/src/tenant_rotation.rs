@@ -1,76 +1,208 @@
 //! Determines the tenant that a run of an agent works for. A slot belongs to the agent; its batches visit the
 //! tenants round-robin, so that a tenant with many notes does not delay the others.
 
-use super::ledger::{self, Status};
+use super::definition::TenantPatterns;
+use super::idle_tenants::{IdleTenant, IdleTenants};
+use super::ledger::{self, RowOutcome, Run, Status, StatusReason, TriggerKind};
 use super::{Definition, selection};
-use poc_graph::error::Result;
-use poc_graph::{RunId, Tenant, Tuple};
+use poc_graph::Tuple;
+use poc_graph::error::{Code, Result};
+use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
-use std::collections::HashMap;
+use std::cmp::Ordering;
 
-/// The tenants with notes whose names the settings allow. Those whose last run of the agent is longest ago come
-/// first; tenants without a stored run come before them, by name.
+/// After how long a pipeline that failed for a tenant is tried again although the tenant has not changed.
+const RETRY_FAILED_AFTER: Span = Span::DAY;
+
+/// The tenants with notes whose names the settings and the agent allow, sorted by name, but beginning after the tenant
+/// that had the last turn. A tenant whose run could not begin, for example because the budget was used up, keeps its turn.
 ///
 /// # Errors
 /// The store's.
-pub(crate) fn in_turn(memory: &Memory, agent: &str) -> Result<Vec<Tuple>> {
-    let mut last: HashMap<Tenant, RunId> = HashMap::new();
-    // The newest run first.
-    for row in ledger::rows(memory, Some(agent), usize::MAX)? {
-        if !matches!(row.status, Status::Skipped | Status::Missed) {
-            last.entry(row.tenant.id()).or_insert(row.id);
-        }
+pub(crate) fn in_turn(memory: &Memory, definition: &Definition) -> Result<Vec<Tuple>> {
+    let mut tenants = with_notes(memory, &definition.schedule.tenants)?;
+    if let Some(LastTurn { tenant, is_over }) = ledger::newest(memory, &definition.name, last_turn)? {
+        let comes_before = |other: &Tuple| match other.pairs().cmp(tenant.pairs()) {
+            Ordering::Less => true,
+            Ordering::Equal => is_over,
+            Ordering::Greater => false,
+        };
+        let first = tenants.partition_point(comes_before);
+        tenants.rotate_left(first);
     }
-    let mut tenants = with_notes(memory)?;
-    tenants.sort_by_cached_key(|tenant| (last.get(&tenant.id()).copied(), tenant.to_string()));
     Ok(tenants)
 }
 
-/// The memory of the first tenant in turn that the agent has something to do for; that of the default tenant if
-/// there is none. A tenant for which the pipeline fails is chosen only if there is no other.
+/// The tenant of a run, and whether its turn is over.
+struct LastTurn {
+    tenant: Tuple,
+    is_over: bool,
+}
+
+/// The turn of a run; `None` if the row is of no turn: a person started the run, or nothing was run.
+fn last_turn(row: &Run) -> Option<LastTurn> {
+    let is_over = match (row.trigger, row.status, row.reason) {
+        (TriggerKind::Manual, _, _) | (_, Status::Missed, _) => return None,
+        // A run that has selected notes, but whose call does not fit into the budget, must not keep others waiting.
+        (
+            _,
+            Status::Skipped,
+            Some(StatusReason::OverBudget | StatusReason::ProviderDown | StatusReason::NoLanguageModel),
+        ) => !row.selected.is_empty(),
+        (_, Status::Skipped, _) => return None,
+        _ => true,
+    };
+    Some(LastTurn { tenant: row.tenant.clone(), is_over })
+}
+
+/// What an agent would find in a tenant.
+pub(crate) enum TenantWork {
+    /// It has something to do. The number is that of the stale results that existed before an instant and were not visited
+    /// since.
+    Some(Box<Memory>, usize),
+    /// It has nothing to do.
+    Nothing,
+    /// Its pipeline fails.
+    Fails,
+}
+
+/// What an agent would find in a tenant, which is not loaded if it was idle and has not changed since.
+pub(crate) fn work_of(
+    memory: &Memory,
+    definition: &Definition,
+    tenant: &Tuple,
+    since: Timestamp,
+    idle: &IdleTenants,
+) -> TenantWork {
+    let (agent, version, now) = (&definition.name, &definition.fingerprint, memory.now());
+    let store = memory.store.for_tenant(tenant);
+    // Changes after this number are found by the next look.
+    let seq = store.counts().seq;
+    if let Some(known) = idle.get(agent, version, store.tenant(), seq, now) {
+        return if known.fails { TenantWork::Fails } else { TenantWork::Nothing };
+    }
+    let own = memory.of(tenant);
+    match selection::outlook(&own, definition, since) {
+        Ok(outlook) if outlook.has_work => TenantWork::Some(Box::new(own), outlook.left),
+        Ok(outlook) => {
+            // A view that could not be loaded is empty and has another number.
+            if outlook.seq == seq {
+                let found = IdleTenant { seq, since: now, until: outlook.due, fails: false };
+                idle.put(agent, version, store.tenant(), found);
+            }
+            TenantWork::Nothing
+        }
+        Err(error) => {
+            tracing::warn!(agent, %tenant, "its pipeline fails: {error}");
+            if matches!(error.code, Code::NotFound | Code::InvalidArgument) {
+                let found =
+                    IdleTenant { seq, since: now, until: Some(now.plus(RETRY_FAILED_AFTER)), fails: true };
+                idle.put(agent, version, store.tenant(), found);
+            }
+            TenantWork::Fails
+        }
+    }
+}
+
+/// The tenant that a due run works for.
+pub(crate) enum FirstTurn {
+    /// This tenant.
+    Of(Box<Memory>),
+    /// None: the row of the slot has this outcome.
+    Nobody(RowOutcome),
+}
+
+/// The first tenant in turn that the agent has something to do for. If there is none, the default tenant, whose run tells
+/// what would help; nobody if the agent does not run for the default tenant. A tenant for which the pipeline fails is chosen
+/// only if there is no other.
 ///
 /// # Errors
 /// The store's.
-pub(crate) fn first(memory: &Memory, definition: &Definition) -> Result<Memory> {
+pub(crate) fn first(memory: &Memory, definition: &Definition, idle: &IdleTenants) -> Result<FirstTurn> {
+    let tenants = in_turn(memory, definition)?;
     let mut failing = None;
-    for tenant in in_turn(memory, &definition.name)? {
-        let memory = memory.of(&tenant);
-        match selection::has_work(&memory, definition) {
-            Ok(true) => return Ok(memory),
-            Ok(false) => {}
-            Err(_) => failing = failing.or(Some(memory)),
+    for tenant in &tenants {
+        match work_of(memory, definition, tenant, memory.now(), idle) {
+            TenantWork::Some(memory, _) => return Ok(FirstTurn::Of(memory)),
+            TenantWork::Nothing => {}
+            TenantWork::Fails => failing = failing.or(Some(tenant)),
         }
     }
-    Ok(failing.unwrap_or_else(|| memory.of(&Tuple::default())))
+    let default = Tuple::default();
+    let patterns = &definition.schedule.tenants;
+    if let Some(tenant) = failing.or_else(|| patterns.matches(&default).then_some(&default)) {
+        return Ok(FirstTurn::Of(Box::new(memory.of(tenant))));
+    }
+    let (reason, message) = match tenants.len() {
+        0 => (
+            StatusReason::TooFewResults,
+            format!("no tenant with notes matches `schedule.tenants` ({patterns})"),
+        ),
+        count => (
+            StatusReason::NotStale,
+            format!(
+                "nothing to do for any of the {count} tenants that match `schedule.tenants` ({patterns})"
+            ),
+        ),
+    };
+    let message = Some(message);
+    Ok(FirstTurn::Nobody(RowOutcome { status: Status::Skipped, reason: Some(reason), message }))
 }
 
 /// Number of tenants up to which their stale results are counted. Each of them is loaded for that.
 const MAX_COUNTED: usize = 200;
 
-/// Number of stale results of an agent: for the default tenant those of all tenants, for any other its own. `None` if
-/// [`selection::backlog_at_hand`] returns `None` for each of them, or if more than `MAX_COUNTED` tenants have notes.
+/// Number of stale results of an agent: for the default tenant those of all tenants that the agent runs for, for any other
+/// its own. `None` if [`selection::backlog_at_hand`] returns `None` for each of them, or if the agent runs for more than
+/// `MAX_COUNTED` tenants with notes.
 ///
 /// # Errors
 /// The store's.
 pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Result<Option<usize>> {
+    let patterns = &definition.schedule.tenants;
     let mut tenants = match memory.store.tenant().is_default() {
-        true => with_notes(memory)?,
+        true => with_notes(memory, patterns)?,
         false => vec![memory.store.tuple().clone()],
     };
     if tenants.len() > MAX_COUNTED {
         return Ok(None);
     }
     if tenants.is_empty() {
+        if !patterns.matches(&Tuple::default()) {
+            return Ok(Some(0));
+        }
         tenants.push(Tuple::default());
     }
     let backlogs = tenants.iter().map(|tenant| selection::backlog_at_hand(&memory.of(tenant), definition));
     Ok(backlogs.flatten().fold(None, |sum, backlog| Some(sum.unwrap_or(0) + backlog)))
 }
 
-/// The tenants with notes whose names the settings allow. Nobody can access the notes of the others.
-fn with_notes(memory: &Memory) -> Result<Vec<Tuple>> {
+/// How many tenants have notes, and how many of them an agent runs for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TenantsWithNotes {
+    /// Tenants that the agent runs for by its schedule.
+    pub matching: usize,
+    /// All tenants whose names the settings allow.
+    pub all: usize,
+}
+
+/// Counts the tenants that an agent runs for by its schedule. No tenant is loaded.
+///
+/// # Errors
+/// The store's.
+pub fn count_tenants(memory: &Memory, definition: &Definition) -> Result<TenantsWithNotes> {
+    let all = with_notes(memory, &TenantPatterns::default())?;
+    let matching = all.iter().filter(|tenant| definition.schedule.tenants.matches(tenant)).count();
+    Ok(TenantsWithNotes { matching, all: all.len() })
+}
+
+/// The tenants with notes whose names match and the settings allow, sorted by name. Nobody can access the notes of those
+/// that the settings exclude.
+fn with_notes(memory: &Memory, patterns: &TenantPatterns) -> Result<Vec<Tuple>> {
     let schema = &memory.config.tenant_schema;
     let tenants = memory.store.tenants()?.into_iter();
-    let reachable = tenants.filter(|(tenant, counts)| counts.nodes > 0 && schema.validate(tenant).is_ok());
+    let reachable = tenants.filter(|(tenant, counts)| {
+        counts.nodes > 0 && patterns.matches(tenant) && schema.validate(tenant).is_ok()
+    });
     Ok(reachable.map(|(tenant, _)| tenant).collect())
 }

@@ -65,6 +65,8 @@ pub struct ConsolidationOutcome {
     pub report: ConsolidationReport,
     /// The sequence numbers of its transactions, in ascending order; empty in a dry run.
     pub changes: Vec<u64>,
+    /// The number of the last transaction that it has seen before it changed anything.
+    pub seen: u64,
     /// The first instant at which time alone may leave something to do again; `None` if it never does.
     pub due: Option<Timestamp>,
 }
@@ -105,7 +107,7 @@ pub fn consolidate(
     let now = cause.at;
     let view = memory.store.view();
     let plan = ConsolidationPlan::of(memory, &view, now)?;
-    let outcome = ConsolidationOutcome { due: plan.due, ..ConsolidationOutcome::default() };
+    let outcome = ConsolidationOutcome { seen: view.seq, due: plan.due, ..ConsolidationOutcome::default() };
     if dry_run {
         return Ok(ConsolidationOutcome { report: plan.forecast(&view), ..outcome });
     }
@@ -151,7 +153,8 @@ impl ConsolidationPlan {
             else {
                 continue;
             };
-            [expires, expires.plus(keep)].into_iter().filter(|at| *at > now).for_each(&mut is_due_at);
+            let expiry = state.is_live().then_some(expires);
+            expiry.into_iter().chain([expires.plus(keep)]).filter(|at| *at > now).for_each(&mut is_due_at);
             if is_past_retention(expires, keep, now) {
                 to_delete.push(id);
             } else if state.is_live() && expires <= now {

@@ -82,6 +82,11 @@ impl Store {
         self.shared.tenant_memory.loaded(&self.shared.commits, &self.shared.index_workers)
     }
 
+    /// How many views of tenants were loaded from their records since the store was opened.
+    pub fn view_loads(&self) -> u64 {
+        self.shared.commits.loads()
+    }
+
     /// Limits the memory for views and indexes of tenants to a number of bytes. The tenants that were used longest ago
     /// are unloaded. The default tenant does not count and always stays. Without a call, there is no limit.
     pub fn limit_tenant_memory(&self, bytes: u64) {

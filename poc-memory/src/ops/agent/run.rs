@@ -112,8 +112,9 @@ impl Op for AgentRun {
                 &cancellation,
             )?),
         };
+        let target = self.target;
         let options =
-            RunOptions { dry_run, propose, force, target: self.target, cancellation, models, zone: None };
+            RunOptions { dry_run, propose, force, target, cancellation, models, ..RunOptions::default() };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
             let pause = pause_line(&run, paused_before, paused()?);

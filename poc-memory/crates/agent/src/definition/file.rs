@@ -335,6 +335,21 @@ impl FromToml for String {
     }
 }
 
+/// One text, or a list of texts.
+pub(super) enum OneOrSeveral {
+    One(String),
+    Several(Vec<WithOffset<String>>),
+}
+
+impl FromToml for OneOrSeveral {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        match value {
+            DeValue::String(text) => Ok(OneOrSeveral::One(text.to_string())),
+            list => Vec::<WithOffset<String>>::read(list).map(OneOrSeveral::Several),
+        }
+    }
+}
+
 impl FromToml for bool {
     fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
         value.as_bool().ok_or(ReadError::Type)

@@ -56,6 +56,8 @@ pub enum ValueType {
     Schedule,
     /// A time zone.
     Zone,
+    /// Which tenants: a word, a pattern, or a list of patterns.
+    Tenants,
     /// A table of texts, numbers and flags with custom names.
     Values,
 }
@@ -127,6 +129,9 @@ impl ValueType {
             ValueType::Filters => "a list of filters, such as [\"provenance:manual\"]".into(),
             ValueType::Schedule => "a schedule in quotes, such as \"daily\" or \"every 6h\"".into(),
             ValueType::Zone => "\"local\" or an IANA name in quotes, such as \"Europe/Vienna\"".into(),
+            ValueType::Tenants => {
+                "\"all\", \"default\", a pattern in quotes such as \"user=*\", or a list of patterns".into()
+            }
             ValueType::Values => "a table of values: `NAME = \"…\"`".into(),
         }
     }

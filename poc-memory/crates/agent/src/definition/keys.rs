@@ -140,6 +140,13 @@ pub const KEYS: &[KeySpec] = &[
     table("schedule", "How the schedule is applied"),
     key("schedule.timezone", ValueType::Zone, "Time zone of the schedule"),
     key(
+        "schedule.tenants",
+        ValueType::Tenants,
+        "The tenants that the schedule is for: `all` of them, or those whose names match a pattern, such as `user=*` or \
+         `team=research user=a*`. `*` stands for any characters of a value; a tenant with more keys does not match. \
+         `default` is the tenant of notes that are stored without one. A run that a person starts may be for any tenant",
+    ),
+    key(
         "schedule.jitter",
         ValueType::Duration(0),
         "Maximum delay added to a slot; the delay is fixed per agent and slot",

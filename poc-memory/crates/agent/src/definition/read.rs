@@ -3,7 +3,8 @@
 mod agent_tests;
 mod prompt;
 
-use super::file::{AgentFileReader, TomlSection, WithOffset};
+use super::file::{AgentFileReader, OneOrSeveral, TomlSection, WithOffset};
+use super::tenant_patterns::{self, TenantPattern, TenantPatterns};
 use super::{
     ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
     LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
@@ -252,7 +253,49 @@ impl<'a> Reader<'a> {
             catch_up: section.one_of("catch-up", &CATCH_UP)?,
             catch_up_window: section.get("catch-up-window")?.value,
             cooldown: section.get("cooldown")?.value,
+            tenants: self.tenants(section)?,
         })
+    }
+
+    /// Reads `schedule.tenants`.
+    fn tenants(&self, section: &TomlSection<'a>) -> Option<TenantPatterns> {
+        let given: WithOffset<OneOrSeveral> = section.get("tenants")?;
+        let texts = match given.value {
+            OneOrSeveral::One(text) if text.trim() == tenant_patterns::ALL => {
+                return Some(TenantPatterns::default());
+            }
+            OneOrSeveral::One(text) => vec![WithOffset { value: text, offset: given.offset }],
+            OneOrSeveral::Several(texts) => texts,
+        };
+        if texts.is_empty() {
+            let diagnostic = FileDiagnostic::new("`schedule.tenants` lists no tenant");
+            let hint = "write \"all\", or `enabled = false` to stop the schedule";
+            self.file.report(given.offset, diagnostic.hint(hint));
+        }
+        let mut patterns: Vec<TenantPattern> = Vec::new();
+        for text in &texts {
+            if text.value.trim() == tenant_patterns::ALL {
+                let diagnostic =
+                    FileDiagnostic::new("`all` cannot be in a list, because it includes the others");
+                self.file.report(text.offset, diagnostic.hint("write `tenants = \"all\"`, or leave it out"));
+                continue;
+            }
+            let schema = &self.context.config.tenant_schema;
+            let pattern = TenantPattern::parse(&text.value);
+            match pattern.and_then(|pattern| pattern.check(schema).map(|()| pattern)) {
+                Ok(pattern) if patterns.iter().any(|known| known.is_same_as(&pattern)) => {
+                    let diagnostic =
+                        FileDiagnostic::new(format!("the pattern `{}` is listed twice", text.value));
+                    self.file.report(text.offset, diagnostic.hint("list it once"));
+                }
+                Ok(pattern) => patterns.push(pattern),
+                Err(mistake) => {
+                    let diagnostic = FileDiagnostic::new(mistake.message).hint(mistake.hint);
+                    self.file.report_within(text.offset, mistake.offset, diagnostic);
+                }
+            }
+        }
+        Some(TenantPatterns::new(patterns))
     }
 
     /// Reads `[limits]`. `actions` are the permitted actions, if they could be read.

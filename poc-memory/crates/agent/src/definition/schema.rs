@@ -117,6 +117,13 @@ fn value(takes: ValueType) -> Map<String, Value> {
             json!({"type": "string", "pattern": Schedule::pattern(), "examples": examples})
         }
         ValueType::Zone => json!({"type": "string", "examples": ["local", "UTC", "Europe/Vienna"]}),
+        ValueType::Tenants => {
+            let one = json!({"type": "string", "pattern": r"^\s*(all|default|.*\S=\S.*)\s*$"});
+            let pattern = json!({"type": "string", "pattern": r"^\s*(default|.*\S=\S.*)\s*$"});
+            let several = json!({"type": "array", "items": pattern, "minItems": 1, "uniqueItems": true});
+            let examples = json!(["all", "default", "user=*", ["default", "team=research user=*"]]);
+            json!({"oneOf": [one, several], "examples": examples})
+        }
         ValueType::Values => {
             let value = ["string", "number", "boolean"].map(|kind| json!({"type": kind}));
             json!({

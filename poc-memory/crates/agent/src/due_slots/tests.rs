@@ -1,5 +1,5 @@
 use super::*;
-use crate::definition::ScheduleRules;
+use crate::definition::{ScheduleRules, TenantPatterns};
 use crate::ledger::{Run, Status};
 use crate::schedule::Schedule;
 use poc_graph::RunId;
@@ -30,6 +30,7 @@ fn world(schedule: &str) -> World {
             catch_up: true,
             catch_up_window: Span::DAY,
             cooldown: Span(0),
+            tenants: TenantPatterns::default(),
         },
         enabled: true,
         pause_after: 0,

@@ -68,6 +68,17 @@ pub fn rows_with_status(
     Ok(rows)
 }
 
+/// What `find` returns for the newest row of an agent for which it returns something.
+pub(crate) fn newest<T>(memory: &Memory, agent: &str, find: impl Fn(&Run) -> Option<T>) -> Result<Option<T>> {
+    for key in keys(memory, Some(agent))?.iter().rev() {
+        let found = memory.store.get::<Run>(key)?.and_then(|row| find(&row));
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
 /// The rows of all agents that started at an instant or later, oldest first.
 pub fn rows_since(memory: &Memory, since: Timestamp) -> Result<Vec<Run>> {
     let mut keys = keys(memory, None)?;

@@ -1,6 +1,7 @@
 //! One scheduled run of consolidation.
 
 use crate::consolidation::NAME;
+use crate::idle_tenants::{IdleTenant, IdleTenants};
 use crate::ledger::{self, Run, Status, Trigger};
 use crate::run::panic_message;
 use poc_graph::error::{Error, Result};
@@ -8,26 +9,29 @@ use poc_notes::Memory;
 use poc_notes::consolidate::{ConsolidationReport, consolidate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// The version of consolidation for [`IdleTenants`]: its settings do not change while the process runs.
+const VERSION: &str = "";
+
 /// Consolidates every tenant and writes the ledger row of the slot; its message summarises the result. A row that only
 /// records an overlap is returned unchanged.
 ///
 /// # Errors
 /// `conflict` when the slot was already claimed, and those of [`consolidate`]; then the row ends as failed.
-pub(super) fn run(memory: &Memory, trigger: Trigger) -> Result<Run> {
+pub(super) fn run(memory: &Memory, trigger: Trigger, idle: &IdleTenants) -> Result<Run> {
     let row = ledger::claim_for(memory, Run::for_trigger(memory, NAME, trigger), trigger)?;
     if row.status != Status::Running {
         return Ok(row);
     }
     let run = row.id;
-    let ended = finish(memory, row);
+    let ended = finish(memory, row, idle);
     ledger::end_run(memory, run);
     ended
 }
 
 /// Consolidates, and ends the row.
-fn finish(memory: &Memory, mut row: Run) -> Result<Run> {
+fn finish(memory: &Memory, mut row: Run, idle: &IdleTenants) -> Result<Run> {
     // A row that is never ended would block consolidation in this process.
-    let done = catch_unwind(AssertUnwindSafe(|| consolidate_all(memory)));
+    let done = catch_unwind(AssertUnwindSafe(|| consolidate_all(memory, idle)));
     let done = done.unwrap_or_else(|panic| {
         Err(Error::internal(format!("the consolidation panicked: {}", panic_message(&*panic))))
     });
@@ -44,12 +48,21 @@ fn finish(memory: &Memory, mut row: Run) -> Result<Run> {
     Ok(row)
 }
 
-/// Consolidates every tenant, one after the other.
-fn consolidate_all(memory: &Memory) -> Result<ConsolidationReport> {
+/// Consolidates every tenant, one after the other. A tenant in which nothing was to be done is not loaded again until it has
+/// changed or something is due.
+fn consolidate_all(memory: &Memory, idle: &IdleTenants) -> Result<ConsolidationReport> {
     let mut all = ConsolidationReport::default();
-    for (tenant, _) in memory.store.tenants()? {
+    for (tenant, counts) in memory.store.tenants()? {
+        let (id, seq, now) = (tenant.id(), counts.seq, memory.now());
+        if idle.get(NAME, VERSION, id, seq, now).is_some() {
+            continue;
+        }
         let memory = memory.of(&tenant);
         let done = consolidate(&memory, &memory.cause("daemon", "consolidate"), false, &|_, _, _| ())?;
+        // A view that could not be loaded is empty and has another number.
+        if done.changes.is_empty() && done.seen == seq {
+            idle.put(NAME, VERSION, id, IdleTenant { seq, since: now, until: done.due, fails: false });
+        }
         all.add(done.report);
     }
     Ok(all)

@@ -1,6 +1,7 @@
 //! Selects the nodes of a run, and counts what a run would select.
 
 use super::empty_selection::EmptySelection;
+use super::next_due::next_due;
 use super::protection::may_be_read;
 use super::staleness::{Staleness, StalenessReason};
 use super::{Selection, handles};
@@ -33,18 +34,50 @@ pub enum Scope {
     Only(NodeId),
 }
 
-/// Whether a run of stale nodes would select any.
+/// What a run for a tenant would find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outlook {
+    /// Whether a run of stale nodes would select any.
+    pub(crate) has_work: bool,
+    /// Number of stale results that existed before an instant and were not visited since; 0 if there are too few for a
+    /// run.
+    pub(crate) left: usize,
+    /// The number of the tenant's last transaction that it shows.
+    pub(crate) seq: u64,
+    /// Without work: when time alone may have made something due; `None` means never.
+    pub(crate) due: Option<Timestamp>,
+}
+
+/// What a run would find now. `since` is the instant of [`Outlook::left`].
 ///
 /// # Errors
 /// Those of the pipeline.
-pub(crate) fn has_work(memory: &Memory, definition: &Definition) -> Result<bool> {
+pub(crate) fn outlook(memory: &Memory, definition: &Definition, since: Timestamp) -> Result<Outlook> {
     memory.store.settle();
-    let view = memory.store.view();
-    let set = query(memory, definition, &view, &definition.query.pipeline)?;
-    let stale = Staleness::of(definition, memory.now());
-    let found = set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count();
-    let enough = set.items.len() >= definition.query.min_results.max(1);
-    Ok(enough && found >= definition.freshness.min_stale.max(1))
+    let (view, now) = (memory.store.view(), memory.now());
+    let pipeline = &definition.query.pipeline;
+    let stale = Staleness::of(definition, now);
+    let min_stale = definition.freshness.min_stale.max(1);
+    let enough = |set: &ResultSet| set.items.len() >= definition.query.min_results.max(1);
+    let has_work = |set: &ResultSet| {
+        enough(set) && set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count() >= min_stale
+    };
+    let set = query(memory, definition, &view, pipeline)?;
+    let is_left = |ix: Ix| {
+        let is_visited = view.visit(&definition.name, ix).is_some_and(|visit| visit.at >= since);
+        stale.is_stale(&view, ix) && view.created(ix) < since && !is_visited
+    };
+    let left = set.items.iter().filter(|item| is_left(item.ix)).count();
+    let left = if enough(&set) && left >= min_stale { left } else { 0 };
+    let mut outlook = Outlook { has_work: has_work(&set), left, seq: view.seq, due: None };
+    if !outlook.has_work {
+        // If even the notes before the final sorts and limits are no work, it does not matter whether time changes their
+        // order.
+        let meant = pipeline.without_final_order();
+        let is_meant_idle = meant == *pipeline || !has_work(&query(memory, definition, &view, &meant)?);
+        outlook.due = next_due(definition, if is_meant_idle { &meant } else { pipeline }, &view, now);
+    }
+    Ok(outlook)
 }
 
 /// Selects the nodes of a run. `context` is the number of tokens that the model can read and write, if known: a small
@@ -121,24 +154,6 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let set = query(memory, definition, &view, &definition.query.pipeline.without_final_limits())?;
     let stale = Staleness::of(definition, memory.now());
     Ok(set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count())
-}
-
-/// Number of stale results that existed before an instant and were not visited since.
-///
-/// # Errors
-/// Those of the pipeline.
-pub(crate) fn backlog_of(memory: &Memory, definition: &Definition, since: Timestamp) -> Result<usize> {
-    memory.store.settle();
-    let view = memory.store.view();
-    let set = query(memory, definition, &view, &definition.query.pipeline)?;
-    let stale = Staleness::of(definition, memory.now());
-    let is_left = |ix: Ix| {
-        let is_visited = view.visit(&definition.name, ix).is_some_and(|visit| visit.at >= since);
-        stale.is_stale(&view, ix) && view.created(ix) < since && !is_visited
-    };
-    let enough = set.items.len() >= definition.query.min_results.max(1);
-    let left = set.items.iter().filter(|item| is_left(item.ix)).count();
-    Ok(if enough && left >= definition.freshness.min_stale.max(1) { left } else { 0 })
 }
 
 /// The results of an agent's pipeline now, counted by freshness.

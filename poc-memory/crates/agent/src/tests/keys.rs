@@ -102,6 +102,10 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
         ValueType::Filters => (json!([[], ["type:daily", "weight:>0.5"]]), json!(["type:daily", [5]])),
         ValueType::Schedule => (Schedule::examples().collect(), json!(["dayly", "", 5, "daily at 25:00"])),
         ValueType::Zone => (json!(["local", "Europe/Vienna"]), json!([5, []])),
+        ValueType::Tenants => (
+            json!(["all", "default", "user=*", ["default", "team=research user=*"]]),
+            json!([5, true, "", "users", [], [5], ["all"], ["default", "default"], {"user": "ann"}]),
+        ),
         ValueType::Values => (
             json!([{}, {"tone": "dry"}, {"tone": 5}, {"tone": 0.5}, {"tone": true}]),
             json!([5, {"tone": []}, {"a b": "x"}, "x"]),

@@ -80,6 +80,7 @@ fn keyword_holds(
         "exclusiveMinimum" => number(|value, bound| value > bound),
         "maximum" => number(|value, bound| value <= bound),
         "minProperties" => value.as_object().is_none_or(|value| value.len() as u64 >= says.as_u64().unwrap()),
+        "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= says.as_u64().unwrap()),
         "maxItems" => value.as_array().is_none_or(|items| items.len() as u64 <= says.as_u64().unwrap()),
         "items" => {
             for (at, item) in value.as_array().into_iter().flatten().enumerate() {

@@ -6,6 +6,7 @@
 //! After each transaction the records agree with the notes, so the next sync completes an interrupted one.
 
 mod binding;
+mod bound_tenants;
 mod digest;
 mod links;
 mod moves;
@@ -26,6 +27,7 @@ mod write_back;
 mod written_properties;
 
 pub use binding::{VaultBinding, add, bindings, bound_folder, named, set_write_back};
+pub use bound_tenants::{BoundTenants, VaultsOfTenant};
 pub use report::{AmbiguousLink, FileError, RenamedFile, UnresolvedVaultLink, VaultReport};
 pub use scan::{FolderState, folders};
 pub use status::{VaultStatus, status};
