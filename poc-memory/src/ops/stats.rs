@@ -5,10 +5,13 @@ mod spread;
 mod tenant_memory;
 
 use super::growth;
+use super::hit::is_zero;
 use super::shared_log::SharedLogOutput;
 use super::text::{second, size};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect, argument};
+use poc_agent::Definition;
 use poc_agent::selection::backlog_at_hand;
+use poc_graph::Tuple;
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
 use poc_notes::answer_status::{self, AsOf};
@@ -18,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shape::GraphShape;
 use spread::{Cosines, Spread};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tenant_memory::TenantMemoryOutput;
@@ -31,6 +35,11 @@ pub(crate) struct StatsRequest {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     since: Option<Moment>,
+    /// List at most N tenants, those with the most notes [default: 100]
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    limit: Option<usize>,
 }
 
 /// Counts, sizes and the shape of the graph.
@@ -51,10 +60,13 @@ pub(crate) struct StatsOutput {
     by_type: BTreeMap<String, u64>,
     by_state: BTreeMap<String, u64>,
     by_edge_kind: BTreeMap<String, u64>,
-    /// Notes of each tenant, by name. Only set for a request without a tenant: tenants learn nothing about
-    /// each other.
+    /// Notes of each tenant, by name: of the default tenant, and of those with the most notes, up to `limit`. Only set for
+    /// a request without a tenant: tenants learn nothing about each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by_tenant: Option<BTreeMap<String, u64>>,
+    /// How many more tenants there are than `by_tenant` lists.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    more: usize,
     /// The tenants in memory. Only set for a request without a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant_memory: Option<TenantMemoryOutput>,
@@ -80,8 +92,8 @@ pub(crate) struct StatsOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shared_log: Option<SharedLogOutput>,
     cosines: Cosines,
-    /// How many notes of the default tenant each agent would process now; null if that needs a search. Empty for other
-    /// tenants.
+    /// How many notes of the default tenant each agent would process now; null if that needs a search. Agents that do not
+    /// run for it are left out. Empty for other tenants.
     backlog: BTreeMap<String, Option<usize>>,
     graph: GraphShape,
     as_of: AsOf,
@@ -100,8 +112,11 @@ impl Op for StatsRequest {
     type Output = StatsOutput;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<StatsOutput> {
+        let limit = argument::count("limit", self.limit, ("stats.limit", ctx.memory.config.stats.limit))?;
         let view = ctx.memory.store.view();
         let counted = stats::count(ctx.memory, &view)?;
+        let tenants = counted.by_tenant.map(|tenants| largest(tenants, limit));
+        let (by_tenant, more) = tenants.map_or((None, 0), |(tenants, more)| (Some(tenants), more));
         let mut freshness = answer_status::of(ctx.memory, &view);
         let backlog = backlog(ctx).unwrap_or_else(|error| {
             freshness.degraded.push(format!("agents: {error}"));
@@ -118,7 +133,8 @@ impl Op for StatsRequest {
             by_type: counted.by_type,
             by_state: counted.by_state,
             by_edge_kind: counted.by_edge_kind,
-            by_tenant: counted.by_tenant,
+            by_tenant,
+            more,
             tenant_memory: counted.loaded_tenants.map(TenantMemoryOutput::from),
             average_weight: counted.average_weight,
             log_bytes: counted.sizes.map(|sizes| sizes.log),
@@ -159,10 +175,16 @@ impl Op for StatsRequest {
         }
         line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
         line("graph", output.graph.to_string());
-        if let Some(tenants) = output.by_tenant.as_ref().filter(|tenants| tenants.len() > 1) {
-            line("tenants", by(tenants).trim_matches([' ', '(', ')']).to_owned());
+        let tenants = output.by_tenant.as_ref();
+        if let Some(tenants) = tenants.filter(|tenants| tenants.len() + output.more > 1) {
+            let all = tenants.len() + output.more;
+            let more = match output.more {
+                0 => String::new(),
+                more => format!(" and {more} more: `--limit {all}` lists all"),
+            };
+            line("tenants", format!("{}{more}", by(tenants).trim_matches([' ', '(', ')'])));
             if let Some(memory) = &output.tenant_memory {
-                line("loaded", memory.line(tenants.len() - 1));
+                line("loaded", memory.line(all - 1));
             }
         }
         line("keywords", output.keywords.to_string());
@@ -200,13 +222,29 @@ impl Op for StatsRequest {
     }
 }
 
+/// The default tenant and those with the most notes, `limit` in all, and the number of the others.
+fn largest(tenants: BTreeMap<String, u64>, limit: usize) -> (BTreeMap<String, u64>, usize) {
+    let default = Tuple::default().to_string();
+    let mut all: Vec<(String, u64)> = tenants.into_iter().collect();
+    let more = all.len().saturating_sub(limit);
+    all.sort_by(|(a, notes), (b, others)| {
+        let rank = |name: &String, notes: u64| (*name != default, Reverse(notes));
+        rank(a, *notes).cmp(&rank(b, *others)).then_with(|| a.cmp(b))
+    });
+    all.truncate(limit);
+    (all.into_iter().collect(), more)
+}
+
 fn backlog(ctx: &Ctx<'_>) -> Result<BTreeMap<String, Option<usize>>> {
     if !ctx.memory.store.tenant().is_default() {
         return Ok(BTreeMap::new());
     }
     let catalog = ctx.host.catalog()?;
     let enabled = catalog.agents.iter().filter_map(|(name, entry)| {
-        let definition = entry.definition.as_deref().filter(|definition| definition.enabled)?;
+        let runs = |definition: &&Definition| {
+            definition.enabled && definition.schedule.tenants.matches(ctx.memory.store.tuple())
+        };
+        let definition = entry.definition.as_deref().filter(runs)?;
         Some((name.clone(), backlog_at_hand(ctx.memory, definition)))
     });
     Ok(enabled.collect())

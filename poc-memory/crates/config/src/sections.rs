@@ -68,6 +68,8 @@ section!(
         list: ListConfig,
         /// The op `tags`.
         tags: TagsConfig,
+        /// The op `stats`.
+        stats: StatsConfig,
         /// The op `duplicates`.
         duplicates: DuplicatesConfig,
         /// The op `changes`.
@@ -332,6 +334,13 @@ section!(
     /// The op `tags`.
     TagsConfig {
         /// Default number of keywords shown.
+        limit: usize,
+    }
+);
+section!(
+    /// The op `stats`.
+    StatsConfig {
+        /// Default number of tenants listed.
         limit: usize,
     }
 );

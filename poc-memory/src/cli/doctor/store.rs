@@ -12,7 +12,7 @@ use poc_graph::error::Result;
 use poc_graph::json;
 use poc_notes::{answer_status, erasure, stats, verification};
 use poc_store::{QuarantinePart, Store, quarantine_parts};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::Path;
 
 const CHECK: &str = "store";
@@ -82,7 +82,8 @@ pub(super) fn check(
 
 fn count(connection: &mut Connection) -> Result<Value> {
     match ops::find("stats") {
-        Some(op) => connection.call(op, Value::Object(Map::new()), &|_| {}),
+        // Every tenant is checked.
+        Some(op) => connection.call(op, serde_json::json!({ "limit": u32::MAX }), &|_| {}),
         None => Ok(Value::Null),
     }
 }

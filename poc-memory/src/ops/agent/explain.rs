@@ -8,8 +8,10 @@ use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route, Terminal};
 use poc_agent::ledger::{self, StatusReason};
 use poc_agent::run::{self, RunOptions};
+use poc_agent::tenant_rotation::{self, TenantsWithNotes};
 use poc_agent::{Definition, due_slots, selection};
 use poc_graph::error::Result;
+use poc_notes::Memory;
 use poc_search::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,9 @@ const PAST_RUNS: usize = 5;
 
 /// The reason code if the store accepts no writes. No run could be recorded, so it is the reason of no run.
 const READ_ONLY: &str = "read-only";
+
+/// The reason code if the schedule is for other tenants. There is no run for this tenant, so it is the reason of no run.
+const OTHER_TENANTS: &str = "other-tenants";
 
 /// Explain whether an agent would run now on the notes of one tenant, and if not, why. Shows its schedule,
 /// the results of each stage of its pipeline, the stale notes, its permit, the cost of a run, and the outcome
@@ -38,6 +43,9 @@ pub(crate) struct AgentExplainOutput {
     would_run: bool,
     /// The reasons why it would not run now; empty if it would.
     obstacles: Vec<Obstacle>,
+    /// The tenants that its schedule is for; absent if its file is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tenants: Option<ScheduledTenants>,
     /// The results of its pipeline; absent if its file or pipeline is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     finds: Option<SelectionSummary>,
@@ -59,10 +67,24 @@ pub(crate) struct AgentExplainOutput {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Obstacle {
     /// The reason code of a skipped run: `paused`, `not-stale`, `over-budget` …; or `read-only` if the store accepts no
-    /// writes.
+    /// writes, or `other-tenants` if its schedule is for other tenants.
     reason: String,
     /// The obstacle as text.
     why: String,
+}
+
+/// The tenants that the schedule of the agent is for.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct ScheduledTenants {
+    /// Patterns for their names; `all` means every tenant.
+    patterns: Vec<String>,
+    /// Number of tenants with notes that match. Only set for a request without a tenant: tenants learn nothing about
+    /// each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    matching: Option<usize>,
+    /// Number of all tenants with notes. Only set for a request without a tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    with_notes: Option<usize>,
 }
 
 /// The results of the agent's pipeline, counted by freshness.
@@ -175,6 +197,7 @@ impl Op for AgentExplain {
             agent: list::row(ctx, name, entry)?,
             would_run: false,
             obstacles: Vec::new(),
+            tenants: None,
             finds: None,
             may: None,
             costs: None,
@@ -198,6 +221,12 @@ impl Op for AgentExplain {
         explained.pause_after = definition.failure.pause_after;
         if !definition.enabled {
             explained.block(StatusReason::Disabled, "`enabled = false`: its schedule is ignored");
+        }
+        explained.tenants = Some(ScheduledTenants::of(memory, definition)?);
+        if !definition.schedule.tenants.matches(memory.store.tuple()) {
+            let (tenant, patterns) = (memory.store.tuple(), &definition.schedule.tenants);
+            let why = format!("`schedule.tenants` ({patterns}) does not match this tenant ({tenant})");
+            explained.obstacles.push(Obstacle { reason: OTHER_TENANTS.to_owned(), why });
         }
         if let Some(paused) = entry.paused(&state, now) {
             explained.block(StatusReason::Paused, paused.line(name));
@@ -234,6 +263,27 @@ impl Op for AgentExplain {
 
     fn show(output: &AgentExplainOutput, _: &Terminal) -> String {
         output.text()
+    }
+}
+
+impl ScheduledTenants {
+    fn of(memory: &Memory, definition: &Definition) -> Result<ScheduledTenants> {
+        let is_default = memory.store.tenant().is_default();
+        let counts = is_default.then(|| tenant_rotation::count_tenants(memory, definition)).transpose()?;
+        let (matching, with_notes) = counts.map(|TenantsWithNotes { matching, all }| (matching, all)).unzip();
+        Ok(ScheduledTenants { patterns: definition.schedule.tenants.texts(), matching, with_notes })
+    }
+
+    /// A line about them; `None` if the schedule is for all tenants, and there is only one.
+    fn line(&self) -> Option<String> {
+        let patterns = self.patterns.join(" or ");
+        match (self.matching, self.with_notes) {
+            (Some(matching), Some(all)) if all > 1 || patterns != "all" => {
+                Some(format!("{patterns}: {matching} of {all} tenants with notes"))
+            }
+            (None, _) => Some(patterns),
+            _ => None,
+        }
     }
 }
 

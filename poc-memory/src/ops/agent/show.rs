@@ -84,6 +84,8 @@ struct ScheduleSection {
     catch_up: bool,
     catch_up_window: String,
     cooldown: String,
+    /// The tenants that the schedule is for, as patterns for their names; `all` means every tenant.
+    tenants: Vec<String>,
 }
 
 /// `[limits]`, without the limits of single actions.
@@ -133,6 +135,7 @@ impl ScheduleSection {
             catch_up: rules.catch_up,
             catch_up_window: rules.catch_up_window.to_string(),
             cooldown: rules.cooldown.to_string(),
+            tenants: rules.tenants.texts(),
         }
     }
 
@@ -142,7 +145,11 @@ impl ScheduleSection {
             false => "not caught up".to_owned(),
         };
         let zone = self.timezone.as_deref().unwrap_or("local");
-        format!("zone {zone}, jitter {}, {catch_up}, cooldown {}", self.jitter, self.cooldown)
+        let tenants = self.tenants.join(" or ");
+        format!(
+            "zone {zone}, jitter {}, {catch_up}, cooldown {}, tenants {tenants}",
+            self.jitter, self.cooldown
+        )
     }
 }
 

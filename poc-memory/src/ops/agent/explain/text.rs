@@ -1,7 +1,8 @@
 //! The answer of `agent explain` as text.
 
 use super::{
-    ActionLimit, AgentExplainOutput, CostEstimate, ModelRow, Obstacle, PermitSummary, SelectionSummary,
+    ActionLimit, AgentExplainOutput, CostEstimate, ModelRow, Obstacle, PermitSummary, ScheduledTenants,
+    SelectionSummary,
 };
 use crate::ops::text::{diagnostic_text, minute, plural};
 use std::fmt::Write as _;
@@ -20,6 +21,9 @@ impl AgentExplainOutput {
         let _ = writeln!(text, "\nschedule   {schedule}; next: {next}");
         if let Some(rerun) = &agent.rerun {
             let _ = writeln!(text, "           {rerun}");
+        }
+        if let Some(tenants) = self.tenants.as_ref().and_then(ScheduledTenants::line) {
+            let _ = writeln!(text, "tenants    {tenants}");
         }
         if let Some(finds) = &self.finds {
             finds.write_to(&mut text);
