@@ -133,16 +133,14 @@ pub(crate) fn first(memory: &Memory, definition: &Definition, idle: &IdleTenants
     if let Some(tenant) = failing.or_else(|| patterns.matches(&default).then_some(&default)) {
         return Ok(FirstTurn::Of(Box::new(memory.of(tenant))));
     }
-    let (reason, message) = match tenants.len() {
-        0 => (
+    let (reason, message) = match tenants.is_empty() {
+        true => (
             StatusReason::TooFewResults,
             format!("no tenant with notes matches `schedule.tenants` ({patterns})"),
         ),
-        count => (
+        false => (
             StatusReason::NotStale,
-            format!(
-                "nothing to do for any of the {count} tenants that match `schedule.tenants` ({patterns})"
-            ),
+            format!("no tenant that matches `schedule.tenants` ({patterns}) has anything to do"),
         ),
     };
     let message = Some(message);

@@ -86,6 +86,30 @@ fn the_test_covers_every_op_that_takes_a_node() {
 }
 
 #[test]
+fn stats_lists_the_tenants_with_the_most_notes() {
+    let memory = TestMemory::new();
+    for (user, count) in [("ann", 1), ("bob", 3), ("eve", 2)] {
+        for number in 0..count {
+            let title = format!("Note {number} of {user}");
+            run(&memory, "insert", of(user, json!({ "title": title }))).unwrap();
+        }
+    }
+    let all = run(&memory, "stats", json!({})).unwrap();
+    let notes = json!({"default": 0, "user=ann": 1, "user=bob": 3, "user=eve": 2});
+    assert_eq!((&all["by_tenant"], all.get("more")), (&notes, None));
+    for (limit, notes, more) in [
+        (3, json!({"default": 0, "user=bob": 3, "user=eve": 2}), json!(1)),
+        (1, json!({"default": 0}), json!(3)),
+    ] {
+        let some = run(&memory, "stats", json!({ "limit": limit })).unwrap();
+        assert_eq!((&some["by_tenant"], &some["more"]), (&notes, &more));
+    }
+    let error = run(&memory, "stats", json!({"limit": 0})).unwrap_err();
+    assert_eq!(error.at.unwrap().field.as_deref(), Some("limit"));
+    assert_eq!(run(&memory, "stats", of("ann", json!({"limit": 1}))).unwrap().get("more"), None);
+}
+
+#[test]
 fn edges_and_duplicates_stay_within_the_tenant() {
     let memory = TestMemory::new();
     let note =

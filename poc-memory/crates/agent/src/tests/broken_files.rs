@@ -185,3 +185,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn patterns_for_tenants_are_reported_where_they_are_wrong() {
+    let values = [
+        r#""usr""#,
+        r#"["user=ann", "team=a,user=*"]"#,
+        r#"["user=*", "user=*"]"#,
+        r#"["all", "user=*"]"#,
+        r#"[]"#,
+        r#"5"#,
+    ];
+    let texts = values.map(|value| format!("schedule = \"daily\"\n[schedule]\ntenants = {value}"));
+    let rows: Vec<(&str, &str)> = texts.iter().map(|text| ("schedule = \"daily\"", text.as_str())).collect();
+    insta::assert_snapshot!(table(&rows), @r#"
+    tenants = "usr"
+      15:12: `usr` is not a pattern for tenants
+         → write `default`, or a pattern such as `user=ann`, `user=*` or `team=research user=*`
+    tenants = ["user=ann", "team=a,user=*"]
+      15:36: the keys of a tenant are separated by a comma
+         → separate the keys by a space: `team=research user=*`
+    tenants = ["user=*", "user=*"]
+      15:22: the pattern `user=*` is listed twice
+         → list it once
+    tenants = ["all", "user=*"]
+      15:12: `all` cannot be in a list, because it includes the others
+         → write `tenants = "all"`, or leave it out
+    tenants = []
+      15:11: `schedule.tenants` lists no tenant
+         → write "all", or `enabled = false` to stop the schedule
+    tenants = 5
+      15:11: `schedule.tenants` is an integer
+         → give "all", "default", a pattern in quotes such as "user=*", or a list of patterns
+    "#);
+}

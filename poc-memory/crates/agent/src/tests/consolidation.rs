@@ -70,6 +70,43 @@ fn every_slot_cleans_up_all_tenants_and_has_one_row() {
 }
 
 #[test]
+fn a_tenant_is_loaded_again_only_if_it_has_changed_or_something_is_due() {
+    const COUNT: u64 = 5;
+    let world = World::new();
+    for number in 0..COUNT {
+        let memory = world.memory.of(&tenant(&format!("u{number}")));
+        insert::insert(&memory, draft("kept", "The pier stays."), memory.cause("test", "insert")).unwrap();
+    }
+    short_lived(&world.memory.of(&tenant("u2")), "pier", Span(26 * Span::HOUR.0));
+    let mut world = world.reopen();
+    world.config().agents.catch_up_spread = Span(0);
+    // Each tenant is unloaded as soon as another one is loaded.
+    world.memory.store.settle();
+    world.memory.store.limit_tenant_memory(1);
+    let mut fleet = Fleet::over(world, &[], |_| nothing());
+    schedule_from_now(&mut fleet, "daily at 04:00");
+    let loads = |fleet: &mut Fleet| {
+        let before = fleet.world.memory.store.view_loads();
+        fleet.hours(24);
+        fleet.world.memory.store.view_loads() - before
+    };
+    assert_eq!(loads(&mut fleet), COUNT);
+    // The note expires, so its tenant changes and is looked at once more.
+    assert!(loads(&mut fleet) > 0);
+    assert!(loads(&mut fleet) <= 1);
+    assert_eq!(loads(&mut fleet), 0);
+    assert_eq!(
+        fleet.rows().iter().map(|row| row.status).collect::<Vec<_>>(),
+        [Status::Noop, Status::Ok, Status::Noop, Status::Noop]
+    );
+    // It is deleted after the retention time, although nothing has changed.
+    fleet.world.clock.advance(Span(30 * Span::DAY.0));
+    fleet.hours(24);
+    assert!(fleet.world.memory.of(&tenant("u2")).find("pier").is_err());
+    assert!(fleet.world.memory.of(&tenant("u1")).find("kept").is_ok());
+}
+
+#[test]
 fn slots_that_passed_without_a_process_are_caught_up_once() {
     let mut fleet = fleet("daily at 04:00");
     fleet.hours(24);

@@ -129,7 +129,8 @@ fn agents_skip_tenants_that_the_settings_do_not_allow() {
     let schema = "[tenant-schema.keys]\nuser = { required = true, enum = [\"bob\"] }\n";
     let config = poc_config::Config::layered(Some(("config.toml", schema)), std::iter::empty()).unwrap();
     world.config().tenant_schema = config.tenant_schema;
-    assert_eq!(tenant_rotation::in_turn(&world.memory, "nightly").unwrap(), [tenant("bob")]);
+    let definition = fleet::definition("nightly", &nightly(""));
+    assert_eq!(tenant_rotation::in_turn(&world.memory, &definition).unwrap(), [tenant("bob")]);
 }
 
 #[test]

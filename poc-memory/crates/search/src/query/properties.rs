@@ -31,11 +31,16 @@ impl Pipeline {
         })
     }
 
-    /// After how long the pipeline must run again to see what the passing of time has changed, although no note changed:
-    /// the shortest age that a filter compares, at most `max`. `None` if time changes its result only when a visit reaches
-    /// one of [`visit_ages`](Self::visit_ages), or a note expires.
-    pub fn recheck_after(&self, max: Span) -> Option<Span> {
-        self.calls.iter().filter_map(|call| Some(recheck_after(call)?.min(max))).min()
+    /// The ages with which its filters compare the times of notes.
+    pub fn note_ages(&self) -> impl Iterator<Item = Span> {
+        self.calls.iter().filter_map(note_age)
+    }
+
+    /// Whether the passing of time can change its result although no visit reaches one of
+    /// [`visit_ages`](Self::visit_ages), no note reaches one of [`note_ages`](Self::note_ages), and none expires: for
+    /// example because weights decay. It is assumed of stages that use an index or walk the graph.
+    pub fn depends_on_clock(&self) -> bool {
+        self.calls.iter().any(depends_on_clock)
     }
 
     /// The same pipeline without the filters by this agent's visits.
@@ -122,33 +127,30 @@ fn keeps_visited(call: &StageCall, agent: &str) -> Option<bool> {
     is_agent.then_some(keeps != call.negated)
 }
 
-/// Like [`Pipeline::recheck_after`], for one stage without a maximum. Stages that use an index or walk the graph, and those
-/// that compare decayed weights, compare no age.
-fn recheck_after(call: &StageCall) -> Option<Span> {
-    let no_age = Some(Span(i64::MAX));
-    if call.def.hints.cost == Cost::Derived {
-        return no_age;
+/// The age with which a filter compares a time of the notes.
+fn note_age(call: &StageCall) -> Option<Span> {
+    let StageImplementation::FieldComparison(_) = call.def.implementation else { return None };
+    match call.arguments.compare("CMP").ok()?.quantity {
+        Quantity::Span(age) => Some(age),
+        Quantity::Number(_) => None,
     }
-    match call.def.implementation {
-        StageImplementation::Scan(_) | StageImplementation::Filter(_) | StageImplementation::Cut(_) => None,
-        StageImplementation::FieldComparison(field) => match field.unit {
-            Unit::Characters | Unit::Neighbors => None,
-            Unit::Number | Unit::Hundredths => no_age,
-            Unit::Instant => match call.arguments.compare("CMP").map(|compare| compare.quantity) {
-                Ok(Quantity::Span(age)) => Some(age),
-                Ok(Quantity::Number(_)) | Err(_) => no_age,
-            },
-        },
-        StageImplementation::Sort(_) => {
-            let name = call.arguments.text("FIELD").unwrap_or_default();
-            match sorted_by(&name).map(|(field, _)| field.unit) {
-                // The order of instants stays the same as time passes.
-                Ok(Unit::Characters | Unit::Neighbors | Unit::Instant) => None,
-                Ok(Unit::Number | Unit::Hundredths) | Err(_) => no_age,
+}
+
+/// Like [`Pipeline::depends_on_clock`], for one stage.
+fn depends_on_clock(call: &StageCall) -> bool {
+    let is_constant = |unit: Unit| matches!(unit, Unit::Characters | Unit::Neighbors | Unit::Instant);
+    call.def.hints.cost == Cost::Derived
+        || match call.def.implementation {
+            StageImplementation::Scan(_) | StageImplementation::Filter(_) | StageImplementation::Cut(_) => {
+                false
             }
+            StageImplementation::FieldComparison(field) => !is_constant(field.unit),
+            StageImplementation::Sort(_) => {
+                let name = call.arguments.text("FIELD").unwrap_or_default();
+                !sorted_by(&name).is_ok_and(|(field, _)| is_constant(field.unit))
+            }
+            StageImplementation::Generate(_)
+            | StageImplementation::Order(_)
+            | StageImplementation::Algorithm(_) => true,
         }
-        StageImplementation::Generate(_)
-        | StageImplementation::Order(_)
-        | StageImplementation::Algorithm(_) => no_age,
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::import;
+use poc_graph::Tuple;
 use poc_graph::error::Code;
 
 #[test]
@@ -85,4 +86,37 @@ fn a_missing_folder_changes_nothing() {
     assert!(error.code == Code::Conflict && error.hint.unwrap().contains("--emptied"));
     assert!(world.note("a").state.is_live());
     assert_eq!(again(&SyncOptions { allow_empty: true }).unwrap().retired, 2);
+}
+
+#[test]
+fn the_tenants_with_vaults_are_found_without_loading_any() {
+    let world = World::new(&[("a.md", "The first.\n")]);
+    let user = |name: &str| world.memory.of(&Tuple::new([("user", name)]).unwrap());
+    let (ann, bob) = (user("ann"), user("bob"));
+    let bound = BoundTenants::default();
+    let find = || -> Vec<(String, usize)> {
+        let found = bound.find(&world.memory).unwrap().into_iter();
+        found.map(|own| (own.memory.store.tuple().to_string(), own.vaults.unwrap().len())).collect()
+    };
+    let tenants = |expected: &[(&str, usize)]| -> Vec<(String, usize)> {
+        expected.iter().map(|(tenant, vaults)| ((*tenant).to_owned(), *vaults)).collect()
+    };
+    for memory in [&ann, &bob] {
+        memory
+            .store
+            .transact(memory.cause("test", "note"), |tx| {
+                tx.put_node(&Node { tenant: memory.store.tenant(), ..poc_graph::testing::node(1) })
+            })
+            .unwrap();
+    }
+    let loads = world.memory.store.view_loads();
+    assert_eq!(find(), tenants(&[("default", 1)]));
+    assert_eq!(find(), tenants(&[("default", 1)]));
+    assert_eq!(world.memory.store.view_loads(), loads);
+    // A tenant is found as soon as it binds a folder, and no longer when it has none.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let vault = add(&bob, elsewhere.path(), None, false).unwrap();
+    assert_eq!(find(), tenants(&[("default", 1), ("user=bob", 1)]));
+    remove(&bob, &vault).unwrap();
+    assert_eq!(find(), tenants(&[("default", 1)]));
 }

@@ -1,0 +1,140 @@
+//! Every tenant that an agent runs for gets its turns, whatever the others have to do.
+
+use super::fleet::{Fleet, nothing};
+use super::world::{World, draft};
+use crate::due_slots::{DueRun, Tick};
+use crate::idle_tenants::IdleTenants;
+use crate::ledger::{Run, Status, StatusReason};
+use crate::run::{Trigger, run};
+use crate::scheduler;
+use chrono_tz::Tz;
+use poc_graph::Tuple;
+use poc_graph::time::Span;
+use poc_notes::{Draft, insert};
+use proptest::prelude::*;
+
+/// The names of the tenants, sorted as their turns are.
+const TENANTS: [&[(&str, &str)]; 5] =
+    [&[], &[("team", "red"), ("user", "t1")], &[("user", "t1")], &[("user", "t2")], &[("user", "u1")]];
+
+/// Values of `schedule.tenants`, each with the tenants that match.
+const PATTERNS: [(&str, &[usize]); 5] = [
+    ("\"all\"", &[0, 1, 2, 3, 4]),
+    ("\"user=*\"", &[2, 3, 4]),
+    ("\"user=t*\"", &[2, 3]),
+    ("[\"default\", \"user=t1\", \"team=* user=*\"]", &[0, 1, 2]),
+    ("\"user=nobody\"", &[]),
+];
+
+fn tenant(number: usize) -> Tuple {
+    Tuple::new(TENANTS[number].iter().copied()).unwrap()
+}
+
+/// The agent `reader`, which reads one note in a run.
+fn reader(tenants: &str, more: &str) -> String {
+    format!(
+        "[query]\npipeline = \"all | not-visited:reader | limit:1\"\n\
+         [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\nschedule = \"hourly\"\nmax-minutes = 0\n\
+         [schedule]\ntenants = {tenants}\n{more}"
+    )
+}
+
+/// A world in which each tenant has a number of notes, and the newest three rows of an agent are kept.
+fn fleet(notes: &[usize], file: &str) -> Fleet {
+    let mut world = World::new();
+    world.config().agents.keep_rows = 3;
+    for (number, count) in notes.iter().enumerate() {
+        let memory = world.memory.of(&tenant(number));
+        for note in 0..*count {
+            let body = format!("Remark {note} of {}.", memory.store.tuple());
+            let note = Draft { node_type: Some("episodic".into()), ..draft(&format!("note-{note}"), &body) };
+            insert::insert(&memory, note, memory.cause("test", "insert")).unwrap();
+        }
+    }
+    Fleet::over(world, &[("reader", file)], |_| nothing())
+}
+
+/// The row of a slot an hour later.
+fn next_slot(fleet: &Fleet) -> Run {
+    fleet.world.clock.advance(Span::HOUR);
+    let memory = &fleet.world.memory;
+    let due = DueRun { agent: "reader".into(), trigger: Trigger::Slot(memory.now()), late: false };
+    let tick = Tick::now(memory, Tz::UTC);
+    scheduler::run_due(memory, &fleet.catalog, &due, tick, &fleet.options).unwrap().unwrap()
+}
+
+/// The number of the tenant of a row.
+fn number(row: &Run) -> usize {
+    (0..TENANTS.len()).find(|number| tenant(*number) == row.tenant).unwrap()
+}
+
+#[test]
+fn a_budget_is_that_of_all_tenants_and_the_next_day_goes_on_with_the_next_one() {
+    let more = "[budget]\nmax-runs-per-day = 2\n";
+    let fleet = fleet(&[9, 0, 9, 9, 0], &reader("\"all\"", more));
+    let rows: Vec<Run> = (0..72).map(|_| next_slot(&fleet)).collect();
+    let turns: Vec<(String, usize)> = rows
+        .iter()
+        .filter(|row| row.status != Status::Skipped)
+        .map(|row| (row.started.to_string()[8..10].to_owned(), number(row)))
+        .collect();
+    let expected = [("21", 0), ("21", 2), ("22", 3), ("22", 0), ("23", 2), ("23", 3), ("24", 0), ("24", 2)];
+    assert_eq!(turns, expected.map(|(day, number)| (day.to_owned(), number)));
+    let over_budget = rows.iter().filter(|row| row.reason == Some(StatusReason::OverBudget)).count();
+    assert_eq!(over_budget, rows.len() - turns.len());
+}
+
+#[test]
+fn a_schedule_for_some_tenants_leaves_the_others_to_people() {
+    let fleet = fleet(&[2, 0, 0, 2, 0], &reader("\"user=*\"", ""));
+    let read: Vec<usize> = (0..2).map(|_| next_slot(&fleet)).map(|row| number(&row)).collect();
+    assert_eq!(read, [3, 3]);
+    let row = next_slot(&fleet);
+    assert_eq!((row.status, row.reason), (Status::Skipped, Some(StatusReason::NotStale)));
+    let message = row.message.unwrap();
+    assert_eq!(message, "no tenant that matches `schedule.tenants` (user=*) has anything to do");
+    let definition = fleet.definition("reader");
+    let row = run(&fleet.world.memory, &definition, Trigger::Manual, &fleet.options).unwrap();
+    assert_eq!((row.visited.len(), number(&row)), (1, 0), "{row:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// After any number of slots, each of `n` tenants with notes that match has had an `n`th of the turns, unless all its
+    /// notes are read. No other tenant had any. Runs by people and new processes change nothing.
+    #[test]
+    fn every_tenant_gets_its_share_of_the_turns(
+        notes in proptest::collection::vec(proptest::sample::select(vec![0usize, 1, 2, 16]), TENANTS.len()),
+        (patterns, matching) in proptest::sample::select(PATTERNS.to_vec()),
+        steps in proptest::collection::vec((proptest::option::weighted(0.3, 0..TENANTS.len()), any::<bool>()), 1..12),
+    ) {
+        let mut fleet = fleet(&notes, &reader(patterns, "[budget]\nmax-runs-per-day = 0\n"));
+        let definition = fleet.definition("reader");
+        let (mut turns, mut left) = ([0; TENANTS.len()], notes.clone());
+        let sharing = matching.iter().filter(|number| notes[**number] > 0).count();
+        for (slot, (asked, restarts)) in steps.into_iter().enumerate() {
+            if let Some(asked) = asked {
+                let memory = fleet.world.memory.of(&tenant(asked));
+                let row = run(&memory, &definition, Trigger::Manual, &fleet.options).unwrap();
+                left[asked] -= row.visited.len();
+            }
+            if restarts {
+                fleet.options.idle_tenants = IdleTenants::default();
+            }
+            let row = next_slot(&fleet);
+            let has_work = matching.iter().any(|number| left[*number] > 0);
+            prop_assert_eq!(row.visited.len(), usize::from(has_work), "{:?}", row);
+            if has_work {
+                turns[number(&row)] += 1;
+                left[number(&row)] -= 1;
+            }
+            for number in 0..TENANTS.len() {
+                prop_assert!(matching.contains(&number) || turns[number] == 0, "{number} had a turn");
+                let is_waiting = matching.contains(&number) && left[number] > 0;
+                prop_assert!(!is_waiting || turns[number] >= (slot + 1) / sharing, "{turns:?} of {notes:?}");
+            }
+        }
+    }
+}
