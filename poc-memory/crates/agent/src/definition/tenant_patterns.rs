@@ -283,42 +283,36 @@ mod tests {
         Tuple::new(pairs.iter().copied()).unwrap()
     }
 
-    fn matching(patterns: &[&str], tenants: &[&[(&str, &str)]]) -> Vec<String> {
+    /// Checks which of some tenants match patterns, by their displayed names.
+    fn check(patterns: &[&str], expected: &[&str]) {
+        let tenants = [
+            tenant(&[]),
+            tenant(&[("user", "ann")]),
+            tenant(&[("user", "anna")]),
+            tenant(&[("user", "bob")]),
+            tenant(&[("team", "research"), ("user", "ann")]),
+            tenant(&[("team", "sales"), ("user", "bob")]),
+        ];
         let parsed = patterns.iter().map(|text| TenantPattern::parse(text).unwrap()).collect();
-        let patterns = TenantPatterns::new(parsed);
-        tenants
-            .iter()
-            .map(|pairs| tenant(pairs))
-            .filter(|one| patterns.matches(one))
-            .map(|one| one.to_string())
-            .collect()
+        let parsed = TenantPatterns::new(parsed);
+        let matching = tenants.iter().filter(|one| parsed.matches(one));
+        let names: Vec<String> = matching.map(|one| one.to_string()).collect();
+        assert_eq!(names, expected, "{patterns:?}");
     }
 
     #[test]
     fn a_tenant_matches_with_the_same_keys_and_values_that_fit() {
-        let all: &[&[(&str, &str)]] = &[
-            &[],
-            &[("user", "ann")],
-            &[("user", "anna")],
-            &[("user", "bob")],
-            &[("team", "research"), ("user", "ann")],
-            &[("team", "sales"), ("user", "bob")],
-        ];
-        let default = TenantPatterns::default();
-        assert!(default.is_all() && all.iter().all(|pairs| default.matches(&tenant(pairs))));
-        for (patterns, expected) in [
-            (&["default"][..], &["default"][..]),
-            (&["user=ann"], &["user=ann"]),
-            (&["user=*"], &["user=ann", "user=anna", "user=bob"]),
-            (&["user=a*n"], &["user=ann"]),
-            (&["user=*nn*"], &["user=ann", "user=anna"]),
-            (&["user=* team=research"], &["team=research user=ann"]),
-            (&["team=*  user=b*"], &["team=sales user=bob"]),
-            (&["team=*"], &[]),
-            (&["default", "\"user\"=\"bob\""], &["default", "user=bob"]),
-        ] {
-            assert_eq!(matching(patterns, all), expected, "{patterns:?}");
-        }
+        check(&["default"], &["default"]);
+        check(&["user=ann"], &["user=ann"]);
+        check(&["user=*"], &["user=ann", "user=anna", "user=bob"]);
+        check(&["user=a*n"], &["user=ann"]);
+        check(&["user=*nn*"], &["user=ann", "user=anna"]);
+        check(&["user=* team=research"], &["team=research user=ann"]);
+        check(&["team=*  user=b*"], &["team=sales user=bob"]);
+        check(&["team=*"], &[]);
+        check(&["default", "\"user\"=\"bob\""], &["default", "user=bob"]);
+        let all = TenantPatterns::default();
+        assert!(all.is_all() && all.matches(&tenant(&[])) && all.matches(&tenant(&[("user", "ann")])));
     }
 
     #[test]
@@ -408,17 +402,17 @@ mod tests {
         let users = schema(
             "[tenant-schema.keys]\nuser = { required = true, enum = [\"ann\", \"bob\"] }\nteam = { pattern = \"^[a-z]+$\" }\n",
         );
-        let check = |text: &str, schema: &TenantSchema| {
+        let allows = |text: &str, schema: &TenantSchema| {
             TenantPattern::parse(text).unwrap().check(schema).map_err(|error| (error.message, error.hint))
         };
         for text in ["default", "user=*", "shop=a* user=b"] {
-            assert_eq!(check(text, &free), Ok(()), "{text}");
+            assert_eq!(allows(text, &free), Ok(()), "{text}");
         }
         for text in ["user=*", "user=ann", "user=a*", "team=* user=bob", "team=A* user=bob"] {
-            assert_eq!(check(text, &users), Ok(()), "{text}");
+            assert_eq!(allows(text, &users), Ok(()), "{text}");
         }
         let refused = |text: &str| {
-            let (message, hint) = check(text, &users).unwrap_err();
+            let (message, hint) = allows(text, &users).unwrap_err();
             format!("{message}; {hint}")
         };
         let texts = ["default", "user=eve", "user=c*", "usr=*", "team=*", "team=A user=bob"];
