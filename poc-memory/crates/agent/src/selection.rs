@@ -11,8 +11,8 @@ mod next_due;
 mod protection;
 mod staleness;
 
-pub(super) use choose::stale_among;
 pub(crate) use choose::outlook;
+pub(super) use choose::stale_among;
 pub use choose::{Choice, FreshnessCounts, Scope, backlog, backlog_at_hand, choose, count_freshness};
 pub(super) use excerpt::Excerpt;
 pub(super) use neighborhood::{LISTED, hubs, siblings};

@@ -85,8 +85,8 @@ pub(crate) fn work_of(
     match selection::outlook(&own, definition, since) {
         Ok(outlook) if outlook.has_work => TenantWork::Some(Box::new(own), outlook.left),
         Ok(outlook) => {
-            // A view that could not be loaded is empty and has another number.
-            if outlook.seq == seq {
+            // A view that could not be loaded is empty and has another number. An index that is incomplete may hide work.
+            if outlook.seq == seq && own.store.lagging_followers().is_empty() {
                 let found = IdleTenant { seq, since: now, until: outlook.due, fails: false };
                 idle.put(agent, version, store.tenant(), found);
             }
