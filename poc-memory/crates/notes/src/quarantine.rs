@@ -210,8 +210,8 @@ struct RecordCounts {
 
 /// The approximate size of a note with its vectors, in bytes.
 fn note_length((node, vectors): &(&Node, Vec<Vec<f32>>)) -> usize {
-    // Vectors are stored in half precision.
-    NOTE_BYTES + node.body.len() + 2 * vectors.iter().map(Vec::len).sum::<usize>()
+    // A component of a vector takes one byte.
+    NOTE_BYTES + node.body.len() + vectors.iter().map(Vec::len).sum::<usize>()
 }
 
 /// The size of a record in bytes.

@@ -23,6 +23,7 @@ pub mod ndcg;
 pub mod priority;
 pub mod propagation;
 pub mod quantile;
+pub mod quantization;
 pub mod recall_at;
 pub mod recall_score;
 pub mod reciprocal_rank;

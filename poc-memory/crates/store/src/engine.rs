@@ -4,6 +4,7 @@
 
 mod block;
 mod block_cache;
+mod block_compression;
 mod bloom_filter;
 pub(super) mod buffered;
 mod damage_marker;

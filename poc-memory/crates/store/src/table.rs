@@ -18,7 +18,7 @@ pub enum Table {
     Edges = 2,
     /// Target, kind, source → nothing. This is the index of incoming edges.
     EdgesIn = 3,
-    /// Node id, part (big-endian u16), embedder name → the vector in half precision.
+    /// Node id, part (big-endian u16), embedder name → the vector in eight bits per dimension.
     Vectors = 4,
     /// Sixteen zero bytes, key or alias → node id.
     Keys = 5,

@@ -1,6 +1,7 @@
 //! Vectors quantised to eight bits per dimension, and the dot products of the exact scan.
 
 use multiversion::multiversion;
+use poc_rank::quantization::quantize;
 
 /// The number of products that are summed at once.
 const CHUNK: usize = 128;
@@ -16,12 +17,7 @@ pub(super) struct QuantizedVector {
 impl QuantizedVector {
     /// Quantises a vector; `None` if it has no direction (all zeros, or values that are not finite).
     pub(super) fn of(vector: &[f32]) -> Option<QuantizedVector> {
-        let greatest = vector.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
-        if !vector.iter().all(|value| value.is_finite()) || greatest == 0.0 {
-            return None;
-        }
-        // The division comes first, because 127 / greatest may overflow.
-        let values: Vec<i8> = vector.iter().map(|value| (value / greatest * 127.0).round() as i8).collect();
+        let values = quantize(vector)?;
         let inverse = inverse_length(&values);
         Some(QuantizedVector { values, inverse })
     }
@@ -103,14 +99,5 @@ mod tests {
             let plain: Vec<i32> = all.chunks(query.len()).map(|row| dot(&query, row)).collect();
             prop_assert_eq!(found, plain);
         }
-    }
-
-    #[test]
-    fn a_vector_without_direction_has_no_code() {
-        assert_eq!(QuantizedVector::of(&[0.0; 4]), None);
-        assert_eq!(QuantizedVector::of(&[f32::NAN, 1.0]), None);
-        assert_eq!(QuantizedVector::of(&[f32::INFINITY, 1.0]), None);
-        assert_eq!(QuantizedVector::of(&[f32::MIN_POSITIVE / 2.0, 0.0]).unwrap().values, [127, 0]);
-        assert_eq!(QuantizedVector::of(&[-2.0, 0.0]).unwrap().values, [-127, 0]);
     }
 }

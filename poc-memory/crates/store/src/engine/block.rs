@@ -1,20 +1,15 @@
 //! Blocks of records, which sled and sorted tables store instead of single records.
 //!
 //! A block holds consecutive records. For each it has the number of bytes that its key shares with the previous key,
-//! the lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is an
-//! LZ4 block preceded by its length.
+//! the lengths of the rest of the key and of the value (LEB128), the rest of the key, and the value. The whole is
+//! compressed (see [`block_compression`](super::block_compression)).
 
+use super::block_compression::{self, Compression, MAX_BYTES};
 use crate::engine::{EngineError, Put, put_length};
 
 /// Size of the records, in bytes, from which a block is split. sled keeps up to 16 blocks in a page and writes pages
 /// beyond 128 KiB into separate files.
 const SPLIT_BYTES: usize = 4096;
-
-/// Maximum size of a block, in bytes: one record of a transaction, which has at most 64 MiB, and its neighbours.
-const MAX_BYTES: usize = 65 << 20;
-
-/// The shortest copy that LZ4 encodes, in bytes.
-const MIN_MATCH: usize = 4;
 
 /// The first key of a block, and the compressed block.
 pub(in crate::engine) type EncodedBlock = (Vec<u8>, Vec<u8>);
@@ -30,46 +25,7 @@ impl Block {
 
     /// Decompresses a block of at most `max` bytes.
     pub(in crate::engine) fn decode_up_to(max: usize, bytes: &[u8]) -> Result<Block, EngineError> {
-        let (length, packed) = lz4_flex::block::uncompressed_size(bytes).map_err(damaged)?;
-        if length > max {
-            return Err(damaged(format!("a block would have {length} bytes")));
-        }
-        Ok(Block(lz4_flex::block::decompress(packed, length).map_err(damaged)?))
-    }
-
-    /// The length of the compressed block that begins `bytes`, which has no end mark; `None` if none begins there. Only
-    /// the structure of the LZ4 block is read (see the LZ4 block format description): it ends with literals, when the
-    /// uncompressed size is reached.
-    pub(in crate::engine) fn encoded_length(bytes: &[u8]) -> Option<usize> {
-        let (size, packed) = bytes.split_first_chunk::<4>()?;
-        let size = Some(u32::from_le_bytes(*size) as usize).filter(|size| (1..=MAX_BYTES).contains(size))?;
-        let (mut rest, mut written) = (packed, 0);
-        loop {
-            let (token, after) = rest.split_first()?;
-            rest = after;
-            let literals = lz4_length(token >> 4, &mut rest)?;
-            rest = rest.get(literals..)?;
-            written += literals;
-            if written >= size {
-                return (written == size).then_some(bytes.len() - rest.len());
-            }
-            let (offset, after) = rest.split_first_chunk()?;
-            rest = after;
-            let offset = usize::from(u16::from_le_bytes(*offset));
-            if offset == 0 || offset > written {
-                return None;
-            }
-            written += MIN_MATCH + lz4_length(token & 15, &mut rest)?;
-        }
-    }
-
-    /// The bytes of a compressed block that may be damaged, up to where it cannot be decompressed. From the damage on,
-    /// they may be wrong.
-    pub(in crate::engine) fn decompress_part(bytes: &[u8]) -> Vec<u8> {
-        let mut part = Vec::new();
-        let mut rest = bytes.get(4..).unwrap_or_default();
-        while part.len() < MAX_BYTES && copy_sequence(&mut rest, &mut part).is_some() {}
-        part
+        Ok(Block(block_compression::decompress(bytes, max).map_err(EngineError::Damaged)?))
     }
 
     /// The uncompressed size, in bytes.
@@ -103,39 +59,6 @@ impl Block {
         }
         Ok(None)
     }
-}
-
-/// Appends what a sequence of LZ4 encodes: literals, and a copy of earlier bytes. `None` if it is invalid or the
-/// last one, which has only literals.
-fn copy_sequence(rest: &mut &[u8], output: &mut Vec<u8>) -> Option<()> {
-    let (token, after) = rest.split_first()?;
-    *rest = after;
-    let literals = lz4_length(token >> 4, rest)?;
-    let (literals, after) = rest.split_at_checked(literals)?;
-    output.extend_from_slice(literals);
-    let (offset, after) = after.split_first_chunk()?;
-    *rest = after;
-    let start = output.len().checked_sub(usize::from(u16::from_le_bytes(*offset)))?;
-    let length = MIN_MATCH + lz4_length(token & 15, rest)?;
-    // The copy may overlap what it appends.
-    for at in start..start + length {
-        output.push(*output.get(at)?);
-    }
-    Some(())
-}
-
-/// A length of LZ4: four bits, and if all of them are set, further bytes to be added, up to one that is not 255.
-fn lz4_length(nibble: u8, rest: &mut &[u8]) -> Option<usize> {
-    let mut length = usize::from(nibble);
-    let mut is_continued = nibble == 15;
-    while is_continued {
-        let (byte, after) = rest.split_first()?;
-        *rest = after;
-        length += usize::from(*byte);
-        is_continued = *byte == 255;
-    }
-    // A longer one cannot belong to a block, and could overflow a sum.
-    (length <= MAX_BYTES).then_some(length)
 }
 
 /// Reads the records of a block.
@@ -224,9 +147,9 @@ impl BlockWriter {
     }
 
     /// Returns the block and starts a new one; `None` if the block is empty.
-    pub(in crate::engine) fn finish(&mut self) -> Option<EncodedBlock> {
+    pub(in crate::engine) fn finish(&mut self, compression: Compression) -> Option<EncodedBlock> {
         let BlockWriter { bytes, first, .. } = std::mem::take(self);
-        Some((first?, lz4_flex::block::compress_prepend_size(&bytes)))
+        Some((first?, block_compression::compress(&bytes, compression)))
     }
 }
 
@@ -295,7 +218,7 @@ impl Splitter {
         self.skip(length);
         self.until = self.until.saturating_sub(length);
         if self.until == 0 {
-            self.blocks.extend(self.writer.finish());
+            self.blocks.extend(self.writer.finish(Compression::Lz4));
             self.until = target(self.left);
         }
     }
@@ -306,7 +229,7 @@ impl Splitter {
     }
 
     fn finish(mut self) -> Vec<EncodedBlock> {
-        self.blocks.extend(self.writer.finish());
+        self.blocks.extend(self.writer.finish(Compression::Lz4));
         self.blocks
     }
 }
@@ -375,30 +298,12 @@ mod tests {
                 let whole: Vec<Put> = expected.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
                 let mut writer = BlockWriter::default();
                 whole.iter().for_each(|(key, value)| writer.push(key, value.as_deref().unwrap()));
-                old = writer.finish().map(|(_, bytes)| Block::decode(&bytes).unwrap());
+                old = writer.finish(Compression::Zstd).map(|(_, bytes)| Block::decode(&bytes).unwrap());
             }
-        }
-
-        /// With the bytes of anything after it, as in a table.
-        #[test]
-        fn the_end_of_a_compressed_block_is_found(changes in changes(), after: Vec<u8>, runs in 0usize..40) {
-            let mut writer = BlockWriter::default();
-            for (key, value) in changes {
-                // Long runs need lengths of several bytes.
-                let value: Vec<u8> = value.unwrap_or_default().into_iter().flat_map(|byte| vec![byte; runs]).collect();
-                writer.push(&key, &value);
-            }
-            let Some((_, block)) = writer.finish() else { return Ok(()) };
-            let length = block.len();
-            prop_assert_eq!(Block::encoded_length(&[block.clone(), after].concat()), Some(length));
-            prop_assert_eq!(Block::encoded_length(&block[..length - 1]), None);
-            prop_assert_eq!(Block::decompress_part(&block), Block::decode(&block).unwrap().0);
         }
 
         #[test]
         fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
-            let _ = Block::encoded_length(&bytes);
-            let _ = Block::decompress_part(&bytes);
             if let Ok(block) = Block::decode(&bytes) {
                 let mut records = block.records();
                 while records.advance().is_ok_and(|is_record| is_record) {}

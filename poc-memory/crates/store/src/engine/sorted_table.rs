@@ -8,6 +8,7 @@
 
 use super::block::{Block, BlockWriter};
 use super::block_cache::{BlockCache, CachedBlock};
+use super::block_compression::Compression;
 use super::bloom_filter::BloomFilter;
 use super::{EngineError, Watermark};
 use std::fs::{self, File};
@@ -345,7 +346,7 @@ impl TableWriter {
     }
 
     fn end_block(&mut self) -> Result<(), EngineError> {
-        let Some((first, bytes)) = self.block.finish() else { return Ok(()) };
+        let Some((first, bytes)) = self.block.finish(Compression::Zstd) else { return Ok(()) };
         // The length fits, because a record has at most 64 MiB.
         let length = bytes.len() as u32;
         let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
@@ -357,7 +358,7 @@ impl TableWriter {
     /// Writes the rest of the table, syncs it, gives the file its final name and opens it.
     pub(super) fn finish(mut self, watermark: Watermark) -> Result<SortedTable, EngineError> {
         self.end_block()?;
-        let index = self.index.finish().map_or_else(Vec::new, |(_, bytes)| bytes);
+        let index = self.index.finish(Compression::Lz4).map_or_else(Vec::new, |(_, bytes)| bytes);
         let filter = self.filter.encode();
         let footer = Footer {
             index_length: index.len() as u64,

@@ -1,6 +1,6 @@
 //! Reads the blocks of a table whose index or footer is damaged.
 //!
-//! The blocks follow one another from the beginning of the file, and the structure of an LZ4 block shows where it ends.
+//! The blocks follow one another from the beginning of the file, and the structure of a compressed block shows where it ends.
 //! The lengths and checksums of the blocks are in the index, which is decompressed up to the damage. After it, the
 //! compressed bytes contain most lengths and checksums unchanged, because these cannot be compressed. A block counts as
 //! intact if its length and its checksum are found together. A checksum without the length counts only near the
@@ -8,6 +8,7 @@
 
 use super::Watermark;
 use super::block::Block;
+use super::block_compression::{compressed_length, decompress_part};
 use super::sorted_table::read_footer;
 use std::fs;
 use std::io;
@@ -30,11 +31,10 @@ pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'
     let file = fs::read(path)?;
     let (end, watermark) = read_footer(&file).unwrap_or_else(|| (end_of_blocks(&file), Watermark::default()));
     let (blocks, index) = file.split_at_checked(end).unwrap_or((&file, &[]));
-    let mut checksums =
-        Checksums { index: [Block::decompress_part(index).as_slice(), index].concat(), next: 0 };
+    let mut checksums = Checksums { index: [decompress_part(index).as_slice(), index].concat(), next: 0 };
     let mut rest = blocks;
     while !rest.is_empty() {
-        let block = Block::encoded_length(rest)
+        let block = compressed_length(rest)
             .and_then(|length| rest.split_at_checked(length))
             .filter(|(block, _)| checksums.find(block));
         let Some((block, after)) = block else {
@@ -56,7 +56,7 @@ pub(super) fn each_intact_record(path: &Path, each: &mut SalvagedRecordVisitor<'
 fn end_of_blocks(file: &[u8]) -> usize {
     let (mut end, mut last) = (0, Vec::new());
     while let Some((block, _)) =
-        file.get(end..).and_then(|rest| rest.split_at_checked(Block::encoded_length(rest)?))
+        file.get(end..).and_then(|rest| rest.split_at_checked(compressed_length(rest)?))
     {
         let Ok(decoded) = Block::decode(block) else { break };
         let mut records = decoded.records();

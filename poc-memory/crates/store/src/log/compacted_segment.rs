@@ -284,6 +284,11 @@ impl Log {
         disk.sync_directory(&self.directory)
     }
 
+    /// Whether segments that a compacted one has replaced are still to be deleted.
+    pub(crate) fn has_obsolete(&self) -> bool {
+        !self.obsolete.lock().is_empty()
+    }
+
     /// Deletes segments that a compacted one has replaced, unless they are being read.
     pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
         // Readers take their hold while they have the lock of the index.
