@@ -6,6 +6,8 @@
 
 use super::block_compression::{self, Compression, MAX_BYTES};
 use crate::engine::{EngineError, Put, put_length};
+use std::borrow::Borrow;
+use std::ops::Range;
 
 /// Size of the records, in bytes, from which a block is split. sled keeps up to 16 blocks in a page and writes pages
 /// beyond 128 KiB into separate files.
@@ -34,8 +36,8 @@ impl Block {
     }
 
     /// A reader of the records in order.
-    pub(in crate::engine) fn records(&self) -> BlockReader<'_> {
-        BlockReader { rest: &self.0, key: Vec::new(), value: &[], length: 0 }
+    pub(in crate::engine) fn records(&self) -> BlockReader<&Block> {
+        BlockReader::new(self)
     }
 
     /// Whether the block has a record whose key is `key` or greater.
@@ -62,22 +64,29 @@ impl Block {
 }
 
 /// Reads the records of a block.
-pub(in crate::engine) struct BlockReader<'a> {
-    rest: &'a [u8],
+pub(in crate::engine) struct BlockReader<B> {
+    block: B,
+    /// The position of the next record.
+    next: usize,
     key: Vec<u8>,
-    value: &'a [u8],
+    value: Range<usize>,
     length: usize,
 }
 
-impl<'a> BlockReader<'a> {
+impl<B: Borrow<Block>> BlockReader<B> {
+    /// A reader that is before the first record.
+    pub(in crate::engine) fn new(block: B) -> BlockReader<B> {
+        BlockReader { block, next: 0, key: Vec::new(), value: 0..0, length: 0 }
+    }
+
     /// The key of the current record.
     pub(in crate::engine) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// The value of the current record.
-    pub(in crate::engine) fn value(&self) -> &'a [u8] {
-        self.value
+    pub(in crate::engine) fn value(&self) -> &[u8] {
+        self.block.borrow().0.get(self.value.clone()).unwrap_or_default()
     }
 
     /// The number of bytes that the current record takes in the block.
@@ -87,34 +96,38 @@ impl<'a> BlockReader<'a> {
 
     /// Advances to the next record; `false` if there is none.
     pub(in crate::engine) fn advance(&mut self) -> Result<bool, EngineError> {
-        if self.rest.is_empty() {
+        let bytes = self.block.borrow().0.as_slice();
+        let mut rest = bytes.get(self.next..).unwrap_or_default();
+        if rest.is_empty() {
             return Ok(false);
         }
-        let before = self.rest.len();
-        let (shared, own, length) = (self.number()?, self.number()?, self.number()?);
+        let (shared, own, length) =
+            (take_number(&mut rest)?, take_number(&mut rest)?, take_number(&mut rest)?);
         if shared > self.key.len() {
             return Err(damaged("a key shares more bytes than the previous key has"));
         }
         self.key.truncate(shared);
-        let own = self.take(own)?;
-        self.key.extend_from_slice(own);
-        self.value = self.take(length)?;
-        self.length = before - self.rest.len();
+        self.key.extend_from_slice(take(&mut rest, own)?);
+        let start = bytes.len() - rest.len();
+        take(&mut rest, length)?;
+        self.value = start..start + length;
+        self.length = self.value.end - self.next;
+        self.next = self.value.end;
         Ok(true)
     }
+}
 
-    fn number(&mut self) -> Result<usize, EngineError> {
-        let (number, rest) = postcard::take_from_bytes(self.rest).map_err(damaged)?;
-        self.rest = rest;
-        Ok(number)
-    }
+fn take_number(rest: &mut &[u8]) -> Result<usize, EngineError> {
+    let (number, after) = postcard::take_from_bytes(rest).map_err(damaged)?;
+    *rest = after;
+    Ok(number)
+}
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], EngineError> {
-        let (taken, rest) =
-            self.rest.split_at_checked(length).ok_or_else(|| damaged("a record extends beyond its block"))?;
-        self.rest = rest;
-        Ok(taken)
-    }
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], EngineError> {
+    let (taken, after) =
+        rest.split_at_checked(length).ok_or_else(|| damaged("a record extends beyond its block"))?;
+    *rest = after;
+    Ok(taken)
 }
 
 /// Builds a block from records.
@@ -308,7 +321,8 @@ mod tests {
                 let mut records = block.records();
                 while records.advance().is_ok_and(|is_record| is_record) {}
             }
-            let mut records = BlockReader { rest: &bytes, key: Vec::new(), value: &[], length: 0 };
+            let block = Block(bytes);
+            let mut records = block.records();
             while records.advance().is_ok_and(|is_record| is_record) {}
         }
     }

@@ -6,7 +6,7 @@
 //! A file is complete and synced before it gets its name. Checksums of the index, the filter and each block detect
 //! later damage.
 
-use super::block::{Block, BlockWriter};
+use super::block::{Block, BlockReader, BlockWriter};
 use super::block_cache::{BlockCache, CachedBlock};
 use super::block_compression::Compression;
 use super::bloom_filter::BloomFilter;
@@ -191,29 +191,36 @@ impl SortedTable {
         if !self.filter.may_contain(key) {
             return Ok(None);
         }
+        self.block_of(key)?.map_or(Ok(None), |block| block.get(key))
+    }
+
+    /// The block that a key belongs to; `None` if all keys are greater. It is cached.
+    fn block_of(&self, key: &[u8]) -> Result<Option<Arc<Block>>, EngineError> {
         let changes = match self.cache.get(key) {
-            Ok(found) => return found.block.get(key),
+            Ok(found) => return Ok(Some(found.block)),
             Err(changes) => changes,
         };
-        let Some(at) = self.blocks.partition_point(|(first, _)| first.as_slice() <= key).checked_sub(1)
-        else {
-            return Ok(None);
-        };
+        let Some(at) = self.number_of_blocks_up_to(key).checked_sub(1) else { return Ok(None) };
         let Some((lower, block)) = self.block(at)? else { return Ok(None) };
         let upper = self.blocks.get(at + 1).map(|(first, _)| first.clone());
         let found = CachedBlock { lower: lower.to_vec(), upper, block: Arc::new(block) };
         self.cache.put(changes, &found);
-        found.block.get(key)
+        Ok(Some(found.block))
+    }
+
+    /// The number of blocks whose first key is not greater than a key.
+    fn number_of_blocks_up_to(&self, key: &[u8]) -> usize {
+        self.blocks.partition_point(|(first, _)| first.as_slice() <= key)
     }
 
     /// A cursor over the records in order, starting at a key.
     pub(super) fn cursor_from(self: &Arc<Self>, key: &[u8]) -> TableCursor {
-        let after = self.blocks.partition_point(|(first, _)| first.as_slice() <= key);
         TableCursor {
             table: self.clone(),
-            next: after.saturating_sub(1),
+            next: self.number_of_blocks_up_to(key),
             from: key.to_vec(),
-            records: Vec::new().into_iter(),
+            records: None,
+            has_started: false,
         }
     }
 
@@ -261,30 +268,33 @@ impl SortedTable {
 /// Reads the records of a table in order.
 pub(super) struct TableCursor {
     table: Arc<SortedTable>,
-    /// The index of the next block.
+    /// The index of the next block, after the one that may contain `from`.
     next: usize,
     /// Records with smaller keys are skipped.
     from: Vec<u8>,
-    /// The remaining records of the current block.
-    records: std::vec::IntoIter<StoredRecord>,
+    /// The current block, at its current record; `None` before the first block and between blocks.
+    records: Option<BlockReader<Arc<Block>>>,
+    has_started: bool,
 }
 
 impl TableCursor {
     fn next_record(&mut self) -> Result<Option<StoredRecord>, EngineError> {
+        if !self.has_started {
+            self.has_started = true;
+            // Most scans read a few records. The blocks that follow are not cached, because a full scan would evict others.
+            self.records = self.table.block_of(&self.from)?.map(BlockReader::new);
+        }
         loop {
-            if let Some(record) = self.records.next() {
-                return Ok(Some(record));
-            }
-            // A full scan must not evict other blocks from the cache.
-            let Some((_, block)) = self.table.block(self.next)? else { return Ok(None) };
-            self.next += 1;
-            let (mut records, mut reader) = (Vec::new(), block.records());
-            while reader.advance()? {
-                if reader.key() >= self.from.as_slice() {
-                    records.push((reader.key().to_vec(), reader.value().to_vec()));
+            if let Some(records) = &mut self.records {
+                while records.advance()? {
+                    if records.key() >= self.from.as_slice() {
+                        return Ok(Some((records.key().to_vec(), records.value().to_vec())));
+                    }
                 }
             }
-            self.records = records.into_iter();
+            let Some((_, block)) = self.table.block(self.next)? else { return Ok(None) };
+            self.next += 1;
+            self.records = Some(BlockReader::new(Arc::new(block)));
         }
     }
 }
