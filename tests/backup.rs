@@ -263,14 +263,15 @@ fn many_backups_under_load_restore_every_state() {
 #[test]
 fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() {
     const BYTES: usize = 950_000;
+    const NOTES: u64 = 110;
     let mut world = World::new();
     let mut lines = String::new();
-    for number in 0..80 {
+    for number in 0..NOTES {
         let note = json!({"title": format!("Blob {number}"), "body": incompressible::text(number, BYTES)});
         lines.push_str(&format!("{note}\n"));
     }
     world.write("blobs.jsonl", &lines);
-    assert_eq!(world.json(&["import", "blobs.jsonl"])["inserted"], 80);
+    assert_eq!(world.json(&["import", "blobs.jsonl"])["inserted"], NOTES);
     let is_partial = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("partial-"))
@@ -303,7 +304,7 @@ fn a_killed_backup_leaves_no_generation_and_a_complete_segment_is_copied_once() 
     assert!(second["linked_bytes"].as_u64().unwrap() >= 64 << 20, "{second}");
     assert!(second["copied_bytes"].as_u64().unwrap() < 20 << 20, "{second}");
     let (copy, answer) = restored(&world, "backups", None);
-    assert_eq!(answer["notes"], 81);
+    assert_eq!(answer["notes"], NOTES + 1);
     assert_eq!(copy.run(&["export"]).stdout, world.run(&["export"]).stdout);
 }
 

@@ -337,7 +337,7 @@ fn a_limit_on_the_length_of_files_is_an_error() {
         }
         command.current_dir(world.home()).output().unwrap()
     };
-    let body = incompressible::text(1, 120_000);
+    let body = incompressible::text(1, 180_000);
     let refused = limited(100_000, &["insert", "--title", "Long", "--body", &body]);
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code().is_some_and(|code| code != 0), "{:?}: {message}", refused.status);

@@ -1,5 +1,6 @@
 //! Checks every few seconds that no other program has deleted or truncated the files of the log. If one has,
-//! the memory accepts no more writes, because they would be lost when the process is killed.
+//! the memory accepts no more writes, because they would be lost when the process is killed. Files that a compaction
+//! replaced while they were being read are deleted.
 
 use crate::state::DaemonState;
 use std::sync::Arc;
@@ -17,7 +18,11 @@ pub(crate) async fn run(state: Arc<DaemonState>) {
         }
         let checking = state.pools.background.run({
             let state = state.clone();
-            move || state.memory.store.check_log_files()
+            move || {
+                let store = &state.memory.store;
+                store.check_log_files();
+                store.delete_replaced_segments();
+            }
         });
         if let Err(error) = checking.await {
             tracing::error!("the files of the log were not checked: {error}");

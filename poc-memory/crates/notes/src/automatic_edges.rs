@@ -322,6 +322,14 @@ fn best<'a>(near: impl Iterator<Item = NearNote<'a>>, k: usize) -> Vec<NearNote<
     near
 }
 
+/// The number of steps between the strengths 0 and 1 of automatic edges. Vectors have eight bits per dimension, so more
+/// digits of a cosine mean nothing, and they do not compress.
+const STRENGTH_STEPS: f64 = 65_536.0;
+
+fn strength(cosine: f64) -> f64 {
+    (cosine.clamp(0.0, 1.0) * STRENGTH_STEPS).round() / STRENGTH_STEPS
+}
+
 /// Creates the edges whose targets are still live.
 pub(super) fn create(
     tx: &mut Transaction<'_>,
@@ -339,7 +347,7 @@ pub(super) fn create(
             src,
             dst: edge.dst,
             kind: edge.kind,
-            strength: edge.cosine.clamp(0.0, 1.0),
+            strength: strength(edge.cosine),
             created: now,
             touched: now,
             provenance: provenance.to_owned(),

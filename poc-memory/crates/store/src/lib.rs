@@ -230,6 +230,13 @@ impl Store {
         }
     }
 
+    /// Deletes the segments of the log that a compaction has replaced, if it could not because they were being read.
+    pub fn delete_replaced_segments(&self) {
+        if let Some(compactor) = &self.shared.compactor {
+            self.shared.log.delete_obsolete(compactor.disk.as_ref());
+        }
+    }
+
     /// The newest published view. It contains exactly the acknowledged transactions. The view of a tenant other than
     /// the default one is loaded from its file or from the records if it is not in memory. If that fails, it is empty,
     /// and [`Store::lagging_followers`] reports the failure.

@@ -134,11 +134,10 @@ impl StoreState {
     }
 
     /// The number of changes since the last checkpoint. It is enough for a checkpoint if the view of a tenant with many
-    /// notes would otherwise have to be built from its records again, or if a reader has kept a compaction from deleting
-    /// the segments that it replaced.
+    /// notes would otherwise have to be built from its records again.
     pub(super) fn unsaved(&self) -> usize {
         let unsaved = self.index_workers.unsaved();
-        let must_save = self.may_save() && (self.commits.lacks_view_file() || self.log.has_obsolete());
+        let must_save = self.may_save() && self.commits.lacks_view_file();
         if must_save { unsaved.max(CHECKPOINT_MIN_CHANGES) } else { unsaved }
     }
 }

@@ -284,17 +284,14 @@ impl Log {
         disk.sync_directory(&self.directory)
     }
 
-    /// Whether segments that a compacted one has replaced are still to be deleted.
-    pub(crate) fn has_obsolete(&self) -> bool {
-        !self.obsolete.lock().is_empty()
-    }
-
     /// Deletes segments that a compacted one has replaced, unless they are being read.
     pub(crate) fn delete_obsolete(&self, disk: &dyn Disk) {
+        if self.obsolete.lock().is_empty() {
+            return;
+        }
         // Readers take their hold while they have the lock of the index.
         let _index = self.index.write();
-        let has_readers = Arc::strong_count(&self.hold) > 1;
-        if has_readers || self.obsolete.lock().is_empty() {
+        if Arc::strong_count(&self.hold) > 1 {
             return;
         }
         // The directory entry of the replacing segment must be durable first.
