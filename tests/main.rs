@@ -45,4 +45,5 @@ mod sync;
 mod sync_order;
 mod tenants;
 mod vault;
+mod vault_history;
 mod with_and_without_daemon;

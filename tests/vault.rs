@@ -2,9 +2,7 @@
 
 use crate::support::{Deadline, WAIT_LIMIT, World};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 fn rename(world: &World, from: &str, to: &str) {
     let to = world.home().join(to);
@@ -25,28 +23,6 @@ fn until_text(world: &World, key: &str, text: &str) -> Value {
         }
         deadline.wait(|| format!("`{key}` is {answer:#}"));
     }
-}
-
-/// The live notes of a memory: title, text and sorted keywords, with the texts that each links to.
-fn contents(world: &World) -> BTreeMap<String, Vec<String>> {
-    let exported = world.run(&["export"]).stdout;
-    let notes: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let live: BTreeMap<&str, String> = notes
-        .iter()
-        .filter(|note| note["state"] == "active" || note["state"].is_null())
-        .map(|note| {
-            (note["id"].as_str().unwrap(), format!("{} {} {}", note["title"], note["body"], note["keywords"]))
-        })
-        .collect();
-    let links = |note: &Value| -> Vec<String> {
-        let edges = note["edges"].as_array().cloned().unwrap_or_default();
-        let links = edges.iter().filter(|edge| edge["kind"] == "link");
-        let mut texts: Vec<String> =
-            links.filter_map(|edge| live.get(edge["to"].as_str()?).cloned()).collect();
-        texts.sort();
-        texts
-    };
-    notes.iter().filter_map(|note| Some((live.get(note["id"].as_str()?)?.clone(), links(note)))).collect()
 }
 
 #[test]
@@ -111,89 +87,6 @@ fn notes_follow_the_files_with_and_without_a_running_daemon() {
     world.json(&["vault", "remove", "notes"]);
     assert_eq!(world.json(&["vault", "list"])["vaults"], json!([]));
     world.stop_daemon();
-}
-
-/// A deterministic sequence of numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-}
-
-/// Changes a random file of a folder: edits, moves, deletes or creates one.
-fn change(folder: &Path, numbers: &mut Numbers, step: usize) {
-    let mut files = crate::support::world::files_below(folder);
-    files.sort();
-    let text = |numbers: &mut Numbers| {
-        let link = numbers.below(40);
-        format!("# Note {step}\n\nStep {step} of many, see [[n{link}]] and #tag{}.\n", numbers.below(9))
-    };
-    let new = |numbers: &mut Numbers| {
-        folder.join(["", "a", "b/c"][numbers.below(3)]).join(format!("n{}.md", numbers.below(40)))
-    };
-    let file = files.get(numbers.below(files.len().max(1))).cloned();
-    match (numbers.below(10), file) {
-        (0..4, Some(file)) => fs::write(&file, text(numbers)).unwrap(),
-        (4..6, Some(file)) => {
-            let to = new(numbers);
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            if !to.exists() {
-                fs::rename(file, to).unwrap();
-            }
-        }
-        (6, Some(file)) => fs::remove_file(file).unwrap(),
-        _ => {
-            let to = new(numbers);
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::write(to, text(numbers)).unwrap();
-        }
-    }
-}
-
-#[test]
-fn after_any_changes_the_memory_equals_that_of_a_new_import() {
-    let mut world = World::new();
-    let folder = world.home().join("notes");
-    let mut numbers = Numbers(7);
-    fs::create_dir(&folder).unwrap();
-    (0..30).for_each(|step| change(&folder, &mut numbers, step));
-    world.json(&["vault", "add", "notes"]);
-    for round in 0..4 {
-        // With a daemon, killed in the middle, and without one.
-        if round != 2 {
-            world.start_daemon();
-        }
-        for step in 0..60 {
-            change(&folder, &mut numbers, 100 + round * 100 + step);
-        }
-        if round == 1 {
-            world.kill_daemon();
-            (0..30).for_each(|step| change(&folder, &mut numbers, 180 + step));
-        }
-        world.json(&["vault", "sync"]);
-        let other = World::new();
-        let copy = other.home().join("notes");
-        assert!(
-            std::process::Command::new("cp").arg("-r").arg(&folder).arg(&copy).status().unwrap().success()
-        );
-        other.json(&["vault", "add", "notes"]);
-        let (synced, fresh) = (contents(&world), contents(&other));
-        assert_eq!(synced.keys().collect::<Vec<_>>(), fresh.keys().collect::<Vec<_>>(), "round {round}");
-        for (note, links) in &fresh {
-            // Links to former names lead to moved notes, which a new memory cannot know.
-            assert!(
-                links.iter().all(|link| synced[note].contains(link)),
-                "round {round}: {note} {links:?} {:?}",
-                synced[note]
-            );
-        }
-        if round == 0 || round == 3 {
-            world.stop_daemon();
-        }
-    }
 }
 
 #[test]
