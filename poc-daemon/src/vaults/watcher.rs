@@ -74,17 +74,35 @@ impl VaultWatcher {
     pub(super) fn watch(&mut self, root: &Path) {
         self.roots.lock().insert(root.to_owned());
         let Some(watcher) = &mut self.watcher else { return };
-        for folder in vault::folders(root) {
-            if let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive)
-                && folder.is_dir()
-                && self.warned.insert(folder.clone())
-            {
-                tracing::warn!(
-                    "`{}` cannot be watched, changes there follow at the next scan: {error}",
-                    folder.display()
-                );
-            }
+        let warned = &mut self.warned;
+        watch_all(
+            || vault::folders(root),
+            |folder| {
+                if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive)
+                    && folder.is_dir()
+                    && warned.insert(folder.to_owned())
+                {
+                    tracing::warn!(
+                        "`{}` cannot be watched, changes there follow at the next scan: {error}",
+                        folder.display()
+                    );
+                }
+            },
+        );
+    }
+}
+
+/// Watches the listed folders, and those that appear meanwhile: a folder that is created in a folder before that one
+/// is watched causes no event.
+fn watch_all(list: impl Fn() -> Vec<PathBuf>, mut watch: impl FnMut(&Path)) {
+    let mut watched: BTreeSet<PathBuf> = BTreeSet::new();
+    loop {
+        let new: Vec<PathBuf> = list().into_iter().filter(|folder| !watched.contains(folder)).collect();
+        if new.is_empty() {
+            return;
         }
+        new.iter().for_each(|folder| watch(folder));
+        watched.extend(new);
     }
 }
 
@@ -111,5 +129,24 @@ mod tests {
             events.extend(watcher.take_events());
         }
         assert_eq!(events, BTreeSet::from([root.join("sub/a.md")]));
+    }
+
+    #[test]
+    fn folders_that_appear_while_the_watches_begin_are_watched_too() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (a, b) = (root.join("a"), root.join("a/b"));
+        std::fs::create_dir(&a).unwrap();
+        let mut watched = Vec::new();
+        watch_all(
+            || vault::folders(&root),
+            |folder| {
+                if folder == a {
+                    std::fs::create_dir(&b).unwrap();
+                }
+                watched.push(folder.to_owned());
+            },
+        );
+        assert_eq!(watched, [root.clone(), a.clone(), b.clone()]);
     }
 }

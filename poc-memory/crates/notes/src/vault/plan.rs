@@ -2,8 +2,8 @@
 //! nothing.
 //!
 //! Files with the same title, text and keywords are names of one note. A note keeps its identity as long as
-//! its file can be recognised: first by the same text (the file was moved), then by the same path (the file
-//! was edited), then by a similar text (the file was moved and edited).
+//! its file can be recognised: first by the same text or bytes (the file was moved), then by the same path (the
+//! file was edited), then by a similar text (the file was moved and edited).
 
 use super::binding::{VaultFile, VaultFiles};
 use super::digest::FileDigest;
@@ -80,6 +80,7 @@ pub(super) fn plan(
     }
     let mut matching = NoteMatcher { groups, taken: HashSet::new(), records, files_of, current };
     matching.by_content(&contents);
+    matching.by_bytes(files);
     matching.by_path();
     matching.by_key(files);
     matching.by_similarity(files);
@@ -214,6 +215,26 @@ impl NoteMatcher<'_> {
                     if is_given {
                         break;
                     }
+                }
+            }
+        }
+    }
+
+    /// Matches by the same bytes. The title of a canvas is its file name, so a canvas that was moved has another
+    /// content than before.
+    fn by_bytes(&mut self, files: &Digests) {
+        let mut owners: HashMap<[u8; 32], Vec<&VaultFile>> = HashMap::new();
+        for record in self.records.values().filter(|record| record.deleted_at.is_none() && record.is_own) {
+            owners.entry(record.digest.bytes).or_default().push(record);
+        }
+        for at in self.open() {
+            let path = self.groups.get(at).and_then(|group| group.paths.first());
+            let bytes = path.and_then(|path| files.get(path)).map(|digest| digest.bytes);
+            for record in bytes.and_then(|bytes| owners.get(&bytes)).into_iter().flatten() {
+                // The file keeps its note even if somebody has retired or deleted the note.
+                let node = (self.current)(record.node, false).unwrap_or(record.node);
+                if (node == record.node || !self.is_of_other_file(at, node)) && self.assign(at, node, true) {
+                    break;
                 }
             }
         }

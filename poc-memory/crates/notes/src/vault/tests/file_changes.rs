@@ -81,6 +81,30 @@ fn a_moved_file_is_the_same_note() {
 }
 
 #[test]
+fn a_moved_canvas_is_the_same_note() {
+    let card =
+        |text: &str| format!("{{\"nodes\": [{{\"id\": \"1\", \"type\": \"text\", \"text\": \"{text}\"}}]}}");
+    let world = World::new(&[("map.canvas", &card("Ann")), ("plan.canvas", &card("Bob"))]);
+    world.sync();
+    let (map, plan) = (world.note("map.canvas").id, world.note("plan.canvas").id);
+    // Its title is its file name.
+    world.mv("map.canvas", "people/who is who.canvas");
+    let report = world.sync();
+    assert_eq!(counts(&report), [0, 1, 1, 0, 0, 0], "{report:#?}");
+    let moved = world.note("people/who is who.canvas");
+    assert_eq!((moved.id, moved.title.as_str()), (map, "who is who"));
+
+    // Two canvases exchange their names.
+    world.mv("plan.canvas", "aside.canvas");
+    world.mv("people/who is who.canvas", "plan.canvas");
+    world.mv("aside.canvas", "people/who is who.canvas");
+    world.sync();
+    let (first, second) = (world.note("plan.canvas"), world.note("people/who is who.canvas"));
+    assert_eq!((first.id, first.title.as_str(), first.body.as_str()), (map, "plan", "Ann"));
+    assert_eq!((second.id, second.title.as_str(), second.body.as_str()), (plan, "who is who", "Bob"));
+}
+
+#[test]
 fn a_deleted_file_retires_its_note_and_no_other() {
     let world = World::new(&[("journal.md", JOURNAL), ("split.md", SPLIT)]);
     world.memory.note("own", "A note of mine about [[journal]].");
