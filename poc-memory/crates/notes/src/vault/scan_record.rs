@@ -24,6 +24,9 @@ pub(super) struct ScanRecord {
     /// The files as they were read.
     #[serde(default)]
     pub(super) files: BTreeMap<String, FileStat>,
+    /// The other files that were found. The next sync reads them again.
+    #[serde(default)]
+    reread: BTreeMap<String, FileStat>,
     /// The last sync.
     #[serde(default)]
     pub(super) last: Option<SyncSummary>,
@@ -39,10 +42,22 @@ impl ScanRecord {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Records the files that the next sync can recognise as unchanged. `began` is the start of the scan by
-    /// the clock of the file system.
-    pub(super) fn set_files(&mut self, files: impl Iterator<Item = (String, FileStat)>, began: i64) {
-        self.files = files.filter(|(_, stat)| stat.last_change().saturating_add(UNCERTAIN) < began).collect();
+    /// Records the files that were found. The next sync can recognise those that are settled as unchanged. `began`
+    /// is the start of the scan by the clock of the file system.
+    pub(super) fn set_files(
+        &mut self,
+        settled: impl Iterator<Item = (String, FileStat)>,
+        found: BTreeMap<String, FileStat>,
+        began: i64,
+    ) {
+        self.files =
+            settled.filter(|(_, stat)| stat.last_change().saturating_add(UNCERTAIN) < began).collect();
+        self.reread = found.into_iter().filter(|(path, _)| !self.files.contains_key(path)).collect();
+    }
+
+    /// A file as the last sync found it.
+    pub(super) fn found(&self, path: &str) -> Option<&FileStat> {
+        self.files.get(path).or_else(|| self.reread.get(path))
     }
 
     /// Records that a sync begins to change notes.

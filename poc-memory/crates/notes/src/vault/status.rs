@@ -49,20 +49,13 @@ fn status_of(memory: &Memory, vault: &VaultBinding) -> Result<VaultStatus> {
     let state = if scan.is_ok() { FolderState::Present } else { FolderState::Missing };
     let scan = scan.unwrap_or_default();
     let last = record.last.as_ref();
-    let last_sync = last.map_or(Timestamp(0), |last| last.at);
-    // A file that was changed shortly before it was read is not in the record of the scan.
-    let is_changed = |path: &String| {
-        scan.files.get(path).is_some_and(|stat| {
-            record.files.get(path).map_or(stat.last_change() / 1_000_000 > last_sync.0, |known| known != stat)
-        })
-    };
     let refused = last.map(|last| last.refused.clone()).unwrap_or_default();
     let behind = match state {
         FolderState::Missing => 0,
         FolderState::Present => {
             let deleted =
                 live.iter().filter(|path| !scan.files.contains_key(**path) && !scan.is_unknown(path));
-            let changed = scan.files.keys().filter(|path| is_changed(path));
+            let changed = scan.files.iter().filter(|(path, stat)| record.found(path) != Some(*stat));
             (deleted.count() + changed.count()) as u64
         }
     };

@@ -56,6 +56,8 @@ pub(super) struct VaultSync<'a> {
     pub(super) notes_of_other_vaults: HashSet<NodeId>,
     /// The first file of each group that got no names. Its text is not stored.
     pub(super) unnamed: HashSet<String>,
+    /// The files into which links or replacements were written, as they are now.
+    pub(super) written: BTreeMap<String, FileStat>,
     pub(super) report: VaultReport,
     pub(super) progress: &'a dyn Fn(u64, u64),
 }
@@ -111,6 +113,7 @@ pub fn sync(
         notes_of_all_vaults: HashSet::new(),
         notes_of_other_vaults: HashSet::new(),
         unnamed: HashSet::new(),
+        written: BTreeMap::new(),
         report,
         progress,
     };
@@ -131,12 +134,15 @@ pub fn sync(
         sync.report.ambiguous = last.ambiguous.clone();
     }
     sync.report.files = sync.records.values().filter(|record| record.deleted_at.is_none()).count() as u64;
-    let VaultSync { vault, report, .. } = sync;
+    let VaultSync { vault, report, written, .. } = sync;
     // A file that was not stored is read again.
     let refused: HashSet<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
-    let settled =
-        read.stats.into_iter().filter(|(path, _)| report.busy == 0 && !refused.contains(path.as_str()));
-    record.set_files(settled, began);
+    let settled = read.stats.into_iter().filter(|(path, _)| {
+        report.busy == 0 && !refused.contains(path.as_str()) && !written.contains_key(path)
+    });
+    let mut found = scan.files;
+    found.extend(written.iter().map(|(path, stat)| (path.clone(), *stat)));
+    record.set_files(settled, found, began);
     record.is_unfinished = false;
     record.last = Some(SyncSummary {
         at: memory.now(),

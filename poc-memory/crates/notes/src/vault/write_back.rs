@@ -105,7 +105,10 @@ impl VaultSync<'_> {
             None
         } else {
             match self.write_file(path, &record, properties) {
-                Ok(Some(file)) => Some(file),
+                Ok(Some((file, stat))) => {
+                    self.written.insert(path.to_owned(), stat);
+                    Some(file)
+                }
                 Ok(None) => {
                     self.report.busy += 1;
                     return Ok(());
@@ -145,7 +148,7 @@ impl VaultSync<'_> {
         path: &str,
         record: &VaultFile,
         properties: &WrittenProperties,
-    ) -> Result<Option<digest::ReadFile>> {
+    ) -> Result<Option<(digest::ReadFile, FileStat)>> {
         let at = self.vault.folder.join(path);
         let wrong = |error: std::io::Error| {
             Error::invalid(format!("cannot be written: {error}"))
@@ -187,8 +190,8 @@ impl VaultSync<'_> {
         if std::fs::symlink_metadata(&at).map(|now| FileStat::of(&now)).ok() != Some(stat) {
             return Ok(None);
         }
-        temporary.persist(&at).map_err(|error| wrong(error.error))?;
-        Ok(Some(read))
+        let file = temporary.persist(&at).map_err(|error| wrong(error.error))?;
+        Ok(Some((read, FileStat::of(&file.metadata().map_err(wrong)?))))
     }
 
     /// Keeps a copy of a file as it was before it is written.

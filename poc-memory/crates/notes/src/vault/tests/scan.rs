@@ -37,6 +37,7 @@ fn a_bad_file_is_named_and_keeps_its_note() {
     let mut named: Vec<&str> = report.refused.iter().map(|problem| problem.file.as_str()).collect();
     named.sort_unstable();
     assert_eq!(named, ["binary.md", "exported.md", "huge.md", "latin.md"], "{}", problems(&report));
+    assert_eq!(status(&world.memory).unwrap()[0].behind, 0);
 
     world.put("a.md", "---\ntitle: [x\n---\nThe first text.\n");
     let report = world.sync();
@@ -56,4 +57,17 @@ fn a_bad_file_is_named_and_keeps_its_note() {
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     fs::File::options().write(true).open(world.folder.join("b.md")).unwrap().set_modified(long_ago).unwrap();
     assert_eq!(counts(&world.sync()), [0, 0, 0, 1, 0, 0]);
+}
+
+#[test]
+fn a_file_that_changes_during_a_sync_is_listed_as_changed() {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
+    let behind = || status(&world.memory).unwrap()[0].behind;
+    assert_eq!(behind(), 2);
+    let save = |_, _| world.put("a.md", "The first, edited.\n");
+    let vault = named(&world.memory, "vault").unwrap();
+    sync(&world.memory, &vault, &SyncOptions::default(), &save).unwrap();
+    assert_eq!(behind(), 1);
+    world.sync();
+    assert_eq!((behind(), world.note("a").body.as_str()), (0, "The first, edited."));
 }

@@ -28,6 +28,7 @@ fn links_of_agents_are_written_into_the_files_of_a_vault_with_write_back() {
     set_write_back(&world.memory, &vault, true).unwrap();
     let before = (world.note("journal"), world.note("db/split"));
     assert_eq!(world.sync().written, ["db/split.md", "journal.md"]);
+    assert_eq!(status(&world.memory).unwrap()[0].behind, 0);
     assert_eq!(
         fs::read_to_string(world.folder.join("journal.md")).unwrap(),
         "---\ntitle: Log # of pages\nmemory-links: [\"[[soup]]\"]\n---\n\nSee [[split]].\n",
