@@ -515,6 +515,9 @@ fn run(seed: u64, files: usize, changes: usize, rounds: usize) {
         follows(&world, &folder, &format!("seed {seed}, round {round}"));
     }
     world.stop_daemon();
+    // Folders that are moved and deleted while they are watched are no problem.
+    let log = fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    assert!(!log.contains("from the watches"), "{log}");
 }
 
 #[test]

@@ -24,11 +24,12 @@ pub(crate) fn start(arguments: &DaemonArguments, paths: &Paths, config: &DaemonC
         Ok(file) => (Some(file), None),
         Err(error) => (None, Some(format!("the log `{}` cannot be written: {error}", path.display()))),
     };
-    // Targets are prefixes, so `poc_` matches every crate of the workspace.
+    // Targets are prefixes, so `poc_` matches every crate of the workspace. `notify` warns each time a watched folder is
+    // moved or deleted.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match arguments.verbose {
-            0 => "warn,poc_=info",
-            1 => "info,poc_=debug",
+            0 => "warn,notify=error,poc_=info",
+            1 => "info,notify=error,poc_=debug",
             _ => "trace,sled=info",
         })
     });

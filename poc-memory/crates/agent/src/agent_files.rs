@@ -12,7 +12,6 @@ use poc_config::paths::{Paths, create_private};
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Code, Error, Result};
 use poc_notes::Memory;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
@@ -340,27 +339,14 @@ impl FileSlot {
         Ok(true)
     }
 
-    /// Exchanges the file with a new one atomically, then checks the old content, and reverts the exchange if
-    /// it was not the version that was read. A change between reading and writing is therefore detected and
-    /// kept.
+    /// Replaces the version that was read. A change between reading and writing is detected and kept.
     fn exchange(&self, path: &Path, read: Option<&str>, text: &str) -> Result<()> {
-        let failed = |error: &std::io::Error| files::write_error(path, error);
-        let file = files::beside(path, text)?;
-        let permissions = std::fs::metadata(path).map_err(|error| failed(&error))?.permissions();
-        file.as_file().set_permissions(permissions).map_err(|error| failed(&error))?;
-        let swap = || renameat_with(CWD, file.path(), CWD, path, RenameFlags::EXCHANGE);
-        match swap() {
-            Ok(()) => {}
-            Err(rustix::io::Errno::NOENT) => return Err(self.changed()),
-            // Not every file system can exchange files.
-            Err(_) => return file.persist(path).map(drop).map_err(|error| failed(&error.error)),
+        let is_read = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(version).as_deref() == read;
+        match files::replace_expected(path, files::beside(path, text)?, is_read) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(self.changed()),
+            Err(error) => Err(files::write_error(path, &error)),
         }
-        let was = read_text(file.path()).ok().and_then(std::result::Result::ok);
-        if was.as_deref().map(version).as_deref() == read {
-            return Ok(());
-        }
-        swap().map_err(|error| failed(&error.into()))?;
-        Err(self.changed())
     }
 
     /// Reverts a replacement.

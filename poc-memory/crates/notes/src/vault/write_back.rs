@@ -20,7 +20,7 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_store::Records as _;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 impl VaultSync<'_> {
@@ -113,6 +113,10 @@ impl VaultSync<'_> {
                     self.report.busy += 1;
                     return Ok(());
                 }
+                Err(_) if self.is_deleted(path) => {
+                    self.report.busy += 1;
+                    return Ok(());
+                }
                 Err(error) => {
                     self.report.refused.push(FileError { file: path.to_owned(), error });
                     return Ok(());
@@ -140,6 +144,12 @@ impl VaultSync<'_> {
         })?;
         self.records.insert(path.to_owned(), record);
         Ok(())
+    }
+
+    /// Whether a file was deleted or moved since the scan.
+    fn is_deleted(&self, path: &str) -> bool {
+        let found = std::fs::symlink_metadata(self.vault.folder.join(path));
+        found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 
     /// Replaces a file; `None` if it has changed since the sync read it.
@@ -185,12 +195,13 @@ impl VaultSync<'_> {
         let mut temporary =
             tempfile::Builder::new().prefix(".poc-memory-").tempfile_in(folder).map_err(wrong)?;
         temporary.write_all(next.as_bytes()).map_err(wrong)?;
-        temporary.as_file().set_permissions(metadata.permissions()).map_err(wrong)?;
         temporary.as_file().sync_all().map_err(wrong)?;
         if std::fs::symlink_metadata(&at).map(|now| FileStat::of(&now)).ok() != Some(stat) {
             return Ok(None);
         }
-        let file = temporary.persist(&at).map_err(|error| wrong(error.error))?;
+        let file =
+            files::replace_expected(&at, temporary, |bytes| bytes == text.as_bytes()).map_err(wrong)?;
+        let Some(file) = file else { return Ok(None) };
         Ok(Some((read, FileStat::of(&file.metadata().map_err(wrong)?))))
     }
 

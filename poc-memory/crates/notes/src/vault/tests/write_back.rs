@@ -138,6 +138,20 @@ fn a_file_that_changes_meanwhile_is_not_written() {
 }
 
 #[test]
+fn a_file_that_is_deleted_meanwhile_is_no_error() {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
+    world.sync();
+    link_as(&world, "agent:linker", "a", "b");
+    let vault = named(&world.memory, "vault").unwrap();
+    set_write_back(&world.memory, &vault, true).unwrap();
+    world.put("c.md", "The third.\n");
+    let delete = |_, _| world.delete("a.md");
+    let report = sync(&world.memory, &vault, &SyncOptions::default(), &delete).unwrap();
+    assert_eq!((report.busy, problems(&report)), (1, String::new()));
+    assert_eq!(counts(&world.sync()), [0, 0, 0, 1, 0, 0]);
+}
+
+#[test]
 fn a_replacement_by_the_note_of_another_file_leaves_links_in_their_files() {
     for (old, new) in [("a", "z"), ("z", "a")] {
         let world = World::new(&[
