@@ -90,6 +90,25 @@ fn notes_follow_the_files_with_and_without_a_running_daemon() {
 }
 
 #[test]
+fn a_folder_that_was_away_is_followed_again() {
+    let mut world = World::new();
+    // No regular scan finds the folder.
+    world.write("config.toml", "[daemon]\nreload-poll = \"1d\"\n");
+    world.write("notes/a.md", "The first.\n");
+    world.json(&["vault", "add", "notes"]);
+    world.start_daemon();
+    rename(&world, "notes", "away");
+    let deadline = Deadline::after(WAIT_LIMIT);
+    while !fs::read_to_string(world.home().join("daemon.log")).unwrap().contains("does not exist") {
+        deadline.wait(|| "the folder is not missed".to_owned());
+    }
+    world.write("away/a.md", "Back again.\n");
+    rename(&world, "away", "notes");
+    until_text(&world, "a", "Back again.");
+    world.stop_daemon();
+}
+
+#[test]
 fn a_vault_belongs_to_its_tenant() {
     let world = World::new();
     world.write("notes/a.md", "The first.\n");

@@ -69,11 +69,15 @@ impl VaultWatcher {
         std::mem::take(&mut *self.events.lock())
     }
 
-    /// Watches a vault: every folder in it that has notes or may get some. Watching a folder twice has no
-    /// effect, and a replaced folder is watched again.
+    /// Watches a vault: every folder in it that has notes or may get some, and the folder above, where the vault may
+    /// be created again. Watching a folder twice has no effect, and a replaced folder is watched again.
     pub(super) fn watch(&mut self, root: &Path) {
         self.roots.lock().insert(root.to_owned());
         let Some(watcher) = &mut self.watcher else { return };
+        if let Some(above) = root.parent() {
+            // Without this watch, a vault that is created again is found by the next scan.
+            let _ = watcher.watch(above, RecursiveMode::NonRecursive);
+        }
         let warned = &mut self.warned;
         watch_all(
             || vault::folders(root),
@@ -122,13 +126,28 @@ mod tests {
         std::fs::create_dir(root.join(".hidden")).unwrap();
         std::fs::write(root.join(".swp"), "x").unwrap();
         std::fs::write(root.join("sub/a.md"), "x").unwrap();
+        assert_eq!(events_until(&watcher, &root.join("sub/a.md")), BTreeSet::from([root.join("sub/a.md")]));
+    }
+
+    /// The events up to the first one of a path.
+    fn events_until(watcher: &VaultWatcher, path: &Path) -> BTreeSet<PathBuf> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut events = BTreeSet::new();
-        while !events.contains(&root.join("sub/a.md")) {
+        while !events.contains(path) {
             assert!(Instant::now() < deadline, "no event: {events:?}");
             events.extend(watcher.take_events());
         }
-        assert_eq!(events, BTreeSet::from([root.join("sub/a.md")]));
+        events
+    }
+
+    #[test]
+    fn a_vault_that_is_created_again_causes_an_event() {
+        let above = tempfile::tempdir().unwrap();
+        let root = above.path().canonicalize().unwrap().join("vault");
+        let mut watcher = VaultWatcher::new(Arc::default());
+        watcher.watch(&root);
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(events_until(&watcher, &root), BTreeSet::from([root]));
     }
 
     #[test]
