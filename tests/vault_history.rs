@@ -271,7 +271,7 @@ impl RandomFolder {
             88..91 => self.rename_folder(),
             91..94 => {
                 // Only the case of the name changes.
-                let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+                let (folder, name) = path.rsplit_once('/').unwrap_or(("", path.as_str()));
                 let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
                 let upper = stem.to_uppercase();
                 let stem = if stem == upper { stem.to_lowercase() } else { upper };
