@@ -132,6 +132,11 @@ impl VaultSyncs {
             tracing::warn!(vault = name, "{problem}");
         }
         *logged = problems;
+        if report.busy > 0 {
+            // The next run synchronises only vaults with events, and not every change causes one: a note may have been
+            // changed at the same time.
+            self.watcher.add_event(&vault.folder);
+        }
         report.busy > 0
     }
 }

@@ -69,6 +69,11 @@ impl VaultWatcher {
         std::mem::take(&mut *self.events.lock())
     }
 
+    /// Adds the folder of a vault to the paths that have changed.
+    pub(super) fn add_event(&self, root: &Path) {
+        self.events.lock().insert(root.to_owned());
+    }
+
     /// Watches a vault: every folder in it that has notes or may get some, and the folder above, where the vault may
     /// be created again. Watching a folder twice has no effect, and a replaced folder is watched again.
     pub(super) fn watch(&mut self, root: &Path) {

@@ -65,7 +65,8 @@ impl VaultSync<'_> {
         let mut ready = Vec::new();
         let mut drafts = Vec::new();
         for group in groups {
-            let Some((read, before)) = self.read_group(group) else {
+            let group = self.with_same_note(group)?;
+            let Some((read, before)) = self.read_group(&group) else {
                 self.report.busy += 1;
                 continue;
             };
@@ -74,7 +75,7 @@ impl VaultSync<'_> {
                 && (!group.is_own || known.as_ref().is_none_or(|node| !node.state.is_live()));
             let draft =
                 read.first().map(|(path, file)| self.draft(path, file, known.as_ref(), before.as_ref()));
-            ready.push((group.clone(), read, before, is_kept));
+            ready.push((group, read, before, is_kept));
             if let Some(draft) = draft.filter(|_| !is_kept) {
                 drafts.push(draft);
             }
@@ -122,9 +123,30 @@ impl VaultSync<'_> {
         Ok(())
     }
 
+    /// The group as it is stored. If its files now have the text of a note that is not of this vault, that note takes
+    /// the place of their own, as it does for new files.
+    fn with_same_note(&self, group: &FileGroup) -> Result<FileGroup> {
+        let mut group = group.clone();
+        let digest = group.paths.first().and_then(|path| self.files.get(path));
+        let (Some(digest), Some(own)) = (digest, group.node.filter(|_| group.is_own)) else {
+            return Ok(group);
+        };
+        let is_edited = self.before.get(&own).is_some_and(|before| before.content != digest.content);
+        if is_edited
+            && let Some(same) = self.memory.store.find_hash(&digest.content)?
+            && same != own
+            && !self.records.values().any(|record| record.node == same)
+        {
+            group.merged.push(own);
+            group.node = None;
+        }
+        Ok(group)
+    }
+
     fn refuse(&mut self, group: &FileGroup, error: Error) {
-        // Somebody changed the note in between: the next sync sees the change.
-        if error.code == Code::Conflict && group.node.is_some() {
+        // The error has a version if somebody changed the note in between. The next sync sees the change.
+        let is_outdated = error.at.as_ref().is_some_and(|at| at.version.is_some());
+        if error.code == Code::Conflict && is_outdated {
             self.report.busy += 1;
         }
         let file = group.paths.first().cloned().unwrap_or_default();

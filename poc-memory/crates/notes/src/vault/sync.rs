@@ -125,7 +125,9 @@ pub fn sync(
     let seq = memory.store.published_seq();
     let is_open = record.last.as_ref().is_none_or(|last| {
         let may_change = sync.vault.write_back || !last.unresolved.is_empty() || !last.ambiguous.is_empty();
-        may_change && last.seq != seq
+        // What could not be written into a broken file can be written once it is whole again.
+        let is_other_file_refused = sync.vault.write_back && last.refused != sync.report.refused;
+        may_change && last.seq != seq || is_other_file_refused
     });
     if is_changed || is_open || record.is_unfinished {
         sync.link()?;

@@ -19,7 +19,7 @@ use poc_config::paths::create_private;
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_store::Records as _;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -40,8 +40,14 @@ impl VaultSync<'_> {
         }
         paths.retain(|node, _| view.find(*node).is_some_and(|ix| view.is_live(ix)));
         let mut writes = Vec::new();
+        // The note of a refused file does not have the text of the file.
+        let refused: HashSet<&str> =
+            self.report.refused.iter().map(|problem| problem.file.as_str()).collect();
         for (path, record) in &self.records {
-            let is_note = is_stored_source(record) && record.is_own && !path.ends_with(".canvas");
+            let is_note = is_stored_source(record)
+                && record.is_own
+                && !path.ends_with(".canvas")
+                && !refused.contains(path.as_str());
             let now = self.current(record.node);
             let is_of_note = paths.get(&now) == Some(path);
             // The file of a replaced note shows only the replacement: the links are in the file of that note.

@@ -171,6 +171,30 @@ fn identical_texts_are_names_of_one_note() {
 }
 
 #[test]
+fn a_file_that_gets_the_text_of_a_note_outside_of_the_vault_has_that_note() {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "See [[a]].\n")]);
+    world.sync();
+    let former = world.note("a").id;
+    let outside = world.memory.note("own", "The same text.");
+    let body = || world.memory.store.node(outside).unwrap().unwrap().body;
+    world.put("a.md", "The same text.\n");
+    let report = world.sync();
+    assert_eq!((counts(&report), report.busy, problems(&report)), ([0, 0, 0, 0, 0, 1], 0, String::new()));
+    assert_eq!((world.note("a").id, world.links("b")), (outside, vec!["own".to_owned()]));
+    assert_eq!(world.memory.store.node(former).unwrap().unwrap().state, State::Superseded);
+    let seq = world.memory.store.published_seq();
+    world.sync();
+    assert_eq!(world.memory.store.published_seq(), seq, "a second sync writes nothing");
+
+    // Edits of the file do not change it.
+    world.put("a.md", "Another text.\n");
+    let report = world.sync();
+    assert_eq!((counts(&report), problems(&report)), ([1, 0, 0, 0, 0, 0], String::new()));
+    assert!(![former, outside].contains(&world.note("a").id));
+    assert_eq!((world.links("b"), body()), (vec!["a".to_owned()], "The same text.".to_owned()));
+}
+
+#[test]
 fn additions_of_others_to_a_note_stay() {
     let world = World::new(&[("a.md", "---\nauthor: Ann\ntags: [one]\ntype: episodic\n---\nThe first.\n")]);
     world.sync();

@@ -138,6 +138,21 @@ fn a_file_that_changes_meanwhile_is_not_written() {
 }
 
 #[test]
+fn a_broken_file_is_not_written() {
+    let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
+    world.sync();
+    link_as(&world, "agent:linker", "a", "b");
+    set_write_back(&world.memory, &named(&world.memory, "vault").unwrap(), true).unwrap();
+    let broken = "---\ntitle: [x\n---\nThe first.\n";
+    world.put("a.md", broken);
+    let report = world.sync();
+    assert_eq!((report.written.len(), report.busy), (0, 0), "{report:#?}");
+    assert_eq!(fs::read_to_string(world.folder.join("a.md")).unwrap(), broken);
+    world.put("a.md", "The first.\n");
+    assert_eq!(world.sync().written, ["a.md"]);
+}
+
+#[test]
 fn a_file_that_is_deleted_meanwhile_is_no_error() {
     let world = World::new(&[("a.md", "The first.\n"), ("b.md", "The second.\n")]);
     world.sync();
