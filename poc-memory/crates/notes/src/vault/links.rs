@@ -56,6 +56,8 @@ impl VaultSync<'_> {
             .records
             .values()
             .flat_map(|record| [record.node, self.current(record.node)])
+            // The files may have got other notes.
+            .chain(self.start.values().map(|record| record.node))
             .chain(desired_edges.keys().copied())
             .collect();
         let none = BTreeMap::new();

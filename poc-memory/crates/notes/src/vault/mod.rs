@@ -16,6 +16,7 @@ mod plan;
 mod report;
 mod scan;
 mod scan_record;
+mod shared_notes;
 mod sketch;
 mod status;
 mod store_notes;

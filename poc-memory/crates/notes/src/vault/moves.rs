@@ -69,7 +69,7 @@ impl VaultSync<'_> {
             let (count, now) = self.transact("vault retire", |tx, now| {
                 let mut count = 0;
                 for id in chunk {
-                    let is_elsewhere = self.notes_of_other_vaults.contains(id);
+                    let is_elsewhere = self.is_elsewhere(*id);
                     let node = tx.node(*id)?.filter(|node| node.state.is_live() && !is_elsewhere);
                     if let Some(node) = node {
                         expire(tx, node, now)?;
@@ -340,11 +340,16 @@ impl VaultSync<'_> {
                 changes.push(change);
             }
         }
-        // Notes that existed before their files and have no file any more.
+        // Notes that existed before their files, or that files of other vaults have, and that have no file here any
+        // more.
         for (node, before) in by_node {
             if !self.plan.retired.contains(&node) && !merged.contains(&node) {
-                let lost = before.iter().map(|(_, record)| record.name.clone()).collect();
-                changes.push(NameChange { node: Some(node), lost, ..NameChange::default() });
+                // A note that files of another vault have gets their name as its key.
+                let kept = self.names_elsewhere(node);
+                let is_own = !kept.is_empty() && before.iter().all(|(_, record)| record.is_own);
+                let names = before.iter().map(|(_, record)| record.name.clone());
+                let lost = names.filter(|name| !kept.contains(name)).collect();
+                changes.push(NameChange { node: Some(node), is_own, lost, kept, ..NameChange::default() });
             }
         }
         changes

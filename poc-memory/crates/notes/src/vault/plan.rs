@@ -46,11 +46,13 @@ pub(super) struct VaultSyncPlan {
 pub(super) type Digests = BTreeMap<String, FileDigest>;
 
 /// Plans a sync. `current` maps a recorded note to the note that now represents it: itself or its successor
-/// if that is live, itself if it was retired and can be revived, `None` if it was deleted.
+/// if that is live, itself if it was retired and can be revived, `None` if it was deleted. `is_elsewhere` says
+/// whether a file of another vault has a note.
 pub(super) fn plan(
     files: &Digests,
     records: &VaultFiles,
     current: &dyn Fn(NodeId, bool) -> Option<NodeId>,
+    is_elsewhere: &dyn Fn(NodeId) -> bool,
 ) -> VaultSyncPlan {
     let mut groups: Vec<FileGroup> = Vec::new();
     let mut contents: Vec<[u8; 32]> = Vec::new();
@@ -78,7 +80,8 @@ pub(super) fn plan(
     for (path, record) in records.iter().filter(existing) {
         files_of.entry(record.node).or_default().push(path);
     }
-    let mut matching = NoteMatcher { groups, taken: HashSet::new(), records, files_of, current };
+    let mut matching =
+        NoteMatcher { groups, taken: HashSet::new(), records, files_of, current, is_elsewhere };
     matching.by_content(&contents);
     matching.by_bytes(files);
     matching.by_path();
@@ -110,6 +113,8 @@ pub(super) fn plan(
         }
         let group = paths.iter().find_map(|path| group_of.get(*path));
         match group.and_then(|&group| groups.get_mut(group)) {
+            // The files of the other vault keep it.
+            Some(_) if is_elsewhere(now) => {}
             Some(group) => group.merged.push(now),
             None => drop(plan.retired.insert(now)),
         }
@@ -142,6 +147,7 @@ struct NoteMatcher<'a> {
     /// The files that exist, by the note of their record.
     files_of: HashMap<NodeId, Vec<&'a str>>,
     current: &'a dyn Fn(NodeId, bool) -> Option<NodeId>,
+    is_elsewhere: &'a dyn Fn(NodeId) -> bool,
 }
 
 impl NoteMatcher<'_> {
@@ -165,6 +171,12 @@ impl NoteMatcher<'_> {
             group.is_revived = is_revived;
         }
         given
+    }
+
+    /// Assigns a note to a group whose text differs from that of the note. A note that a file of another vault has
+    /// keeps its text.
+    fn assign_edited(&mut self, group: usize, node: NodeId) -> bool {
+        !(self.is_elsewhere)(node) && self.reassign(group, node)
     }
 
     /// Whether a note belongs to an existing file that is not in the group.
@@ -233,7 +245,10 @@ impl NoteMatcher<'_> {
             for record in bytes.and_then(|bytes| owners.get(&bytes)).into_iter().flatten() {
                 // The file keeps its note even if somebody has retired or deleted the note.
                 let node = (self.current)(record.node, false).unwrap_or(record.node);
-                if (node == record.node || !self.is_of_other_file(at, node)) && self.assign(at, node, true) {
+                if (node == record.node || !self.is_of_other_file(at, node))
+                    && !(self.is_elsewhere)(node)
+                    && self.assign(at, node, true)
+                {
                     break;
                 }
             }
@@ -254,7 +269,7 @@ impl NoteMatcher<'_> {
                     };
                     if let Some(node) = (self.current)(record.node, true)
                         && (node == record.node || !self.is_of_other_file(at, node))
-                        && self.reassign(at, node)
+                        && self.assign_edited(at, node)
                     {
                         break;
                     }
@@ -285,7 +300,7 @@ impl NoteMatcher<'_> {
             let paths = self.groups.get(at).map(|group| group.paths.clone()).unwrap_or_default();
             let key = paths.iter().find_map(|path| files.get(path)?.own_key.clone());
             if let Some(&node) = key.and_then(|key| keys.get(&key)) {
-                self.reassign(at, node);
+                self.assign_edited(at, node);
             }
         }
     }
@@ -314,7 +329,7 @@ impl NoteMatcher<'_> {
         let pairs: Vec<(usize, NodeId)> = pairs.into_iter().map(|(_, at, _, node)| (at, node)).collect();
         for (at, node) in pairs {
             if self.groups.get(at).is_some_and(|group| group.node.is_none()) {
-                self.reassign(at, node);
+                self.assign_edited(at, node);
             }
         }
     }

@@ -322,7 +322,7 @@ impl VaultSync<'_> {
                 put_file(tx, &self.vault, path, None)?;
             }
             let is_live = tx.node(old)?.is_some_and(|node| node.state.is_live());
-            if !is_live || old == new || self.notes_of_other_vaults.contains(&old) {
+            if !is_live || old == new || self.is_elsewhere(old) {
                 continue;
             }
             let result = merge(tx, (old, new), names, &provenance, &self.memory.config, now);

@@ -7,6 +7,7 @@ use super::plan::{self, Digests, VaultSyncPlan};
 use super::report::{FileError, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
+use super::shared_notes::FileElsewhere;
 use crate::{Memory, regular_file};
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
@@ -52,8 +53,8 @@ pub(super) struct VaultSync<'a> {
     pub(super) before: HashMap<NodeId, FileDigest>,
     /// The notes of all vaults before this sync.
     pub(super) notes_of_all_vaults: HashSet<NodeId>,
-    /// The notes of the files of other vaults.
-    pub(super) notes_of_other_vaults: HashSet<NodeId>,
+    /// The files of other vaults that exist, by their notes.
+    pub(super) files_elsewhere: HashMap<NodeId, Vec<FileElsewhere>>,
     /// The first file of each group that got no names. Its text is not stored.
     pub(super) unnamed: HashSet<String>,
     /// The files into which links or replacements were written, as they are now.
@@ -111,7 +112,7 @@ pub fn sync(
         names: HashMap::new(),
         before: HashMap::new(),
         notes_of_all_vaults: HashSet::new(),
-        notes_of_other_vaults: HashSet::new(),
+        files_elsewhere: HashMap::new(),
         unnamed: HashSet::new(),
         written: BTreeMap::new(),
         report,
@@ -277,8 +278,10 @@ impl VaultSync<'_> {
             let files = binding::files(&memory.store, vault)?;
             self.notes_of_all_vaults.extend(files.values().map(|record| record.node));
             if vault.number != self.vault.number {
-                let existing = files.values().filter(|record| record.deleted_at.is_none());
-                self.notes_of_other_vaults.extend(existing.map(|record| record.node));
+                for (path, file) in files.into_iter().filter(|(_, file)| file.deleted_at.is_none()) {
+                    let elsewhere = self.files_elsewhere.entry(file.node).or_default();
+                    elsewhere.push(FileElsewhere { vault: vault.clone(), path, file });
+                }
             }
         }
         let mut before = HashMap::new();
@@ -292,8 +295,10 @@ impl VaultSync<'_> {
             }
         }
         self.before = before;
-        self.plan =
-            plan::plan(&self.files, &self.records, &|node, revivable| in_use(memory, node, revivable));
+        let current = |node, revivable| in_use(memory, node, revivable);
+        self.plan = plan::plan(&self.files, &self.records, &current, &|node| {
+            self.files_elsewhere.contains_key(&node)
+        });
         self.desired_names = names::desired_names(&self.files, &self.plan.groups, &mut self.report.warnings);
         self.adopt()?;
         let moved = self.plan.moved.iter();
@@ -301,6 +306,7 @@ impl VaultSync<'_> {
             moved.map(|(to, from)| RenamedFile { from: from.clone(), to: to.clone() }).collect();
         self.remove_other_names()?;
         self.forget()?;
+        self.hand_over()?;
         self.retire()?;
         self.rename()?;
         self.store()

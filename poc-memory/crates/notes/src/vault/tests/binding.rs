@@ -41,6 +41,44 @@ fn a_folder_is_bound_once() {
 }
 
 #[test]
+fn a_note_with_files_in_two_vaults_follows_those_that_remain() {
+    for is_moved in [false, true] {
+        let world = World::new(&[("a.md", "The same text, see [[c]].\n"), ("c.md", "The third.\n")]);
+        world.sync();
+        let id = world.note("a").id;
+        let folder = world.memory.folder().join("other");
+        put(&folder, "b.md", "The same text, see [[c]].\n");
+        let other = add(&world.memory, &folder, None, false).unwrap();
+        let sync_other = || {
+            world.memory.clock.advance(Span::SECOND);
+            sync(&world.memory, &other, &SyncOptions::default(), &|_, _| {}).unwrap()
+        };
+        assert_eq!(counts(&sync_other()), [0; 6]);
+        assert_eq!(world.note("b").id, id);
+        // The first vault loses the note: its file is edited, or was moved to the other vault.
+        if is_moved {
+            world.delete("a.md");
+            assert_eq!(counts(&world.sync()), [0; 6]);
+        } else {
+            world.put("a.md", "Something else.\n");
+            assert_eq!(counts(&world.sync()), [1, 0, 0, 0, 0, 0]);
+            assert_eq!(
+                (world.note("a").body.as_str(), world.note("b").key.as_str()),
+                ("Something else.", "b")
+            );
+        }
+        assert_eq!((world.note("b").id, world.note("b").body.as_str()), (id, "The same text, see [[c]]."));
+        // The other vault owns it now.
+        put(&folder, "b.md", "The same text with an addition.\n");
+        assert_eq!(counts(&sync_other()), [0, 1, 0, 0, 0, 0]);
+        assert_eq!((world.note("b").id, world.links("b")), (id, Vec::new()));
+        fs::remove_file(folder.join("b.md")).unwrap();
+        assert_eq!(counts(&sync_other()), [0, 0, 0, 1, 0, 0]);
+        assert!(!world.memory.store.node(id).unwrap().unwrap().state.is_live());
+    }
+}
+
+#[test]
 fn an_imported_folder_is_taken_over() {
     let world = World::new(&[("a.md", "The first, see [[b]].\n"), ("sub/b.md", "The second.\n")]);
     let source = import::ImportSource::Path(world.folder.clone());
