@@ -83,6 +83,14 @@ impl Record for VaultFile {
 /// The records of the files of a vault, by path.
 pub(super) type VaultFiles = BTreeMap<String, VaultFile>;
 
+/// The record of a file of another vault than the one that is synchronised.
+#[derive(Clone, Debug)]
+pub(super) struct FileElsewhere {
+    pub(super) vault: VaultBinding,
+    pub(super) path: String,
+    pub(super) file: VaultFile,
+}
+
 /// The records of the files of a vault.
 pub(super) fn files<R: Records + ?Sized>(records: &R, vault: &VaultBinding) -> Result<VaultFiles> {
     let prefix = vault.key();

@@ -1,18 +1,10 @@
 //! Notes that files of several vaults have, because the files have the same text. One of the vaults owns such a note.
 
-use super::binding::{VaultBinding, VaultFile, put_file};
+use super::binding::{FileElsewhere, VaultFile, put_file};
 use super::sync::VaultSync;
 use poc_graph::NodeId;
 use poc_graph::error::Result;
 use std::collections::{BTreeSet, HashSet};
-
-/// A file of another vault.
-#[derive(Clone, Debug)]
-pub(super) struct FileElsewhere {
-    pub(super) vault: VaultBinding,
-    pub(super) path: String,
-    pub(super) file: VaultFile,
-}
 
 impl VaultSync<'_> {
     /// Whether a file of another vault has the note.

@@ -1,13 +1,12 @@
 //! One sync of a vault.
 
-use super::binding::{self, VaultBinding, VaultFiles};
+use super::binding::{self, FileElsewhere, VaultBinding, VaultFiles};
 use super::digest::{self, FileDigest};
 use super::names;
 use super::plan::{self, Digests, VaultSyncPlan};
 use super::report::{FileError, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
-use super::shared_notes::FileElsewhere;
 use crate::{Memory, regular_file};
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
