@@ -3,6 +3,7 @@
 //! It is the repository that contains the folder, or the folder itself. Notes of a project have its label as a
 //! keyword ([`poc_graph::project_name`]).
 
+use crate::regular_file;
 use poc_graph::PROJECT_PREFIX;
 use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
@@ -64,18 +65,23 @@ fn in_keyword(name: &str) -> Option<String> {
 /// The configuration of the repository with this `.git`; `None` if there is none. In a worktree and in a submodule,
 /// `.git` is a file that names the folder; a worktree has the configuration of its repository.
 fn config_of(git: &Path) -> Option<String> {
-    let folder = match std::fs::read_to_string(git) {
-        Ok(text) => {
+    let folder = match text_of(git) {
+        Some(text) => {
             let named = text.lines().find_map(|line| line.strip_prefix("gitdir:"))?.trim().to_owned();
             git.parent()?.join(named)
         }
-        Err(_) if git.is_dir() => git.to_owned(),
-        Err(_) => return None,
+        None if git.is_dir() => git.to_owned(),
+        None => return None,
     };
-    let shared = std::fs::read_to_string(folder.join("commondir")).ok();
+    let shared = text_of(&folder.join("commondir"));
     let folder = shared.map_or_else(|| folder.clone(), |named| folder.join(named.trim()));
     // A repository without a configuration has no remote.
-    Some(std::fs::read_to_string(folder.join("config")).unwrap_or_default())
+    Some(text_of(&folder.join("config")).unwrap_or_default())
+}
+
+/// The text of a file; `None` if it cannot be read. A hook must not wait for a pipe.
+fn text_of(path: &Path) -> Option<String> {
+    String::from_utf8(regular_file::read(path).ok()?).ok()
 }
 
 /// The remote in a configuration of Git: `origin`, or the first one.
@@ -159,6 +165,20 @@ mod tests {
         assert_eq!(Project::of_repository(&inner), Some(project()));
         std::fs::remove_dir_all(root.join(".git")).unwrap();
         assert_eq!(Project::of_repository(&inner), None);
+    }
+
+    /// Nobody writes to these pipes, so whoever opens one waits forever.
+    #[test]
+    fn a_pipe_is_not_opened() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = |path: PathBuf| mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        pipe(folder.path().join("inner/.git"));
+        assert_eq!(Project::of_repository(&folder.path().join("inner")), None);
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        pipe(folder.path().join(".git/config"));
+        assert!(Project::of_repository(folder.path()).is_some());
     }
 
     #[test]

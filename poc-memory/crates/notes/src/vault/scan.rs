@@ -4,7 +4,9 @@
 //! links to folders are not followed, and links to files are followed only within the vault.
 
 use crate::import::references::NOTE_EXTENSIONS;
+use crate::regular_file;
 use ignore::{DirEntry, WalkBuilder};
+use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +14,13 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The ignore file of this program, in the form of `.gitignore`.
 const IGNORE_FILE: &str = ".poc-memory-ignore";
+
+/// The names of the ignore files that may be in every folder.
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", IGNORE_FILE];
 
 /// Lower-case names of folders of templates, which count only at the top of a vault.
 const TEMPLATES: [&str; 3] = ["templates", "_templates", "template"];
@@ -79,15 +85,20 @@ impl VaultScan {
     /// Scans a folder.
     ///
     /// # Errors
-    /// `unavailable` if the folder itself is not there.
+    /// `unavailable` if the folder itself is not there, or has a pipe or device in place of an ignore file.
     pub(super) fn of(root: &Path) -> Result<VaultScan> {
         if !root.is_dir() {
             return Err(Error::unavailable(format!("the folder `{}` does not exist", root.display())).hint(
                 "nothing was changed; mount or restore the folder, or unbind it with `poc-memory vault remove`",
             ));
         }
+        if let Some(file) = special_ignore_file(root) {
+            return Err(special_file_error(&file));
+        }
         let templates = template_folders(root);
         let owned_root = root.to_owned();
+        let special_files = Arc::new(Mutex::new(Vec::<PathBuf>::new()));
+        let found = special_files.clone();
         let walk = WalkBuilder::new(root)
             .hidden(true)
             .parents(false)
@@ -96,7 +107,12 @@ impl VaultScan {
             .require_git(false)
             .follow_links(false)
             .add_custom_ignore_filename(IGNORE_FILE)
-            .filter_entry(move |entry| !is_template(entry, &owned_root, &templates))
+            .filter_entry(move |entry| {
+                let special = if is_dir(entry) { special_ignore_file(entry.path()) } else { None };
+                let is_left_out = special.is_some() || is_template(entry, &owned_root, &templates);
+                found.lock().extend(special);
+                !is_left_out
+            })
             .build();
         let mut scan = VaultScan::default();
         for entry in walk {
@@ -107,6 +123,10 @@ impl VaultScan {
                     scan.unreadable.push((path, Error::invalid(format!("cannot be read: {error}"))));
                 }
             }
+        }
+        for file in special_files.lock().iter() {
+            let folder = file.parent().and_then(|folder| relative(root, folder)).unwrap_or_default();
+            scan.unreadable.push((folder, special_file_error(file)));
         }
         Ok(scan)
     }
@@ -176,16 +196,33 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
 /// The folders of templates that the settings of an editor name.
 fn template_folders(root: &Path) -> Vec<PathBuf> {
     let named = |(file, field): &(&str, &str)| -> Option<PathBuf> {
-        let settings: Value = serde_json::from_slice(&std::fs::read(root.join(file)).ok()?).ok()?;
+        let settings: Value = serde_json::from_slice(&regular_file::read(&root.join(file)).ok()?).ok()?;
         let folder = settings.get(*field)?.as_str()?.trim_matches('/');
         (!folder.is_empty()).then(|| root.join(folder))
     };
     TEMPLATE_SETTINGS.iter().filter_map(named).collect()
 }
 
+/// The ignore file of a folder that is a pipe or a device. The walk would open it and wait for a writer, or read it
+/// without end.
+fn special_ignore_file(folder: &Path) -> Option<PathBuf> {
+    let is_special = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    };
+    IGNORE_FILES.iter().map(|name| folder.join(name)).find(is_special)
+}
+
+fn special_file_error(file: &Path) -> Error {
+    Error::unavailable(format!("`{}` is not a regular file", file.display()))
+        .hint("nothing in its folder was changed; delete it")
+}
+
+fn is_dir(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
+}
+
 fn is_template(entry: &DirEntry, root: &Path, templates: &[PathBuf]) -> bool {
     let name = entry.file_name().to_string_lossy().to_lowercase();
-    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
     let is_named = entry.path().parent() == Some(root) && TEMPLATES.contains(&name.as_str());
-    is_dir && (is_named || templates.iter().any(|folder| folder == entry.path()))
+    is_dir(entry) && (is_named || templates.iter().any(|folder| folder == entry.path()))
 }

@@ -1,6 +1,8 @@
 //! Files that a scan leaves out, and files that it cannot read.
 
 use super::*;
+use poc_graph::error::Code;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 #[test]
 fn ignored_files_and_links_out_of_the_folder_are_left_out() {
@@ -23,6 +25,31 @@ fn ignored_files_and_links_out_of_the_folder_are_left_out() {
     let report = world.sync();
     assert_eq!((report.files, report.outside), (2, 1), "{report:#?}");
     assert!(world.note("notes/templates/kept").state.is_live());
+}
+
+/// Nobody writes to these pipes, so whoever opens one waits forever.
+#[test]
+fn a_pipe_in_place_of_an_ignore_file_or_of_settings_is_not_opened() {
+    let world = World::new(&[("a.md", "The first text.\n"), ("sub/b.md", "The second text.\n")]);
+    world.sync();
+    let pipe = |path: &str| {
+        let path = world.folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    };
+    pipe(".obsidian/templates.json");
+    pipe("sub/.gitignore");
+    world.put("a.md", "The first text, edited.\n");
+    let report = world.sync();
+    // What is in the folder with the pipe is unknown, so its notes stay.
+    assert_eq!(counts(&report), [0, 1, 0, 0, 0, 0]);
+    assert!(problems(&report).contains("sub/.gitignore` is not a regular file"), "{}", problems(&report));
+    assert!(world.note("sub/b").state.is_live());
+    pipe(".poc-memory-ignore");
+    let vault = named(&world.memory, "vault").unwrap();
+    let error = sync(&world.memory, &vault, &SyncOptions::default(), &|_, _| {}).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+    assert!(error.message.contains(".poc-memory-ignore` is not a regular file"), "{error}");
 }
 
 #[test]
