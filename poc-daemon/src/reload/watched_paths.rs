@@ -3,6 +3,7 @@
 use notify::event::{Event, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use poc_config::paths::Paths;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The watched folders. Single files are never watched: when an editor saves by renaming, the watch would
@@ -47,15 +48,14 @@ impl WatchedPaths {
     }
 
     /// Adds the targets of symbolic links: of the settings file, the folders of agents and prompts, and the
-    /// files in them. A change of a target causes no event in the folder of the link. Intermediate links are
-    /// added as well, because they may be replaced.
+    /// files in them. A change of a target causes no event in the folder of the link. Links on the way to a target
+    /// are added as well, because they may be replaced.
     fn add_targets(&mut self) {
-        let mut targets = Vec::new();
-        for path in self.exact.iter().chain(&self.inside) {
-            targets.extend(links(path));
+        let mut targets: Vec<PathBuf> = self.exact.iter().flat_map(|path| links(path)).collect();
+        for path in self.inside.clone() {
+            // The files in the folder at the end are relevant.
+            self.inside.extend(links(&path).pop().filter(|end| end.is_dir()));
         }
-        // If the target is a folder, its files are relevant.
-        self.inside.extend(targets.iter().filter(|target| target.is_dir()).cloned().collect::<Vec<_>>());
         for folder in self.inside.clone() {
             let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -99,26 +99,52 @@ impl WatchedPaths {
     }
 }
 
-/// The paths that a symbolic link leads to, one after another, if the path is one.
+/// Where a symbolic link leads, if the path is one: the links on the way, also those of folders, and the end.
 fn links(path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut here = path.to_owned();
-    while found.len() < MAX_LINKS
-        && let Ok(target) = std::fs::read_link(&here)
-    {
-        // A relative target starts at the folder of its link.
-        here = here.parent().unwrap_or(Path::new("/")).join(target);
-        // Events contain the path by which a folder is watched, so that path must not contain `..`.
-        if let Some((folder, name)) = here.parent().zip(here.file_name()) {
-            here = folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).join(name);
+    let Ok(target) = std::fs::read_link(path) else { return Vec::new() };
+    // A relative target starts at the folder of its link. Events contain the path by which a folder is watched, so that
+    // path must contain neither `..` nor another link.
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut here = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let (mut found, mut rest) = (Vec::new(), reversed(&target));
+    while let Some(part) = rest.pop() {
+        match part.to_str() {
+            Some(".") => continue,
+            Some("..") => {
+                here.pop();
+                continue;
+            }
+            _ => {}
         }
-        found.push(here.clone());
+        // An absolute target begins with `/`, which replaces the path.
+        let next = here.join(&part);
+        match std::fs::read_link(&next) {
+            Ok(target) if found.len() < MAX_LINKS => {
+                rest.extend(reversed(&target));
+                found.push(next);
+            }
+            _ => here = next,
+        }
     }
+    found.push(here);
     found
 }
 
+/// The parts of a path, the last one first.
+fn reversed(path: &Path) -> Vec<OsString> {
+    path.components().rev().map(|part| part.as_os_str().to_owned()).collect()
+}
+
+/// The same paths without links: whole, and up to the last part, which may be a link itself or may not exist.
 fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().filter_map(|path| path.canonicalize().ok().filter(|canonical| canonical != path)).collect()
+    let of = |path: &PathBuf| {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        let beside = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+        [path.canonicalize().ok(), beside]
+    };
+    let found =
+        paths.iter().flat_map(|path| of(path).into_iter().flatten().filter(move |found| found != path));
+    found.collect()
 }
 
 #[cfg(test)]
@@ -189,6 +215,48 @@ mod tests {
         .unwrap();
         assert!(watched.watch(&mut watcher).is_empty());
         (watcher, receive)
+    }
+
+    /// As deployments replace a folder: the link `current` leads to the files in use.
+    #[test]
+    fn replacing_a_link_on_the_way_to_a_file_causes_a_scan() {
+        use std::os::unix::fs::symlink;
+        let (home, away) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let paths = Paths::in_folder(home.path());
+        let at = |name: &str| away.path().join(name);
+        for release in ["one", "two"] {
+            std::fs::create_dir(at(release)).unwrap();
+            std::fs::write(at(release).join("config.toml"), "").unwrap();
+        }
+        symlink("./one", at("current")).unwrap();
+        symlink(at("one/../current/config.toml"), paths.config_file()).unwrap();
+        let (_watcher, events) = watcher(&paths);
+        symlink("two", at("next")).unwrap();
+        std::fs::rename(at("next"), at("current")).unwrap();
+        let event = events.recv_timeout(WAIT_LIMIT).unwrap();
+        let current = away.path().canonicalize().unwrap().join("current");
+        assert!(event.paths.contains(&current), "{event:?}");
+    }
+
+    /// The folder has other files, such as the log, which is written often.
+    #[test]
+    fn only_the_same_files_matter_when_the_home_is_a_link() {
+        let away = tempfile::tempdir().unwrap();
+        let real = away.path().canonicalize().unwrap();
+        std::fs::create_dir(real.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", real.join("home")).unwrap();
+        let watched = WatchedPaths::of(&Paths::in_folder(&real.join("home")));
+        for (path, expected) in [
+            ("home/config.toml", true),
+            ("home/agents/linker.toml", true),
+            ("home/daemon.log", false),
+            ("real/config.toml", true),
+            ("real/agents/linker.toml", true),
+            ("real/daemon.log", false),
+        ] {
+            let event = Event::new(EventKind::Modify(ModifyKind::Any)).add_path(real.join(path));
+            assert_eq!(watched.concerns(&event), expected, "{path}");
+        }
     }
 
     /// Long enough for any machine.

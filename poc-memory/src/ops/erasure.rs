@@ -1,6 +1,7 @@
 //! The additional answer of `delete --erase` and `forget --erase`.
 
 use super::compact::with_callbacks;
+use super::hit::is_zero;
 use super::text::{plural, second};
 use super::{Ctx, IrreversibleFlag, Principal};
 use poc_graph::error::{Code, Error, Result};
@@ -34,6 +35,9 @@ pub(super) struct ErasureOutput {
     /// contain the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unread_run_files: Vec<PathBuf>,
+    /// Number of deleted copies of files of vaults from before a write-back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    vault_copies: usize,
     /// Names of data that was deleted from the quarantine.
     quarantine: Vec<String>,
     /// Names of quarantined data that repairs replaced. Its readable parts do not contain the text, but
@@ -73,6 +77,7 @@ pub(super) fn run(ctx: &Ctx<'_>, erasure: Erasure<'_>, texts: &ErasedTexts) -> R
         rows: report.rows,
         run_files: report.run_files,
         unread_run_files: report.unread_run_files,
+        vault_copies: report.vault_copies,
         quarantine: report.quarantine,
         kept_repairs: report.kept_repairs,
         elsewhere: report.elsewhere,
@@ -101,6 +106,10 @@ impl ErasureOutput {
                 plural(self.run_files as u64, "file"),
                 plural(self.rows as u64, "row")
             ));
+        }
+        if self.vault_copies > 0 {
+            let copies = plural(self.vault_copies as u64, "copied file");
+            text.push_str(&format!("deleted {copies} of vaults\n"));
         }
         if !self.quarantine.is_empty() {
             text.push_str(&format!("deleted from the quarantine: {}\n", self.quarantine.join(", ")));

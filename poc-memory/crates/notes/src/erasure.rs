@@ -1,4 +1,5 @@
-//! Erases deleted texts for good: from the log, the records, the indexes, the prompts of runs and the quarantine.
+//! Erases deleted texts for good: from the log, the records, the indexes, the prompts of runs, the copies of files of
+//! vaults and the quarantine.
 //!
 //! A deletion keeps the deleted records in the log, so that it can be undone. An erasure drops the history of
 //! the whole memory up to the deletion: one text alone cannot be cut out of the log, because the transactions
@@ -15,8 +16,8 @@ pub use erased_texts::ErasedTexts;
 pub use shared_log::complete_elsewhere;
 pub use unfinished::{ErasureTarget, UnfinishedErasure, unfinished_erasures};
 
-use super::Memory;
 use super::backup::{self, BackupCallbacks, BackupPart};
+use super::{Memory, vault};
 use parking_lot::MutexGuard;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -43,6 +44,8 @@ pub struct ErasureReport {
     /// Files of runs, or their folder, that could not be read or deleted after the history was dropped. They may
     /// contain the texts.
     pub unread_run_files: Vec<PathBuf>,
+    /// Number of deleted copies of files of vaults from before a write-back.
+    pub vault_copies: usize,
     /// Names of data that was deleted from the quarantine.
     pub quarantine: Vec<String>,
     /// Names of quarantined data that repairs replaced. Its readable parts do not contain the texts. It is
@@ -159,7 +162,8 @@ fn erase(
     require_no_only_copies(memory, &quarantine, texts).map_err(not_erased)?;
     // Files are searched before the compaction, because the texts of an interrupted erasure are read from the
     // history, which the compaction drops.
-    let run_files = run_files_with(&memory.paths.runs(), texts).map_err(not_erased)?;
+    let run_files = files_with(&memory.paths.runs(), texts).map_err(not_erased)?;
+    let vault_copies = files_with(&vault::copies_folder(&memory.paths), texts).map_err(not_erased)?;
     let rows = store
         .transact(memory.cause("manual", op), |tx| {
             let mut rows = 0;
@@ -175,7 +179,7 @@ fn erase(
         })
         .map_err(incomplete)?
         .value;
-    run_files.iter().try_for_each(|file| remove_file(file)).map_err(incomplete)?;
+    run_files.iter().chain(&vault_copies).try_for_each(|file| remove_file(file)).map_err(incomplete)?;
     let kept_repairs = clear_quarantine(&memory.paths.store(), &quarantine).map_err(incomplete)?;
     let mark = LastErasures { at: memory.now(), erasures: unfinished::without_undone(memory)? };
     let marked = store.transact(memory.cause("manual", op), |tx| tx.put(LAST_ERASURES, &mark));
@@ -202,6 +206,7 @@ fn erase(
         rows,
         run_files: run_files.len() + late_run_files.removed,
         unread_run_files: late_run_files.unread,
+        vault_copies: vault_copies.len(),
         quarantine,
         kept_repairs,
         elsewhere,
@@ -232,8 +237,8 @@ fn incomplete(error: Error) -> Error {
     error.hint(hint)
 }
 
-/// The files of runs that contain the texts.
-fn run_files_with(folder: &Path, texts: &ErasedTexts) -> Result<Vec<PathBuf>> {
+/// The files below a folder that contain the texts.
+fn files_with(folder: &Path, texts: &ErasedTexts) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in backup::files_below(folder)? {
         if has_texts(&file, texts)? {
@@ -243,7 +248,7 @@ fn run_files_with(folder: &Path, texts: &ErasedTexts) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a file of a run contains the texts.
+/// Whether a file contains the texts.
 fn has_texts(file: &Path, texts: &ErasedTexts) -> Result<bool> {
     Ok(read_if_present(file)?.is_some_and(|bytes| texts.are_in_file(&bytes)))
 }
@@ -289,12 +294,13 @@ fn remove_late_run_files(folder: &Path, texts: &ErasedTexts) -> LateRunFiles {
 ///
 /// # Errors
 /// `conflict` with the part of the quarantine that has the texts and such records; `unavailable` when a part of the
-/// quarantine or a file of a run cannot be read.
+/// quarantine, a file of a run or a copy of a file of a vault cannot be read.
 pub fn check_erasable(memory: &Memory, texts: &ErasedTexts) -> Result<()> {
     let mut all = unfinished::texts(memory)?;
     all.append(texts.clone());
     require_no_only_copies(memory, &quarantine_with(&memory.paths.store(), &all)?, &all)?;
-    run_files_with(&memory.paths.runs(), &all).map(drop)
+    files_with(&memory.paths.runs(), &all)?;
+    files_with(&vault::copies_folder(&memory.paths), &all).map(drop)
 }
 
 /// Refuses an erasure that would delete notes or messages which only these parts of the quarantine have. The parts

@@ -1,18 +1,18 @@
 //! Erases from the copy of a shared log what another daemon has erased.
 
 use super::{
-    ErasedTexts, LAST_ERASURES, LastErasures, clear_quarantine, quarantine_with, remove_file,
-    remove_late_run_files, require_no_only_copies, run_files_with,
+    ErasedTexts, LAST_ERASURES, LastErasures, clear_quarantine, files_with, quarantine_with, remove_file,
+    remove_late_run_files, require_no_only_copies,
 };
-use crate::Memory;
+use crate::{Memory, vault};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_store::{CompactionCallbacks, Record as _, Table};
 
 /// Removes what another daemon has erased from the shared log from the files of this one: from its copy of the log, the
-/// records, the indexes, the prompts of runs and the quarantine. Backups on this machine are not searched. Returns the
-/// number of the last transaction that was dropped; `None` if there is nothing to remove, or if this daemon is erasing
-/// something itself.
+/// records, the indexes, the prompts of runs, the copies of files of vaults and the quarantine. Backups on this machine
+/// are not searched. Returns the number of the last transaction that was dropped; `None` if there is nothing to remove,
+/// or if this daemon is erasing something itself.
 ///
 /// # Errors
 /// As `Store::compact`, and `unavailable` when a file cannot be read or deleted. The next call continues.
@@ -21,8 +21,8 @@ pub fn complete_elsewhere(memory: &Memory, callbacks: &CompactionCallbacks<'_>) 
     let Some(_running) = memory.erasing.try_lock() else { return Ok(None) };
     // The texts are only in the history that the compaction drops.
     let texts = erased_texts(memory, callbacks)?;
-    for file in run_files_with(&memory.paths.runs(), &texts)? {
-        remove_file(&file)?;
+    for folder in [memory.paths.runs(), vault::copies_folder(&memory.paths)] {
+        files_with(&folder, &texts)?.iter().try_for_each(|file| remove_file(file))?;
     }
     let folder = memory.paths.store();
     let quarantine = quarantine_with(&folder, &texts)?;

@@ -42,6 +42,9 @@ fn an_erased_text_is_in_no_file_and_others_stay() {
     write(runs.join("linker/1.json"), &serde_json::json!({ "prompt": SECRET }).to_string());
     write(runs.join("linker/2.json"), "{\"prompt\":\"nothing\"}");
     write(runs.join("linker/3.json"), &serde_json::json!({ "prompt": "  user: bob\n    pw: 1" }).to_string());
+    let copies = vault::copies_folder(&memory.paths).join("vault");
+    write(copies.join("deep/hidden.md"), &format!("---\ntitle: x\n---\nThe word of the gate is {SECRET}.\n"));
+    write(copies.join("other.md"), "nothing");
     write(store.join("quarantine/piece"), SECRET);
     write(store.join("quarantine/other"), "nothing");
     memory.store.checkpoint().unwrap();
@@ -51,8 +54,10 @@ fn an_erased_text_is_in_no_file_and_others_stay() {
     texts.add("user: bob\npw: 1");
     let report = erase(&memory, &texts, "delete", &quiet()).unwrap();
     assert_eq!((report.run_files, report.quarantine), (2, vec!["piece".to_owned()]));
+    assert_eq!((report.vault_copies, files_with_it(&copies)), (1, Vec::new()));
     assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
-    assert!(runs.join("linker/2.json").exists() && store.join("quarantine/other").exists());
+    assert!(runs.join("linker/2.json").exists() && copies.join("other.md").exists());
+    assert!(store.join("quarantine/other").exists());
     assert!(memory.find("kept").is_ok() && memory.find("hidden").is_err());
 }
 
@@ -410,6 +415,9 @@ fn what_is_erased_from_a_shared_log_leaves_the_files_of_other_daemons() {
     fs::create_dir_all(runs.join("linker")).unwrap();
     fs::write(runs.join("linker/1.json"), serde_json::json!({ "prompt": text }).to_string()).unwrap();
     fs::write(runs.join("linker/2.json"), "{\"prompt\":\"nothing\"}").unwrap();
+    let copies = vault::copies_folder(&second.paths).join("vault");
+    fs::create_dir_all(&copies).unwrap();
+    fs::write(copies.join("hidden.md"), &text).unwrap();
     second.store.checkpoint().unwrap();
     assert_eq!(complete_elsewhere(&second, &quiet()).unwrap(), None);
     let erasure = Erasure::begin(&first, ErasureTarget::Note(id), first.now()).unwrap();
@@ -422,6 +430,7 @@ fn what_is_erased_from_a_shared_log_leaves_the_files_of_other_daemons() {
     assert!(!files_with_it(&store).is_empty());
     assert_eq!(complete_elsewhere(&second, &quiet()).unwrap(), Some(erased));
     assert_eq!((files_with_it(&store), files_with_it(&runs)), (Vec::new(), Vec::new()));
+    assert_eq!(files_with_it(&copies), Vec::<PathBuf>::new());
     assert!(runs.join("linker/2.json").exists());
     assert!(second.find("kept").is_ok() && second.find("hidden").is_err());
     assert_eq!(complete_elsewhere(&second, &quiet()).unwrap(), None);

@@ -34,3 +34,4 @@ pub use scan::{FolderState, folders};
 pub use status::{VaultStatus, status};
 pub use sync::{SyncOptions, sync};
 pub use unbind::remove;
+pub(crate) use write_back::copies_folder;

@@ -15,7 +15,7 @@ use crate::import::references::{is_attachment, without_extension};
 use crate::markdown_frame::{MarkdownFrame, Properties};
 use crate::regular_file;
 use poc_config::files;
-use poc_config::paths::create_private;
+use poc_config::paths::{Paths, create_private};
 use poc_graph::error::{Error, Result};
 use poc_graph::{EdgeKind, NodeId, cancellation};
 use poc_store::Records as _;
@@ -213,7 +213,7 @@ impl VaultSync<'_> {
 
     /// Keeps a copy of a file as it was before it is written.
     fn back_up(&self, path: &str, text: &str) -> Result<()> {
-        let copy = backup_folder(&self.memory.paths.vaults(), &self.vault.name).join(path);
+        let copy = copies_folder(&self.memory.paths).join(&self.vault.name).join(path);
         create_private(copy.parent().unwrap_or(Path::new(".")))?;
         files::write(&copy, text)
     }
@@ -224,7 +224,7 @@ fn is_stored_source(record: &VaultFile) -> bool {
     record.deleted_at.is_none() && record.is_source && record.digest.bytes != [0; 32]
 }
 
-/// The folder with copies of the vault's files from before the last write-back.
-fn backup_folder(vaults: &Path, name: &str) -> PathBuf {
-    vaults.join("before-write-back").join(name)
+/// The folder with copies of the files of all vaults, by name of the vault, from before the last write-back.
+pub(crate) fn copies_folder(paths: &Paths) -> PathBuf {
+    paths.vaults().join("before-write-back")
 }
