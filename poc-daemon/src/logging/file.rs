@@ -37,6 +37,11 @@ impl LogFile {
         let file = open(path)?;
         let bytes = file.metadata()?.len();
         let (max_bytes, files) = (config.log_max_bytes as u64, config.log_files);
+        // Earlier settings may have kept more parts.
+        let mut number = files.max(1);
+        while std::fs::remove_file(part(path, number)).is_ok() {
+            number += 1;
+        }
         Ok(LogFile(Arc::new(Mutex::new(RotatingFile {
             path: path.to_owned(),
             file,
@@ -114,6 +119,21 @@ impl Write for LogFile {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn parts_that_earlier_settings_kept_are_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        for number in 1..5 {
+            std::fs::write(part(&path, number), "x").unwrap();
+        }
+        let config = poc_config::Config::defaults().unwrap().daemon;
+        let kept = |files: usize| {
+            LogFile::open(&path, &DaemonConfig { log_files: files, ..config.clone() }).unwrap();
+            std::fs::read_dir(folder.path()).unwrap().count()
+        };
+        assert_eq!((kept(5), kept(3), kept(1)), (5, 3, 1));
+    }
 
     proptest! {
         #[test]
