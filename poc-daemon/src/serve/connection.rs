@@ -13,13 +13,17 @@ use serde_json::Value;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 #[cfg(target_os = "linux")]
 use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+/// How long a client may read nothing of its answers once its connection is to be closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves a connection until the client closes it or is idle for too long, or until the daemon stops and
 /// every request is answered. In the last case it returns the open connection.
@@ -33,7 +37,8 @@ pub(super) async fn serve(
     let handshake_timeout = daemon.handshake_timeout;
     let (mut from, to) = stream.into_split();
     let (answers, outgoing) = mpsc::channel(in_flight);
-    let writer = tokio::spawn(write_all(to, outgoing, limit));
+    let (open, is_open) = watch::channel(());
+    let writer = tokio::spawn(write_all(state.clone(), to, outgoing, limit, is_open));
     let waiting = idle.add();
     let greeted = tokio::select! {
         greeted = exchange_hello(&mut from, &answers, limit) => greeted,
@@ -47,6 +52,7 @@ pub(super) async fn serve(
         Ok(()) => {
             let mut requests = Requests::new(state.clone(), answers.clone());
             let end = listen(&mut requests, &mut from, limit, in_flight, idle).await;
+            drop(open);
             let has_client = match &end {
                 Ok(end) => *end == DisconnectReason::Stopping,
                 // After a malformed frame, the client can still read the error.
@@ -55,9 +61,12 @@ pub(super) async fn serve(
             requests.finish(has_client).await;
             end
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            drop(open);
+            Err(error)
+        }
     };
-    let open = match result {
+    let stays_open = match result {
         Ok(end) => end == DisconnectReason::Stopping,
         Err(error) => {
             tracing::debug!("a connection is closed: {error}");
@@ -67,7 +76,7 @@ pub(super) async fn serve(
     };
     drop(answers);
     let to = writer.await.ok().flatten()?;
-    if open { from.reunite(to).ok() } else { None }
+    if stays_open { from.reunite(to).ok() } else { None }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -224,11 +233,13 @@ fn unknown(op: &str) -> Error {
         .field("op")
 }
 
-/// Writes frames until the channel ends or the client is gone.
+/// Writes frames until the channel ends or the client is gone. `open` ends when the connection is to be closed.
 async fn write_all(
+    state: Arc<DaemonState>,
     mut to: OwnedWriteHalf,
     mut outgoing: mpsc::Receiver<Frame>,
     limit: usize,
+    mut open: watch::Receiver<()>,
 ) -> Option<OwnedWriteHalf> {
     while let Some(frame) = outgoing.recv().await {
         let bytes = match (wire::encode(&frame, limit), frame) {
@@ -236,9 +247,38 @@ async fn write_all(
             (Err(err), Frame::Ok { id, .. }) => wire::encode(&Frame::Err { id, err }, limit).ok()?,
             (Err(_), _) => return None,
         };
-        to.write_all(&bytes).await.ok()?;
+        write(&state, &mut to, &bytes, &mut open).await?;
     }
     Some(to)
+}
+
+/// Writes bytes. `None` when the client is gone, or reads nothing for as long as a connection may be idle; only for a
+/// short time when the connection is to be closed or the daemon stops. Such a client would otherwise keep its place, and
+/// the daemon from stopping.
+async fn write(
+    state: &DaemonState,
+    to: &mut OwnedWriteHalf,
+    mut bytes: &[u8],
+    open: &mut watch::Receiver<()>,
+) -> Option<()> {
+    let idle_timeout = state.memory.config.daemon.idle_timeout.std();
+    while !bytes.is_empty() {
+        let closed = async {
+            tokio::select! {
+                () = state.stopped() => {}
+                // Nothing is ever sent, so this is the end.
+                _ = open.changed() => {}
+            }
+            tokio::time::sleep(CLOSE_TIMEOUT).await;
+        };
+        let written = tokio::select! {
+            written = to.write(bytes) => written.ok()?,
+            () = tokio::time::sleep(idle_timeout) => return None,
+            () = closed => return None,
+        };
+        bytes = bytes.get(written..).filter(|_| written > 0)?;
+    }
+    Some(())
 }
 
 /// Reads a frame. `None` when the client closed the connection. The buffer grows with the bytes that

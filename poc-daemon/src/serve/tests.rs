@@ -273,6 +273,34 @@ fn slow_models_never_delay_other_requests() {
     drop(calls);
 }
 
+/// The clients send requests and read no answers.
+#[test]
+fn a_client_that_reads_nothing_keeps_neither_its_place_nor_the_daemon_from_stopping() {
+    let mut config = Config::defaults().unwrap();
+    config.daemon.max_connections = 1;
+    let mut server = TestServer::with_settings(config, &[]);
+    let note = json!({"key": "note", "title": "A note", "body": "x".repeat(2500)});
+    server.client().call("insert", note, &|_| {}).unwrap();
+    let requests = |count: u64| -> Vec<u8> {
+        let get = |id| wire::encode(&request(id, "get", json!({"node": "note"})), LIMIT).unwrap();
+        (1..=count).flat_map(get).collect()
+    };
+    // The socket does not take all of these answers, but all of them are ready: the connection is idle.
+    let mut idle = server.greeted();
+    idle.write_all(&requests(70)).unwrap();
+    assert_eq!(server.client().call("daemon status", json!({}), &|_| {}).unwrap()["pid"], std::process::id());
+    drop(idle);
+    // The server does not read more requests before it can send its answers.
+    let mut busy = server.greeted();
+    busy.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    while busy.write_all(&requests(1000)).is_ok() {}
+    server.state.stop();
+    let serving = server.serving.take().unwrap();
+    let limit = Span::MINUTE.std();
+    let ended = server.runtime.block_on(async { tokio::time::timeout(limit, serving).await });
+    assert!(ended.is_ok(), "the server does not stop");
+}
+
 #[test]
 fn the_socket_of_a_crashed_daemon_is_replaced() {
     let home = tempfile::tempdir().unwrap();
