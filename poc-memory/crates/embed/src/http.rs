@@ -23,6 +23,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 const MAX_RESPONSE: u64 = 64 << 20;
 /// Maximum number of characters quoted from an error response.
 const MAX_EXCERPT: usize = 200;
+/// Minimum length in bytes of a key that is removed from messages. Servers on one's own machine take any key, so people
+/// give them words such as `x`, which occur in every message.
+const MIN_REMOVED_KEY: usize = 8;
 
 /// The embedder `http`.
 pub struct HttpEmbedder {
@@ -177,9 +180,12 @@ impl HttpEmbedder {
         Ok(vectors)
     }
 
-    /// A text from the server, with the key replaced.
+    /// A text from the server, with the key replaced unless it is short.
     fn without_key(&self, text: &str) -> String {
-        self.key.as_ref().map_or_else(|| text.to_owned(), |key| text.replace(key.as_str(), "…"))
+        match &self.key {
+            Some(key) if key.len() >= MIN_REMOVED_KEY => text.replace(key.as_str(), "…"),
+            _ => text.to_owned(),
+        }
     }
 
     fn ask(

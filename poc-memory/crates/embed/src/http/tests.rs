@@ -45,11 +45,15 @@ fn answer_request(stream: &mut TcpStream, answer: &dyn Fn(&Value) -> (u16, Strin
 }
 
 fn embedder(url: &str, dimensions: usize) -> Result<HttpEmbedder> {
+    with_key(url, dimensions, "secret-7")
+}
+
+fn with_key(url: &str, dimensions: usize, key: &str) -> Result<HttpEmbedder> {
     let mut config = Config::defaults().unwrap().embedder;
     (config.kind, config.url, config.model, config.dimensions) =
         ("http".into(), url.into(), "m".into(), dimensions);
     config.key_env = "KEY".into();
-    HttpEmbedder::new(&config, &|name| (name == "KEY").then(|| "secret-7".to_owned()))
+    HttpEmbedder::new(&config, &|name| (name == "KEY").then(|| key.to_owned()))
 }
 
 /// Returns the vector (length, 1) for each text, in reverse order.
@@ -110,6 +114,13 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
     `URL/embeddings` returned no vectors: its vectors have 3 numbers, `embedder.dimensions` says 2
     `URL/embeddings` returned no vectors: 302 Found: elsewhere
     ");
+}
+
+#[test]
+fn a_short_key_leaves_messages_as_they_are() {
+    let (url, _) = serve(vec![Box::new(|_| (401, "the index is closed".to_owned()))]);
+    let error = with_key(&url, 2, "x").unwrap().embed_one("abc").unwrap_err();
+    assert!(error.message.ends_with(": the index is closed"), "{error}");
 }
 
 #[test]
