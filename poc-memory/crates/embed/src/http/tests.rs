@@ -118,7 +118,7 @@ fn transient_failures_are_retried_and_permanent_ones_reported() {
 
 #[test]
 fn a_short_key_leaves_messages_as_they_are() {
-    let (url, _) = serve(vec![Box::new(|_| (401, "the index is closed".to_owned()))]);
+    let (url, _) = serve(vec![Box::new(|_: &Value| (401, "the index is closed".to_owned()))]);
     let error = with_key(&url, 2, "x").unwrap().embed_one("abc").unwrap_err();
     assert!(error.message.ends_with(": the index is closed"), "{error}");
 }
