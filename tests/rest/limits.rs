@@ -248,6 +248,26 @@ fn the_daemon_stops_with_connections_open() {
     drop(idle);
 }
 
+/// It asks for more than a connection takes.
+#[test]
+fn a_client_that_reads_nothing_does_not_delay_a_stop() {
+    let (mut world, http) = world("");
+    let body = "word ".repeat(200_000);
+    let made = http.call("POST /v1/insert", Some(&json!({"key": "long", "title": "Long", "body": body})));
+    assert_eq!(made.status, 201, "{made:?}");
+    let mut stalled = http.connect();
+    let line = format!(
+        "GET /v1/nodes/long HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        http.address, http.full
+    );
+    stalled.write_all(line.repeat(20).as_bytes()).unwrap();
+    // The first response begins.
+    stalled.read_exact(&mut [0; 12]).unwrap();
+    world.stop_daemon();
+    let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    assert!(log.contains("stopped") && !log.contains("is interrupted"), "{log}");
+}
+
 #[test]
 fn requests_are_counted() {
     let (world, http) = world("");

@@ -23,7 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// How long a connection that is closed to make room for another one may take to send the rest of its last response.
+/// How long a connection that is closed to make room for another one, or because the daemon stops, may take to send the
+/// rest of its last response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Limit on the bytes of a request's headers.
@@ -240,7 +241,15 @@ async fn serve(state: &DaemonState, stream: TcpStream, router: Router, idle: &Ar
             () = state.stopped() => {
                 // A running request is answered; an idle connection is closed.
                 connection.as_mut().graceful_shutdown();
-                break connection.await;
+                let answered = async {
+                    drop(changes.wait_for(Requests::is_idle).await);
+                    tokio::time::sleep(CLOSE_TIMEOUT).await;
+                };
+                tokio::select! {
+                    ended = connection.as_mut() => break ended,
+                    // The client does not read the rest of its last response.
+                    () = answered => return,
+                }
             }
             Ok(()) = changes.changed() => {
                 let is_idle = changes.borrow_and_update().is_idle();
