@@ -4,7 +4,7 @@ use super::snippet::snippet;
 use super::text::day;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Ix, Node, NodeId, View};
+use poc_graph::{Ix, Node, NodeId, View, cancellation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,9 @@ impl NoteRow {
     /// Describes a note of a view. `node` is its record; a note deleted since the view was taken has none, and
     /// then neither a title nor a snippet. `passage` is the passage that was found, if it is known, and
     /// `question` the text that was searched for, if any.
+    ///
+    /// # Errors
+    /// `unavailable` if nobody waits for the answer any more: there may be a thousand hits with long texts.
     pub(in crate::ops) fn new(
         view: &View,
         ix: Ix,
@@ -63,6 +66,7 @@ impl NoteRow {
         passage: Option<&str>,
         question: Option<&str>,
     ) -> Result<NoteRow> {
+        cancellation::check()?;
         let id = view.id(ix).ok_or_else(missing_note)?;
         Ok(NoteRow {
             id,

@@ -84,7 +84,8 @@ fn best_start(words: &[WordMatch<'_>], terms: &[String]) -> usize {
     if terms.is_empty() || end_of(words, 0) == words.len() {
         return 0;
     }
-    let found: Vec<Option<usize>> = words.iter().map(|word| term_of(word.text, terms)).collect();
+    let longest = terms.iter().map(String::len).max().unwrap_or(0);
+    let found: Vec<Option<usize>> = words.iter().map(|word| term_of(word.text, terms, longest)).collect();
     let mut counts = vec![0usize; terms.len()];
     let (mut distinct, mut filled) = (0usize, 0usize);
     let (mut best, mut run, mut open) = (0usize, 0..1, true);
@@ -128,11 +129,17 @@ fn best_start(words: &[WordMatch<'_>], terms: &[String]) -> usize {
     inner.filter(begins).min_by_key(|start| start.abs_diff(middle)).unwrap_or(middle)
 }
 
-/// The term that a word contains, if any. Endings may differ: `splits` contains `split`.
-fn term_of(word: &str, terms: &[String]) -> Option<usize> {
+/// The term that a word contains, if any. Endings may differ: `splits` contains `split`. The terms are sorted, and the
+/// longest has `longest` bytes.
+fn term_of(word: &str, terms: &[String], longest: usize) -> Option<usize> {
     let word = word.to_lowercase();
     let mut parts = word.split(|c: char| !c.is_alphanumeric());
-    parts.find_map(|part| terms.iter().position(|term| !part.is_empty() && part.starts_with(term.as_str())))
+    parts.find_map(|part| {
+        // A text has many words and a question has thousands, so its terms are not compared one by one.
+        let ends = part.char_indices().map(|(at, char)| at + char.len_utf8());
+        let mut beginnings = ends.take_while(|end| *end <= longest).filter_map(|end| part.get(..end));
+        beginnings.find_map(|beginning| terms.binary_search_by(|term| term.as_str().cmp(beginning)).ok())
+    })
 }
 
 #[cfg(test)]
@@ -172,6 +179,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_term_of_a_word_is_the_first_that_one_of_its_parts_begins_with(
+            word in "[a-cA-C語.-]{0,12}", question in "[a-c語 ]{0,60}",
+        ) {
+            let terms: Vec<String> = terms(&question).into_iter().collect();
+            let longest = terms.iter().map(String::len).max().unwrap_or(0);
+            let lower = word.to_lowercase();
+            let of = |part: &str| terms.iter().position(|term| part.starts_with(term.as_str()));
+            let expected = lower.split(|c: char| !c.is_alphanumeric()).find_map(of);
+            prop_assert_eq!(term_of(&word, &terms, longest), expected);
+        }
+
         #[test]
         fn a_snippet_is_one_line_of_at_most_300_characters(
             text in "[a-c .\n語]{0,900}", question in "[a-c ]{0,20}",

@@ -86,3 +86,18 @@ fn a_pipeline_without_a_limit_has_at_most_1000_hits() {
     let shown = say(&memory, "search -p all");
     assert!(shown.ends_with("10 more notes left out: add `-n N` or `-p offset:1000`\n"), "{shown}");
 }
+
+/// There may be a thousand hits with long texts.
+#[test]
+fn a_hit_is_not_described_when_nobody_waits_for_the_answer() {
+    use crate::ops::hit::NoteRow;
+    use poc_graph::cancellation::{self, CancellationToken};
+    let memory = filled();
+    let view = memory.store.view();
+    let node = poc_notes::resolve::exact(&memory.store, "journal").unwrap().unwrap();
+    let row = || NoteRow::new(&view, view.find(node.id).unwrap(), Some(&node), None, Some("journal"));
+    assert_eq!(row().unwrap().key, "journal");
+    let token = CancellationToken::default();
+    token.cancel();
+    assert!(cancellation::scope(&token, row).is_err());
+}
