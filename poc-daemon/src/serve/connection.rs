@@ -210,9 +210,14 @@ async fn answer(
     cancellation: CancellationToken,
     answers: mpsc::Sender<Frame>,
 ) {
-    let progress = answers.clone();
-    // A slow client misses some progress frames, because work must never wait for it.
-    let progress = move |report| drop(progress.try_send(Frame::Progress { id, progress: report }));
+    // A request that is abandoned continues for a while, and the connection must not wait for it.
+    let progress = answers.downgrade();
+    let progress = move |report| {
+        if let Some(answers) = progress.upgrade() {
+            // A slow client misses some progress frames, because work must never wait for it.
+            drop(answers.try_send(Frame::Progress { id, progress: report }));
+        }
+    };
     let result = match ops::find(&op) {
         Some(def) => {
             let origin = CallOrigin { surface: Surface::Socket, actor, may_write: true };

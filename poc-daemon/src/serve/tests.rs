@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use tokio::runtime::Runtime;
 
 const LIMIT: usize = 4096;
@@ -299,6 +299,40 @@ fn a_client_that_reads_nothing_keeps_neither_its_place_nor_the_daemon_from_stopp
     let limit = Span::MINUTE.std();
     let ended = server.runtime.block_on(async { tokio::time::timeout(limit, serving).await });
     assert!(ended.is_ok(), "the server does not stop");
+}
+
+/// The request waits for a transaction that does not end.
+#[test]
+fn a_request_that_cannot_be_interrupted_does_not_keep_the_server_from_stopping() {
+    let mut server = TestServer::new();
+    let memory = Memory::clone(&server.state.memory);
+    let ((started, starts), (release, released)) = (mpsc::channel(), mpsc::channel::<()>());
+    let holder = std::thread::spawn(move || {
+        let held = memory.store.transact(memory.cause("manual", "test"), |_| {
+            started.send(()).unwrap();
+            // The end of the test.
+            let _ = released.recv();
+            Ok(())
+        });
+        held.map(drop)
+    });
+    starts.recv().unwrap();
+    let mut stream = server.greeted();
+    send(&mut stream, &request(1, "insert", json!({"title": "A note"})));
+    // Requests are read in order.
+    send(&mut stream, &request(2, "dance", json!({})));
+    assert!(matches!(receive(&mut stream), Some(Frame::Err { id: 2, .. })));
+    let state = server.state.clone();
+    server.runtime.spawn(async move { state.end_requests().await });
+    server.state.stop();
+    let serving = server.serving.take().unwrap();
+    let limit = Span::MINUTE.std();
+    let ended = server.runtime.block_on(async { tokio::time::timeout(limit, serving).await });
+    assert!(ended.is_ok(), "the server waits for the request");
+    let Some(Frame::Err { id: 1, err }) = receive(&mut stream) else { panic!("no answer") };
+    assert_eq!(err.message, "the daemon stopped before `insert` was done");
+    drop(release);
+    holder.join().unwrap().unwrap();
 }
 
 #[test]
