@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A link of a note.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct NoteLink {
     /// The name of the note it leads to, as written.
     pub target: String,

@@ -5,6 +5,7 @@ use super::note_link::NoteLink;
 use super::wikilinks;
 use percent_encoding::percent_decode_str;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd, TextMergeStream};
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 use std::path::{Component, Path};
 
@@ -28,6 +29,8 @@ pub(super) struct References {
 /// The references of a body. Code contains none.
 pub(super) fn in_body(body: &str) -> References {
     let mut found = References::default();
+    // A text of a megabyte may have 100,000 of each.
+    let (mut known_links, mut known_tags) = (FxHashSet::default(), FxHashSet::default());
     let (mut code, mut label) = (0u32, 0u32);
     let options = Options::ENABLE_WIKILINKS | Options::ENABLE_TABLES;
     for event in TextMergeStream::new(Parser::new_ext(body, options)) {
@@ -41,15 +44,11 @@ pub(super) fn in_body(body: &str) -> References {
                     LinkType::Autolink | LinkType::Email => None,
                     _ => path_link(&dest_url),
                 };
-                found.links.extend(link.filter(|link| !found.links.contains(link)));
+                found.links.extend(link.filter(|link| known_links.insert(link.clone())));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => label = label.saturating_sub(1),
             Event::Text(text) if code == 0 && label == 0 => {
-                for tag in tags(&text) {
-                    if !found.tags.contains(&tag) {
-                        found.tags.push(tag);
-                    }
-                }
+                found.tags.extend(tags(&text).into_iter().filter(|tag| known_tags.insert(tag.clone())));
             }
             _ => {}
         }
@@ -182,6 +181,18 @@ mod tests {
         let wiki = |target: &str| NoteLink::from(target.to_owned());
         assert_eq!(found.links, [wiki("btree#^block"), wiki("diagram"), path("../db/a b"), path("x")]);
         assert_eq!(found.tags, ["tag", "nested/tag", "my_tag"]);
+    }
+
+    /// Not in time that grows with the square of their number, which would be minutes.
+    #[test]
+    fn many_links_and_tags_are_found_once_each() {
+        let numbers = || 0..40_000;
+        let one = |number: usize| format!("[[note{number}]] #tag{number} ");
+        let body: String = numbers().chain(numbers()).map(one).collect();
+        let found = in_body(&body);
+        assert!(found.links.into_iter().eq(numbers().map(|number| NoteLink::from(format!("note{number}")))));
+        assert!(found.tags.into_iter().eq(numbers().map(|number| format!("tag{number}"))));
+        assert_eq!(wikilinks::targets(&body).len(), numbers().len());
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! `[[links]]` in Markdown.
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
+use rustc_hash::FxHashSet;
 
 /// The targets of the `[[…]]` links of a body, in order and without duplicates. Links in code are ignored; the
 /// target of `[[note|label]]` is `note`.
 pub(super) fn targets(body: &str) -> Vec<String> {
     let mut targets: Vec<String> = Vec::new();
+    let mut known = FxHashSet::default();
     for event in Parser::new_ext(body, Options::ENABLE_WIKILINKS | Options::ENABLE_TABLES) {
         if let Event::Start(Tag::Link { link_type: LinkType::WikiLink { .. }, dest_url, .. }) = event {
             let target = target(&dest_url);
-            if !target.is_empty() && !targets.contains(&target) {
+            if !target.is_empty() && known.insert(target.clone()) {
                 targets.push(target);
             }
         }

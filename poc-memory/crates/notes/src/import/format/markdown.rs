@@ -4,6 +4,7 @@ use super::{FolderRole, Format};
 use crate::front_matter;
 use crate::import::ParsedNote;
 use crate::import::foreign::ForeignNote;
+use crate::import::note_link::NoteLink;
 use crate::import::references::{self, References};
 use crate::import::run::Import;
 use crate::import::source_file::{Sample, SourceFile};
@@ -12,6 +13,7 @@ use crate::markdown_frame::MarkdownFrame;
 use poc_graph::NodeType;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
 /// Markdown.
@@ -79,11 +81,9 @@ pub(super) fn read_parts(text: &str, file: &SourceFile<'_>, import: &Import<'_>)
 /// Adds links that are no `[[links]]`, and tags of the text as keywords.
 pub(super) fn add_references(note: &mut ForeignNote, body: &str) {
     let References { links, tags } = references::in_body(body);
-    for link in links {
-        if !note.links.iter().any(|known| known.target == link.target && known.is_path == link.is_path) {
-            note.links.push(link);
-        }
-    }
+    let name = |link: &NoteLink| (link.target.clone(), link.is_path);
+    let known: FxHashSet<(String, bool)> = note.links.iter().map(name).collect();
+    note.links.extend(links.into_iter().filter(|link| !known.contains(&name(link))));
     note.draft.keywords.get_or_insert_default().extend(tags);
 }
 
