@@ -6,7 +6,7 @@ use super::keys;
 use poc_config::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::similar;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use toml::Spanned;
@@ -15,20 +15,37 @@ use toml::de::{DeTable, DeValue};
 /// Defaults for tables without any.
 static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
+/// Maximum number of diagnostics of a file. The others are counted: to find the line of a position takes as long as to
+/// read the file up to it.
+const MAX_DIAGNOSTICS: usize = 100;
+
 /// An agent file being read, with the diagnostics so far.
 pub(super) struct AgentFileReader<'a> {
     document: &'a TomlDocument<'a>,
     diagnostics: RefCell<Vec<FileDiagnostic>>,
+    /// Number of further diagnostics.
+    left_out: Cell<usize>,
 }
 
 impl<'a> AgentFileReader<'a> {
     pub(super) fn new(document: &'a TomlDocument<'a>) -> Self {
-        AgentFileReader { document, diagnostics: RefCell::default() }
+        AgentFileReader { document, diagnostics: RefCell::default(), left_out: Cell::default() }
     }
 
     /// Adds a diagnostic at a byte offset of the file.
     pub(super) fn report(&self, offset: usize, diagnostic: impl Into<FileDiagnostic>) {
-        self.report_located(diagnostic.into().at(self.document.location(offset)));
+        if self.has_room() {
+            self.report_located(diagnostic.into().at(self.document.location(offset)));
+        }
+    }
+
+    /// Whether another diagnostic is listed; otherwise it is counted.
+    fn has_room(&self) -> bool {
+        let has_room = self.diagnostics.borrow().len() < MAX_DIAGNOSTICS;
+        if !has_room {
+            self.left_out.set(self.left_out.get() + 1);
+        }
+        has_room
     }
 
     /// Adds a diagnostic at a character index within the string that starts at a byte offset.
@@ -53,6 +70,11 @@ impl<'a> AgentFileReader<'a> {
         diagnostics
             .sort_by_key(|one| (one.file.as_deref() != Some(self.document.name()), one.line, one.column));
         diagnostics.dedup();
+        let left_out = self.left_out.get();
+        if left_out > 0 {
+            let more = FileDiagnostic::new(format!("there are {left_out} more problems"));
+            diagnostics.push(more.file(self.document.name()));
+        }
         diagnostics
     }
 }

@@ -13,8 +13,11 @@ use tera::{Kwargs, State, Tera, TeraResult, Value};
 const MAX_CONCATENATIONS: usize = 32;
 /// Maximum depth of nested loops.
 const MAX_DEPTH: usize = 3;
-/// Maximum depth of nested blocks of any kind, and of brackets in a tag, because the parser is recursive.
+/// Maximum depth of nested blocks of any kind, and of brackets in a tag, because the parser is recursive. For the
+/// parser, each `elif` is a block inside the one before.
 const MAX_NESTING: usize = 32;
+/// Maximum number of diagnostics of a template.
+const MAX_DIAGNOSTICS: usize = 100;
 /// Maximum iterations of a loop over `range`. Three nested loops then end within minutes.
 const MAX_RANGE: i64 = 1000;
 /// Maximum bytes of a result of `replace` or `join`.
@@ -22,19 +25,31 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// The diagnostics of a template.
 pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
-    let (mut found, mut concatenations, mut depth, mut blocks) = (Vec::new(), 0, 0_usize, 0_usize);
+    let (mut found, mut concatenations, mut depth) = (Vec::new(), 0, 0_usize);
+    // The depth, and the part of it that each open block adds.
+    let (mut blocks, mut open) = (0_usize, Vec::new());
     let mut is_too_deep = false;
     for tag in tags(text) {
         let bare = unquoted(tag.inside);
         let mut refuse = |message: String, hint: &str| {
+            if found.len() == MAX_DIAGNOSTICS {
+                return;
+            }
             let place =
                 ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::offset(text, tag.start) };
             found.push(FileDiagnostic::new(message).hint(hint).at(place));
         };
         let word = if tag.kind == TagKind::Block { first_word(&bare) } else { "" };
         match word {
-            "if" | "for" | "block" | "macro" | "component" | "filter" => blocks += 1,
-            _ if word.starts_with("end") => blocks = blocks.saturating_sub(1),
+            "if" | "for" | "block" | "macro" | "component" | "filter" => {
+                blocks += 1;
+                open.push(1_usize);
+            }
+            "elif" => {
+                blocks += 1;
+                open.last_mut().into_iter().for_each(|levels| *levels += 1);
+            }
+            _ if word.starts_with("end") => blocks = blocks.saturating_sub(open.pop().unwrap_or(0)),
             _ => {}
         }
         // Reported once, because everything inside is too deep as well.
@@ -195,9 +210,16 @@ mod tests {
         insta::assert_snapshot!(check(&"{% for a in b %}".repeat(4)), @"more than 3 loops are nested (1)");
         let nested = format!("{}x{}", "{% if a %}".repeat(5_000), "{% endif %}".repeat(5_000));
         insta::assert_snapshot!(check(&nested), @"more than 32 blocks are nested (1)");
+        let chain = format!("{{% if a %}}{}{{% endif %}}", "{% elif b %}x".repeat(5_000));
+        insta::assert_snapshot!(check(&chain), @"more than 32 blocks are nested (1)");
         let brackets = format!("{{{{ {}1{} }}}}", "(".repeat(5_000), ")".repeat(5_000));
         insta::assert_snapshot!(check(&brackets), @"more than 32 brackets are nested in a tag (1)");
         insta::assert_snapshot!(check(&format!("{{{{ a{} }}}}", " ~ a".repeat(33))), @"a prompt may use `~` at most 32 times (1)");
+    }
+
+    #[test]
+    fn the_number_of_diagnostics_is_bounded() {
+        assert_eq!(diagnostics("p.md", &"{% set_global a = 1 %}".repeat(500)).len(), MAX_DIAGNOSTICS);
     }
 
     #[test]
@@ -205,6 +227,7 @@ mod tests {
         for text in [
             "{% set name = vars.name | upper %}{{ name }}",
             "{% for note in vars.list %}{% if loop.first %}for all{% endif %}{% endfor %}".repeat(9).as_str(),
+            "{% if a %}1{% elif b %}2{% elif c %}3{% else %}4{% endif %}".repeat(40).as_str(),
             "{{ \"for [x] ~ \" ~ AGENT }}",
             "{# {% set_global x = 1 %} #}{% raw %}{% set_global x = 1 %}{% endraw %}",
             "{% include \"other.md\" %}",

@@ -55,6 +55,14 @@ fn table(rows: &[(&str, &str)]) -> String {
 }
 
 #[test]
+fn a_file_has_a_bounded_number_of_diagnostics() {
+    let many: String = (0..20_000).map(|number| format!("key{number} = 1\n")).collect();
+    let errors = parse(&format!("{many}{GOOD}")).err().unwrap();
+    assert_eq!((errors.len(), errors[0].line), (101, Some(1)));
+    assert_eq!(errors[100].message, "there are 19900 more problems");
+}
+
+#[test]
 fn unusual_but_valid_files_are_read_and_empty_ones_list_what_is_missing() {
     let deep = format!("x = {}{}", "[".repeat(5000), "]".repeat(5000));
     let tables = format!("[{}]\n", vec!["a"; 3000].join("."));
