@@ -47,7 +47,9 @@ pub(super) fn diagnostics(name: &str, text: &str) -> Vec<FileDiagnostic> {
             }
             "elif" => {
                 blocks += 1;
-                open.last_mut().into_iter().for_each(|levels| *levels += 1);
+                if let Some(levels) = open.last_mut() {
+                    *levels += 1;
+                }
             }
             _ if word.starts_with("end") => blocks = blocks.saturating_sub(open.pop().unwrap_or(0)),
             _ => {}
