@@ -117,13 +117,21 @@ pub(super) fn ended_notes(view: &View, mut leaving: HashSet<NodeId>) -> Vec<Node
 /// other derived notes as stale. Call it before the note is deleted. Returns the deleted notes.
 pub(super) fn source_deleted(tx: &mut Transaction<'_>, source: NodeId, now: Timestamp) -> Result<Vec<Node>> {
     let mut ended_notes = Vec::new();
-    for note in derived_notes(tx, source)? {
-        if ends_with_sources(&note.provenance, &note.node_type.0) && !has_other_source(tx, note.id, source)? {
-            ended_notes.extend(source_deleted(tx, note.id, now)?);
-            tx.delete_node(note.id)?;
-            ended_notes.push(note);
-        } else {
-            set_stale(tx, note, now)?;
+    // Without recursion, because a chain of derived notes may be long, and notes may be derived from each other.
+    let mut open = vec![derived_notes(tx, source)?];
+    while let Some(derived) = open.pop() {
+        for listed in derived {
+            // It may have ended or become stale since it was listed.
+            let Some(note) = tx.node(listed.id)?.filter(|note| note.id != source) else { continue };
+            if ends_with_sources(&note.provenance, &note.node_type.0)
+                && !has_other_source(tx, note.id, source)?
+            {
+                open.push(derived_notes(tx, note.id)?);
+                tx.delete_node(note.id)?;
+                ended_notes.push(note);
+            } else {
+                set_stale(tx, note, now)?;
+            }
         }
     }
     Ok(ended_notes)

@@ -135,6 +135,43 @@ fn a_note_of_an_agent_is_deleted_with_its_last_source() {
     assert_eq!(state(&memory, 3), None);
 }
 
+/// Notes with these numbers. The first is of a person, and the others were derived by an agent from the given sources.
+fn derived_from(sources: impl Fn(u64) -> Vec<u64>, count: u64) -> TestMemory {
+    let memory = TestMemory::new();
+    change(&memory, |tx| {
+        for number in 1..=count {
+            let provenance = if number == 1 { "manual" } else { "agent:facts" };
+            let (key, node) = (format!("note-{number}"), testing::node(number));
+            tx.put_node(&Node { key, provenance: provenance.into(), ..node })?;
+        }
+        for number in 1..=count {
+            let sources: Vec<NodeId> = sources(number).into_iter().map(id).collect();
+            add_sources(tx, id(number), &sources, "agent:facts", "it says so", memory.now())?;
+        }
+        Ok(())
+    });
+    memory
+}
+
+#[test]
+fn a_chain_of_derived_notes_ends_with_its_first_source_however_long_it_is() {
+    let memory = derived_from(|number| if number == 1 { vec![] } else { vec![number - 1] }, 5_000);
+    let deleted = change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
+    assert_eq!((deleted.derived.len(), memory.store.view().live_count()), (4_999, 0));
+}
+
+#[test]
+fn notes_that_were_derived_from_each_other_end_with_their_last_other_source() {
+    // The second is also derived from the third, which comes later.
+    let memory = derived_from(|number| if number == 2 { vec![1, 3] } else { vec![1] }, 3);
+    change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
+    assert_eq!(memory.store.view().live_count(), 0);
+    // A circle that includes the deleted note.
+    let memory = derived_from(|number| vec![3 - number], 2);
+    change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
+    assert_eq!(memory.store.view().live_count(), 0);
+}
+
 #[test]
 fn a_note_of_a_person_outlives_its_sources() {
     let memory = with_fact("manual");
