@@ -191,6 +191,25 @@ pub(super) fn has_other_source(tx: &Transaction<'_>, derived: NodeId, source: No
     Ok(false)
 }
 
+/// Whether a note was derived from another one, directly or through others.
+pub(super) fn is_derived_from(tx: &Transaction<'_>, derived: NodeId, source: NodeId) -> Result<bool> {
+    let (mut open, mut known) = (vec![derived], HashSet::from([derived]));
+    while let Some(note) = open.pop() {
+        for edge in tx.edges(note)? {
+            if edge.kind != EdgeKind::DerivedFrom || edge.src != note {
+                continue;
+            }
+            if edge.dst == source {
+                return Ok(true);
+            }
+            if known.insert(edge.dst) {
+                open.push(edge.dst);
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// Whether a derived note ends with its last source: what an agent wrote, and a question.
 fn ends_with_sources(provenance: &str, node_type: &str) -> bool {
     provenance::is_agent(provenance) || node_type == NodeType::QUESTION

@@ -1,6 +1,6 @@
 //! Edges that people and agents create: `link`, `contradicts` and `derived-from`.
 
-use super::resolve;
+use super::{derivation, resolve};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
@@ -44,6 +44,10 @@ pub enum LinkOutcome {
 }
 
 /// Creates an edge unless one with the same source, kind and target exists.
+///
+/// # Errors
+/// `invalid_argument` for a link that cannot exist, `not_found` for a missing note, `conflict` for a source that was
+/// derived from the note.
 pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
@@ -61,6 +65,12 @@ pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<Link
     resolve::expect(tx, dst)?;
     if let Some(there) = tx.edge(src, kind, dst)? {
         return Ok(LinkOutcome::AlreadyPresent(there.strength));
+    }
+    // In a circle, each note would be represented by another one, and no search would find any of them.
+    if kind == EdgeKind::DerivedFrom && derivation::is_derived_from(tx, dst, src)? {
+        return Err(Error::conflict("the source was derived from this note, directly or through others")
+            .hint("remove that `derived-from` link first")
+            .field("to"));
     }
     tx.put_edge(&Edge {
         src,

@@ -3,7 +3,8 @@
 use super::*;
 use crate::consolidate::consolidate;
 use crate::testing::TestMemory;
-use crate::{Draft, delete, supersede};
+use crate::{Draft, delete, link, supersede};
+use poc_graph::error::Code;
 use poc_graph::{Trust, testing};
 use poc_search::query::Pipeline;
 
@@ -158,6 +159,26 @@ fn a_chain_of_derived_notes_ends_with_its_first_source_however_long_it_is() {
     let memory = derived_from(|number| if number == 1 { vec![] } else { vec![number - 1] }, 5_000);
     let deleted = change(&memory, |tx| delete::apply(tx, id(1), memory.now()));
     assert_eq!((deleted.derived.len(), memory.store.view().live_count()), (4_999, 0));
+}
+
+#[test]
+fn a_link_to_a_source_that_was_derived_from_the_note_is_refused() {
+    let memory = derived_from(|number| if number == 1 { vec![] } else { vec![number - 1] }, 3);
+    let derive = |note: u64, source: u64| {
+        let link = link::Link {
+            src: id(note),
+            dst: id(source),
+            kind: EdgeKind::DerivedFrom,
+            strength: 0.8,
+            reason: String::new(),
+            provenance: "manual".into(),
+        };
+        memory.store.transact(memory.cause("manual", "link"), |tx| link::add(tx, &link, memory.now()))
+    };
+    for (note, source) in [(1, 3), (1, 2), (2, 3)] {
+        assert_eq!(derive(note, source).unwrap_err().code, Code::Conflict, "{note} from {source}");
+    }
+    assert_eq!(derive(3, 1).unwrap().value, link::LinkOutcome::Added);
 }
 
 #[test]
