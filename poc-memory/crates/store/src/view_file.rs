@@ -20,7 +20,7 @@ fn file(store: &Path) -> PathBuf {
 }
 
 /// The number must change whenever the meaning or the encoding of views changes.
-pub(super) const FORMAT: &str = "view 9";
+pub(super) const FORMAT: &str = "view 10";
 
 fn fingerprint() -> Fingerprint {
     Fingerprint::of(FORMAT)

@@ -10,6 +10,7 @@ use super::{Ix, Neighbor, View};
 use crate::Activity;
 use crate::NodeId;
 use crate::Visit;
+use crate::counting_sort::grouped;
 use crate::error::{Error, Result};
 use crate::lists::Lists;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ struct SavedNode<'a> {
     other_names: Vec<&'a str>,
     keywords: Vec<u32>,
     activity: Activity,
+    /// The edges to nodes before this one. Those to later nodes are stored there.
     edges: Vec<Neighbor>,
     other_edges: Vec<Neighbor>,
     degree: u32,
@@ -73,12 +75,15 @@ impl View {
         postcard::to_io(&(order.len() as u32), &mut bytes)?;
         for &(id, ix) in &order {
             let fields = self.fields(ix);
+            let own = nodes.number(ix);
             let mut renumbered = |edges: &[Neighbor]| {
                 let edges = edges.iter().map(|edge| edge.with_target(nodes.number(edge.target())));
                 let mut edges: Vec<Neighbor> = edges.collect();
                 edges.sort_unstable_by_key(|edge| edge.order());
                 edges
             };
+            let mut edges = renumbered(self.edges(ix));
+            edges.truncate(edges.partition_point(|edge| edge.target() < own));
             let node = SavedNode {
                 id,
                 fields: Fields {
@@ -90,7 +95,7 @@ impl View {
                 other_names: self.other_names(ix).collect(),
                 keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
                 activity: self.activity(ix),
-                edges: renumbered(self.edges(ix)),
+                edges,
                 other_edges: renumbered(self.other_edges(ix)),
                 degree: self.degree(ix),
                 triangles: self.triangles(ix),
@@ -135,7 +140,7 @@ impl View {
             let known = u32::from(node.fields.node_type) < types
                 && node.fields.provenance < provenances
                 && node.keywords.iter().all(|&word| word < words)
-                && node.edges.iter().all(|edge| edge.target() < count && edge.target() != number)
+                && node.edges.iter().all(|edge| edge.target() < number)
                 && node.other_edges.iter().all(|edge| edge.target() < count)
                 && [&node.edges, &node.other_edges]
                     .into_iter()
@@ -156,8 +161,9 @@ impl View {
             edges.push(&node.edges);
             others.push(&node.other_edges);
         }
-        view.edges = edges.items.len() / 2;
+        view.edges = edges.items.len();
         view.keywords = Lists::from_rows(&keywords.starts, &keywords.items);
+        let edges = with_mirrored(&edges);
         view.adjacency = Lists::from_rows(&edges.starts, &edges.items);
         if !others.items.is_empty() {
             view.other_edges = Lists::from_rows(&others.starts, &others.items);
@@ -176,6 +182,26 @@ impl View {
         }
         Some(view)
     }
+}
+
+/// The edges of each node, from those to the nodes before it.
+fn with_mirrored(before: &Rows<Neighbor>) -> Rows<Neighbor> {
+    let edges = (0..).zip(before.iter()).flat_map(|(node, edges)| {
+        // A node's edges to earlier nodes come before those to later ones, which their own rows add.
+        let mirrored = edges.iter().map(move |edge| (edge.target(), edge.mirrored(node)));
+        edges.iter().map(move |edge| (node, *edge)).chain(mirrored)
+    });
+    let (starts, mut items) = grouped(before.len(), edges);
+    // Several edges between two nodes have another order at the other end.
+    for range in starts.windows(2) {
+        let &[start, end] = range else { continue };
+        if let Some(edges) = items.get_mut(start..end)
+            && !edges.is_sorted_by_key(|edge| edge.order())
+        {
+            edges.sort_unstable_by_key(|edge| edge.order());
+        }
+    }
+    Rows { starts, items }
 }
 
 /// Fills an empty table; `None` if a name is repeated.
@@ -230,6 +256,17 @@ impl<T: Copy> Rows<T> {
     fn push(&mut self, row: &[T]) {
         self.items.extend_from_slice(row);
         self.starts.push(self.items.len());
+    }
+
+    fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[T]> + Clone {
+        self.starts.windows(2).map(|range| match range {
+            &[start, end] => self.items.get(start..end).unwrap_or_default(),
+            _ => &[],
+        })
     }
 }
 
