@@ -10,6 +10,7 @@ mod commit_outcome;
 mod compact;
 mod compaction_error;
 mod compactor;
+mod compression;
 mod creation;
 mod delta;
 mod disk;

@@ -1,5 +1,6 @@
 //! A transaction as the log stores it after it was built (see [`Transaction`](crate::Transaction)).
 
+use super::compression::{self, ZSTD_LEVEL};
 use super::encoding_error::EncodingError;
 use super::keys;
 use super::table::Table;
@@ -17,13 +18,6 @@ const MAX_DEPTH: usize = 64;
 
 /// The first byte of a compressed transaction. MessagePack never begins with it.
 const PACKED: u8 = 0xC1;
-
-/// The level of compression: higher ones take twice the time and more for 5 % less space.
-const ZSTD_LEVEL: i32 = 1;
-
-/// The first bytes of a Zstandard frame (RFC 8878). Earlier versions compressed with LZ4 and put the length here, which is
-/// smaller than this number.
-const ZSTD_MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
 /// The possible first bytes of an uncompressed transaction: MessagePack maps of three fields, and of one or two more
 /// with a tenant or a base.
@@ -225,29 +219,14 @@ struct BorrowedWrite<'a> {
     after: Option<&'a [u8]>,
 }
 
-/// The MessagePack of the transaction in a log record, decompressed if necessary.
+/// The MessagePack of the transaction in a log record, decompressed if necessary. Records of earlier versions have LZ4
+/// blocks.
 fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     match bytes.split_first() {
-        Some((&PACKED, packed)) => Ok(unpack(packed)?.into()),
+        Some((&PACKED, packed)) => {
+            Ok(compression::decompress(packed, MAX_RECORD).map_err(unreadable)?.into())
+        }
         _ => Ok(bytes.into()),
-    }
-}
-
-/// Decompresses a Zstandard frame, or an LZ4 block with its length in front. The result has at most [`MAX_RECORD`] bytes.
-fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
-    if packed.starts_with(&ZSTD_MAGIC) {
-        let length = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten();
-        let length = checked_length(length.ok_or_else(|| unreadable("its length is missing"))? as usize)?;
-        return zstd::bulk::decompress(packed, length).map_err(unreadable);
-    }
-    let (length, block) = lz4_flex::block::uncompressed_size(packed).map_err(unreadable)?;
-    lz4_flex::block::decompress(block, checked_length(length)?).map_err(unreadable)
-}
-
-fn checked_length(length: usize) -> Result<usize> {
-    match length {
-        0..=MAX_RECORD => Ok(length),
-        _ => Err(unreadable(format!("it would have {length} bytes"))),
     }
 }
 
@@ -318,7 +297,7 @@ mod tests {
         #[test]
         fn packed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
             prop_assert!(LoggedTransaction::decode(&[&[PACKED], bytes.as_slice()].concat()).is_err());
-            let frame = [&[PACKED], ZSTD_MAGIC.as_slice(), bytes.as_slice()].concat();
+            let frame = [&[PACKED], compression::ZSTD_MAGIC.as_slice(), bytes.as_slice()].concat();
             prop_assert!(LoggedTransaction::decode(&frame).is_err());
         }
 

@@ -1,5 +1,6 @@
-//! The encoding of vectors: a version byte, followed by one signed byte per component. The vector has unit length, so the
-//! components are known up to a scale (see [`quantize`]). Earlier versions have components in half precision.
+//! The encoding of vectors: a version byte, followed by one signed byte per component (see [`quantize`]). All vectors
+//! have unit length, so the scale of the components is not stored. Earlier versions of the program stored components in
+//! half precision.
 
 use half::f16;
 use poc_graph::error::{Error, Result};

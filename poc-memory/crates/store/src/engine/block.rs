@@ -5,6 +5,7 @@
 //! compressed (see [`block_compression`](super::block_compression)).
 
 use super::block_compression::{self, Compression, MAX_BYTES};
+use crate::compression;
 use crate::engine::{EngineError, Put, put_length};
 use std::borrow::Borrow;
 use std::ops::Range;
@@ -27,7 +28,8 @@ impl Block {
 
     /// Decompresses a block of at most `max` bytes.
     pub(in crate::engine) fn decode_up_to(max: usize, bytes: &[u8]) -> Result<Block, EngineError> {
-        Ok(Block(block_compression::decompress(bytes, max).map_err(EngineError::Damaged)?))
+        let records = compression::decompress(bytes, max);
+        Ok(Block(records.map_err(|why| damaged(format!("a block cannot be decompressed: {why}")))?))
     }
 
     /// The uncompressed size, in bytes.

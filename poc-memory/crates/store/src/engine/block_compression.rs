@@ -1,13 +1,14 @@
-//! The compression of blocks.
+//! Compression of blocks, and what salvage reads of compressed blocks.
 //!
-//! Blocks of sorted tables, which are written once, are Zstandard frames with their length (RFC 8878), a third shorter
-//! than LZ4. Blocks of sled, which are written again and again, and indexes of tables, of which a damaged one is read up
-//! to the damage, are LZ4 blocks preceded by their length. Tables of earlier versions have blocks of LZ4, too.
+//! Blocks of sorted tables are written once. They are Zstandard frames, which are a third shorter than LZ4 blocks.
+//! Blocks of sled are LZ4 blocks, because they are compressed again whenever one of their records changes. The index of
+//! a table is an LZ4 block, too, because LZ4 can be decompressed up to a damaged byte. In tables of earlier versions,
+//! everything is LZ4.
 
+use crate::compression::{ZSTD_LEVEL, ZSTD_MAGIC};
 use std::cell::RefCell;
-use std::fmt::Display;
 use std::io;
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::Compressor;
 use zstd::zstd_safe;
 
 /// How a block is compressed.
@@ -17,23 +18,15 @@ pub(in crate::engine) enum Compression {
     Zstd,
 }
 
-/// Maximum size of a block, in bytes: one record of a transaction, which has at most 64 MiB, and its neighbours. The
-/// length before a block of LZ4 is therefore smaller than [`ZSTD_MAGIC`].
+/// Maximum size of a block, in bytes: one record of a transaction, which has at most 64 MiB, and its neighbours.
 pub(in crate::engine) const MAX_BYTES: usize = 65 << 20;
 
 /// The shortest copy that LZ4 encodes, in bytes.
 const MIN_MATCH: usize = 4;
 
-/// The fastest of the levels that are not made for speed alone.
-const ZSTD_LEVEL: i32 = 1;
-
-/// The first bytes of a Zstandard frame.
-const ZSTD_MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-
 thread_local! {
-    // Their tables are larger than a block, so they are used again.
+    // Its tables are larger than a block, so a thread that writes a table uses it again.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 /// Compresses a block.
@@ -50,34 +43,6 @@ fn zstd_frame(bytes: &[u8]) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Decompresses a block of at most `max` bytes.
-///
-/// # Errors
-/// Says what is wrong with a damaged block.
-pub(in crate::engine) fn decompress(bytes: &[u8], max: usize) -> Result<Vec<u8>, String> {
-    let checked = |length: usize| {
-        if length > max { Err(format!("a block would have {length} bytes")) } else { Ok(length) }
-    };
-    if bytes.starts_with(&ZSTD_MAGIC) {
-        let length = zstd_safe::get_frame_content_size(bytes).ok().flatten();
-        let length = checked(length.ok_or("the length of a block is missing")? as usize)?;
-        return decompress_frame(bytes, length).map_err(damaged);
-    }
-    let (length, packed) = lz4_flex::block::uncompressed_size(bytes).map_err(damaged)?;
-    lz4_flex::block::decompress(packed, checked(length)?).map_err(damaged)
-}
-
-fn decompress_frame(bytes: &[u8], length: usize) -> io::Result<Vec<u8>> {
-    DECOMPRESSOR.with_borrow_mut(|decompressor| match decompressor {
-        Some(decompressor) => decompressor.decompress(bytes, length),
-        none => none.insert(Decompressor::new()?).decompress(bytes, length),
-    })
-}
-
-fn damaged(why: impl Display) -> String {
-    why.to_string()
-}
-
 /// The length of the compressed block that begins `bytes`; `None` if none begins there. Only the structure of the
 /// block is read.
 pub(in crate::engine) fn compressed_length(bytes: &[u8]) -> Option<usize> {
@@ -87,8 +52,8 @@ pub(in crate::engine) fn compressed_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of an LZ4 block, which has no end mark (see the LZ4 block format description): it ends with literals, when
-/// the uncompressed size is reached.
+/// The length of an LZ4 block with the length in front of it. The block has no end mark (see the LZ4 block format
+/// description): it ends with literals, when the uncompressed size is reached.
 fn lz4_block_length(bytes: &[u8]) -> Option<usize> {
     let (size, packed) = bytes.split_first_chunk::<4>()?;
     let size = Some(u32::from_le_bytes(*size) as usize).filter(|size| (1..=MAX_BYTES).contains(size))?;
@@ -112,8 +77,7 @@ fn lz4_block_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes of an LZ4 block that may be damaged, up to where it cannot be decompressed. From the damage on, they may be
-/// wrong.
+/// Decompresses an LZ4 block that may be damaged, up to where that fails. From the damage on, the bytes may be wrong.
 pub(in crate::engine) fn decompress_part(bytes: &[u8]) -> Vec<u8> {
     let mut part = Vec::new();
     let mut rest = bytes.get(4..).unwrap_or_default();
@@ -157,6 +121,7 @@ fn lz4_length(nibble: u8, rest: &mut &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compression::decompress;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -175,7 +140,6 @@ mod tests {
                 prop_assert_eq!(compressed_length(&[block.clone(), after.clone()].concat()), Some(length));
                 prop_assert_eq!(compressed_length(&block[..length - 1]), None);
                 prop_assert_eq!(decompress(&block, bytes.len()).unwrap(), bytes.as_slice());
-                prop_assert!(decompress(&block, bytes.len() - 1).is_err());
             }
             let block = compress(&bytes, Compression::Lz4);
             prop_assert_eq!(decompress_part(&block), bytes);

@@ -149,8 +149,8 @@ impl SortedTable {
         let (index, filter) = bytes.split_at_checked(footer.index_length as usize).ok_or_else(damaged)?;
         let mut blocks = Vec::new();
         if !index.is_empty() {
-            // The index has a checksum, so its length can be trusted.
-            let index = Block::decode_up_to(usize::MAX, index)?;
+            // The index has a checksum, so its length can be trusted. The length in front of an LZ4 block has 32 bits.
+            let index = Block::decode_up_to(u32::MAX as usize, index)?;
             let mut entries = index.records();
             while entries.advance()? {
                 let position = BlockPosition::decode(entries.value()).ok_or_else(damaged)?;
@@ -280,9 +280,10 @@ pub(super) struct TableCursor {
 impl TableCursor {
     fn next_record(&mut self) -> Result<Option<StoredRecord>, EngineError> {
         if !self.has_started {
-            self.has_started = true;
-            // Most scans read a few records. The blocks that follow are not cached, because a full scan would evict others.
+            // Most scans read a few records. The blocks after the first one are not cached, because a full scan would
+            // evict others.
             self.records = self.table.block_of(&self.from)?.map(BlockReader::new);
+            self.has_started = true;
         }
         loop {
             if let Some(records) = &mut self.records {
@@ -315,6 +316,8 @@ pub(super) struct TableWriter {
     offset: u64,
     records: u64,
     block: BlockWriter,
+    /// How the blocks, but not the index, are compressed.
+    compression: Compression,
     index: BlockWriter,
     filter: BloomFilter,
     state: FileState,
@@ -341,10 +344,17 @@ impl TableWriter {
             offset: 0,
             records: 0,
             block: BlockWriter::default(),
+            compression: Compression::Zstd,
             index: BlockWriter::default(),
             filter: BloomFilter::new(max_records),
             state: FileState::Partial,
         })
+    }
+
+    /// Compresses the blocks like earlier versions.
+    #[cfg(test)]
+    pub(super) fn use_lz4(&mut self) {
+        self.compression = Compression::Lz4;
     }
 
     /// Adds a record. Its key must be greater than the previous one.
@@ -356,7 +366,7 @@ impl TableWriter {
     }
 
     fn end_block(&mut self) -> Result<(), EngineError> {
-        let Some((first, bytes)) = self.block.finish(Compression::Zstd) else { return Ok(()) };
+        let Some((first, bytes)) = self.block.finish(self.compression) else { return Ok(()) };
         // The length fits, because a record has at most 64 MiB.
         let length = bytes.len() as u32;
         let position = BlockPosition { offset: self.offset, length, checksum: crc32c::crc32c(&bytes) };
@@ -410,8 +420,14 @@ impl Drop for TableWriter {
 /// must give a record or an error.
 #[cfg(any(fuzzing, test))]
 pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
-    let index = lz4_flex::compress_prepend_size(records);
-    let positions = [index.as_slice(), filter].concat();
+    for compression in [Compression::Lz4, Compression::Zstd] {
+        read_table_with_index(&super::block_compression::compress(records, compression), filter, path);
+    }
+}
+
+#[cfg(any(fuzzing, test))]
+fn read_table_with_index(index: &[u8], filter: &[u8], path: &Path) {
+    let positions = [index, filter].concat();
     let footer = Footer {
         index_length: index.len() as u64,
         filter_length: filter.len() as u64,
@@ -420,11 +436,11 @@ pub(crate) fn read_any_table(records: &[u8], filter: &[u8], path: &Path) {
         checksum: crc32c::crc32c(&positions),
     };
     // The first block is the index itself, so that its checksum is known.
-    let written = fs::write(path, [index.as_slice(), &positions, &footer.encode()].concat());
+    let written = fs::write(path, [index, &positions, &footer.encode()].concat());
     let Some(table) = written.ok().and_then(|()| SortedTable::open(path).ok()).map(Arc::new) else { return };
     table.each_intact_record(&mut |_, _| {});
     for record in table.cursor_from(b"") {
-        // After an error, the iterator would continue after the damaged block.
+        // The iterator repeats an error.
         let Ok((key, _)) = record else { return };
         let _ = table.get(&key);
         let _ = table.cursor_from(&key).next();
