@@ -24,8 +24,8 @@ pub(crate) fn start(arguments: &DaemonArguments, paths: &Paths, config: &DaemonC
         Ok(file) => (Some(file), None),
         Err(error) => (None, Some(format!("the log `{}` cannot be written: {error}", path.display()))),
     };
-    // Targets are prefixes, so `poc_` matches every crate of the workspace. `notify` warns each time a watched folder is
-    // moved or deleted.
+    // Targets are prefixes, so `poc_` matches every crate of the workspace. `notify` warns each time a watched folder
+    // is moved or deleted.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
         EnvFilter::new(match arguments.verbose {
             0 => "warn,notify=error,poc_=info",

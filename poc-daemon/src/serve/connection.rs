@@ -258,8 +258,8 @@ async fn write_all(
 }
 
 /// Writes bytes. `None` when the client is gone, or reads nothing for as long as a connection may be idle; only for a
-/// short time when the connection is to be closed or the daemon stops. Such a client would otherwise keep its place, and
-/// the daemon from stopping.
+/// short time when the connection is to be closed or the daemon stops. Such a client would otherwise keep its place,
+/// and the daemon from stopping.
 async fn write(
     state: &DaemonState,
     to: &mut OwnedWriteHalf,

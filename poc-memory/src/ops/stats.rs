@@ -60,8 +60,8 @@ pub(crate) struct StatsOutput {
     by_type: BTreeMap<String, u64>,
     by_state: BTreeMap<String, u64>,
     by_edge_kind: BTreeMap<String, u64>,
-    /// Notes of each tenant, by name: of the default tenant, and of those with the most notes, up to `limit`. Only set for
-    /// a request without a tenant: tenants learn nothing about each other.
+    /// Notes of each tenant, by name: of the default tenant, and of those with the most notes, up to `limit`. Only set
+    /// for a request without a tenant: tenants learn nothing about each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by_tenant: Option<BTreeMap<String, u64>>,
     /// How many more tenants there are than `by_tenant` lists.
@@ -92,8 +92,8 @@ pub(crate) struct StatsOutput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shared_log: Option<SharedLogOutput>,
     cosines: Cosines,
-    /// How many notes of the default tenant each agent would process now; null if that needs a search. Agents that do not
-    /// run for it are left out. Empty for other tenants.
+    /// How many notes of the default tenant each agent would process now; null if that needs a search. Agents that do
+    /// not run for it are left out. Empty for other tenants.
     backlog: BTreeMap<String, Option<usize>>,
     graph: GraphShape,
     as_of: AsOf,

@@ -1,5 +1,5 @@
-//! The tenants that a scheduled task has found nothing to do for. They need not be loaded to look again until they change,
-//! or until time alone may have made something due.
+//! The tenants that a scheduled task has found nothing to do for. They need not be loaded to look again until they
+//! change, or until time alone may have made something due.
 
 use parking_lot::Mutex;
 use poc_graph::Tenant;

@@ -15,7 +15,8 @@ use std::cmp::Ordering;
 const RETRY_FAILED_AFTER: Span = Span::DAY;
 
 /// The tenants with notes whose names the settings and the agent allow, sorted by name, but beginning after the tenant
-/// that had the last turn. A tenant whose run could not begin, for example because the budget was used up, keeps its turn.
+/// that had the last turn. A tenant whose run could not begin, for example because the budget was used up, keeps its
+/// turn.
 ///
 /// # Errors
 /// The store's.
@@ -57,8 +58,8 @@ fn last_turn(row: &Run) -> Option<LastTurn> {
 
 /// What an agent would find in a tenant.
 pub(crate) enum TenantWork {
-    /// It has something to do. The number is that of the stale results that existed before an instant and were not visited
-    /// since.
+    /// It has something to do. The number is that of the stale results that existed before an instant and were not
+    /// visited since.
     Some(Box<Memory>, usize),
     /// It has nothing to do.
     Nothing,
@@ -85,7 +86,8 @@ pub(crate) fn work_of(
     match selection::outlook(&own, definition, since) {
         Ok(outlook) if outlook.has_work => TenantWork::Some(Box::new(own), outlook.left),
         Ok(outlook) => {
-            // A view that could not be loaded is empty and has another number. An index that is incomplete may hide work.
+            // A view that could not be loaded is empty and has another number. An index that is incomplete may hide
+            // work.
             if outlook.seq == seq && own.store.lagging_followers().is_empty() {
                 let found = IdleTenant { seq, since: now, until: outlook.due, fails: false };
                 idle.put(agent, version, store.tenant(), found);
@@ -112,9 +114,9 @@ pub(crate) enum FirstTurn {
     Nobody(RowOutcome),
 }
 
-/// The first tenant in turn that the agent has something to do for. If there is none, the default tenant, whose run tells
-/// what would help; nobody if the agent does not run for the default tenant. A tenant for which the pipeline fails is chosen
-/// only if there is no other.
+/// The first tenant in turn that the agent has something to do for. If there is none, the default tenant, whose run
+/// tells what would help; nobody if the agent does not run for the default tenant. A tenant for which the pipeline
+/// fails is chosen only if there is no other.
 ///
 /// # Errors
 /// The store's.
@@ -150,9 +152,9 @@ pub(crate) fn first(memory: &Memory, definition: &Definition, idle: &IdleTenants
 /// Number of tenants up to which their stale results are counted. Each of them is loaded for that.
 const MAX_COUNTED: usize = 200;
 
-/// Number of stale results of an agent: for the default tenant those of all tenants that the agent runs for, for any other
-/// its own. `None` if [`selection::backlog_at_hand`] returns `None` for each of them, or if the agent runs for more than
-/// `MAX_COUNTED` tenants with notes.
+/// Number of stale results of an agent: for the default tenant those of all tenants that the agent runs for, for any
+/// other its own. `None` if [`selection::backlog_at_hand`] returns `None` for each of them, or if the agent runs for
+/// more than `MAX_COUNTED` tenants with notes.
 ///
 /// # Errors
 /// The store's.
@@ -194,8 +196,8 @@ pub fn count_tenants(memory: &Memory, definition: &Definition) -> Result<Tenants
     Ok(TenantsWithNotes { matching, all: all.len() })
 }
 
-/// The tenants with notes whose names match and the settings allow, sorted by name. Nobody can access the notes of those
-/// that the settings exclude.
+/// The tenants with notes whose names match and the settings allow, sorted by name. Nobody can access the notes of
+/// those that the settings exclude.
 fn with_notes(memory: &Memory, patterns: &TenantPatterns) -> Result<Vec<Tuple>> {
     let schema = &memory.config.tenant_schema;
     let tenants = memory.store.tenants()?.into_iter();

@@ -1,7 +1,7 @@
 //! Counting sort: groups items by row in a time that is linear in their number.
 
-/// Where each of `rows` rows starts if items are grouped by row, and where the last one ends. `of_items` gives the row of
-/// each item. Items of other rows do not count.
+/// Where each of `rows` rows starts if items are grouped by row, and where the last one ends. `of_items` gives the row
+/// of each item. Items of other rows do not count.
 pub(crate) fn row_starts(rows: usize, of_items: impl Iterator<Item = u32>) -> Vec<usize> {
     let mut starts = vec![0; rows + 1];
     for row in of_items {

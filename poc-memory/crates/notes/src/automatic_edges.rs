@@ -322,8 +322,8 @@ fn best<'a>(near: impl Iterator<Item = NearNote<'a>>, k: usize) -> Vec<NearNote<
     near
 }
 
-/// The number of steps between the strengths 0 and 1 of automatic edges. Vectors have eight bits per dimension, so more
-/// digits of a cosine mean nothing, and they do not compress.
+/// The number of steps between the strengths 0 and 1 of automatic edges. A cosine of vectors with eight bits per
+/// dimension is not more exact, and random digits would take space in the log and in the records.
 const STRENGTH_STEPS: f64 = 65_536.0;
 
 fn strength(cosine: f64) -> f64 {

@@ -236,8 +236,8 @@ impl TenantSource for CatchUpSources {
     }
 }
 
-/// Number of notes from which a tenant's lacking indexes are built when the store opens, in the background, and from which
-/// its view is saved in a file.
+/// Number of notes from which a tenant's lacking indexes are built when the store opens, in the background, and from
+/// which its view is saved in a file.
 pub(super) const LARGE_TENANT: usize = 1_000;
 /// Readers wait for a follower that lacks at most this many nodes.
 const QUICK_NODES: usize = 5_000;

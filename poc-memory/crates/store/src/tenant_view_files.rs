@@ -1,5 +1,5 @@
-//! Saves the views of tenants with many notes in files of their own, so that the first question to such a tenant does not
-//! wait until its view is built from its records.
+//! Saves the views of tenants with many notes in files of their own, so that the first question to such a tenant does
+//! not wait until its view is built from its records.
 //!
 //! The number in a file is that of the last transaction in the view. The store knows the last transaction of every
 //! tenant. If it is a later one, the view is brought up to it from the log, provided that this is quick. A file that is
@@ -41,8 +41,8 @@ pub(super) struct SavedTenantView {
     view: View,
     /// The [`Log::origin`].
     origin: [u8; 16],
-    /// The checksum of the record of the last transaction in the view. It means nothing if a compaction has dropped that
-    /// record.
+    /// The checksum of the record of the last transaction in the view. It means nothing if a compaction has dropped
+    /// that record.
     checksum: u32,
 }
 
@@ -144,8 +144,8 @@ impl TenantViewFiles {
         let SavedTenantView { mut view, origin, checksum } = saved;
         let seq = view.seq;
         let found = self.log.read(seq)?.map(|(_, found)| found);
-        // A compaction gives other records the numbers up to the base. The base is read last, because a compaction may end
-        // meanwhile.
+        // A compaction gives other records the numbers up to the base. The base is read last, because a compaction may
+        // end meanwhile.
         let is_of_log = found == Some(checksum) || seq <= self.log.base_seq();
         if !is_of_log || self.log.origin()? != Some(origin) {
             return Ok(None);
@@ -225,8 +225,8 @@ impl TenantViewWriter<'_> {
         Ok(())
     }
 
-    /// Deletes the files that are of no use any more, and what a killed process has half written. Texts that were erased
-    /// must not stay in them. `counts` returns the counts of a tenant.
+    /// Deletes the files that are of no use any more, and what a killed process has half written. Texts that were
+    /// erased must not stay in them. `counts` returns the counts of a tenant.
     pub(super) fn delete_unusable(&self, counts: &dyn Fn(Tenant) -> Option<TenantCounts>) -> Result<()> {
         self.complete_list()?;
         let files = self.files;

@@ -22,7 +22,8 @@ const PAST_RUNS: usize = 5;
 /// The reason code if the store accepts no writes. No run could be recorded, so it is the reason of no run.
 const READ_ONLY: &str = "read-only";
 
-/// The reason code if the schedule is for other tenants. There is no run for this tenant, so it is the reason of no run.
+/// The reason code if the schedule is for other tenants. There is no run for this tenant, so it is the reason of no
+/// run.
 const OTHER_TENANTS: &str = "other-tenants";
 
 /// Explain whether an agent would run now on the notes of one tenant, and if not, why. Shows its schedule,

@@ -27,7 +27,8 @@ pub struct TenantPatterns {
 pub(super) struct TenantPattern {
     /// The pattern as written.
     text: String,
-    /// The keys that a tenant must have, each with a pattern for its value. Without keys, only the default tenant matches.
+    /// The keys that a tenant must have, each with a pattern for its value. Without keys, only the default tenant
+    /// matches.
     pairs: BTreeMap<String, String>,
 }
 
@@ -74,8 +75,8 @@ impl fmt::Display for TenantPatterns {
 }
 
 impl TenantPattern {
-    /// Parses `default`, or `KEY=VALUE` pairs separated by spaces, in which `*` stands for any characters of a value. Keys
-    /// and values are in quotes where the names of tenants are displayed with quotes.
+    /// Parses `default`, or `KEY=VALUE` pairs separated by spaces, in which `*` stands for any characters of a value.
+    /// Keys and values are in quotes where the names of tenants are displayed with quotes.
     ///
     /// # Errors
     /// The first mistake.

@@ -48,8 +48,8 @@ fn finish(memory: &Memory, mut row: Run, idle: &IdleTenants) -> Result<Run> {
     Ok(row)
 }
 
-/// Consolidates every tenant, one after the other. A tenant in which nothing was to be done is not loaded again until it has
-/// changed or something is due.
+/// Consolidates every tenant, one after the other. A tenant in which nothing was to be done is not loaded again until
+/// it has changed or something is due.
 fn consolidate_all(memory: &Memory, idle: &IdleTenants) -> Result<ConsolidationReport> {
     let mut all = ConsolidationReport::default();
     for (tenant, counts) in memory.store.tenants()? {

@@ -5,12 +5,13 @@ use poc_graph::View;
 use poc_graph::time::{Span, Timestamp};
 use poc_search::query::Pipeline;
 
-/// How often a pipeline that depends on the clock, for example because weights decay, runs again although no note changed.
+/// How often a pipeline that depends on the clock, for example because weights decay, runs again although no note
+/// changed.
 const RECHECK_AFTER: Span = Span::DAY;
 
 /// The first instant after `now` at which an agent without work may have some although no note changes and none is
-/// visited: when a visit or a note reaches an age that counts, a note expires, or the pipeline is to run again because it
-/// depends on the clock in another way. `None` if that never happens.
+/// visited: when a visit or a note reaches an age that counts, a note expires, or the pipeline is to run again because
+/// it depends on the clock in another way. `None` if that never happens.
 pub(super) fn next_due(
     definition: &Definition,
     pipeline: &Pipeline,

@@ -102,8 +102,8 @@ fn a_schedule_for_some_tenants_leaves_the_others_to_people() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// After any number of slots, each of `n` tenants with notes that match has had an `n`th of the turns, unless all its
-    /// notes are read. No other tenant had any. Runs by people and new processes change nothing.
+    /// After any number of slots, each of `n` tenants with notes that match has had an `n`th of the turns, unless all
+    /// its notes are read. No other tenant had any. Runs by people and new processes change nothing.
     #[test]
     fn every_tenant_gets_its_share_of_the_turns(
         notes in proptest::collection::vec(proptest::sample::select(vec![0usize, 1, 2, 16]), TENANTS.len()),

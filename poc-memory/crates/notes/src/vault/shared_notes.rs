@@ -18,8 +18,8 @@ impl VaultSync<'_> {
         files.map(|elsewhere| elsewhere.file.name.clone()).collect()
     }
 
-    /// Gives the notes that no file of this vault has any more to a vault whose files still have them. Without an owner,
-    /// they would no longer follow these files.
+    /// Gives the notes that no file of this vault has any more to a vault whose files still have them. Without an
+    /// owner, they would no longer follow these files.
     pub(super) fn hand_over(&self) -> Result<()> {
         let kept: HashSet<NodeId> = self.plan.groups.iter().filter_map(|group| group.node).collect();
         let own = self.records.values().filter(|record| record.is_own && record.deleted_at.is_none());

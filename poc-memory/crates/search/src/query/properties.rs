@@ -59,8 +59,8 @@ impl Pipeline {
         Pipeline { calls: calls.map(|(_, call)| call.clone()).collect(), used: self.used.clone() }
     }
 
-    /// The same pipeline up to its last filter or algorithm. It returns every note that the pipeline is about, in another
-    /// order.
+    /// The same pipeline up to its last filter or algorithm. It returns every note that the pipeline is about, in
+    /// another order.
     pub fn without_final_order(&self) -> Pipeline {
         let chooses = |call: &StageCall| matches!(call.def.kind(), Kind::Filter | Kind::Algorithm);
         let meant = self.calls.iter().rposition(chooses).unwrap_or(0);

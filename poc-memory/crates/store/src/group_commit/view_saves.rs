@@ -25,8 +25,8 @@ impl CommitQueue {
         writer.delete_unusable(&|tenant| self.counts(tenant))
     }
 
-    /// Saves the view of a tenant that is to be unloaded, if it has changed since it was saved. Returns whether it may be
-    /// unloaded now: it may not while other files are written, because that may take long.
+    /// Saves the view of a tenant that is to be unloaded, if it has changed since it was saved. Returns whether it may
+    /// be unloaded now: it may not while other files are written, because that may take long.
     pub(crate) fn save_view(&self, tenant: Tenant) -> Result<bool> {
         let Some(files) = &self.view_files else { return Ok(true) };
         let is_large = |view: Arc<View>| files.is_large(view.node_count() as u64);
@@ -55,8 +55,8 @@ impl CommitQueue {
         self.view_files.as_ref().map_or_else(|| Ok(Vec::new()), |files| files.names())
     }
 
-    /// The view that the file of a tenant gives, after transaction `last`, the last one of the tenant. `None` if the file
-    /// cannot be used.
+    /// The view that the file of a tenant gives, after transaction `last`, the last one of the tenant. `None` if the
+    /// file cannot be used.
     pub(crate) fn view_of_file(&self, tenant: Tenant, last: u64) -> Option<View> {
         Some(self.view_files.as_ref()?.read(tenant, last)?.1)
     }

@@ -75,8 +75,8 @@ impl Journal {
         Ok(Journal { source: "undo".to_owned(), folder, undoes: Some(last.folder.clone()), moves })
     }
 
-    /// Deletes data derived from the old log, among it the views of tenants, saves the journal and performs its moves. Returns the name of the folder
-    /// in the quarantine.
+    /// Deletes data derived from the old log (the folders `derived` and the views of tenants), saves the journal and
+    /// performs its moves. Returns the name of the folder in the quarantine.
     pub(super) fn run(&self, store: &Path, derived: &[&str]) -> Result<String> {
         let derived = derived.iter().copied().chain([tenant_view_files::FOLDER]);
         for folder in derived.map(|name| store.join(name)).filter(|folder| folder.exists()) {

@@ -62,7 +62,8 @@ impl Verifier<'_> {
     }
 
     /// Compares the views of a group of tenants, in memory and in files, and their counts with the log. The counts are
-    /// those after transaction `seq`. Adds the tenants without counts that have transactions up to that one to `unknown`.
+    /// those after transaction `seq`. Adds the tenants without counts that have transactions up to that one to
+    /// `unknown`.
     fn differences(
         &self,
         group: &[Tenant],
