@@ -15,7 +15,8 @@ pub use memory_log::{LogFault, MemoryLog, MemoryLogWriter};
 
 use super::Store;
 use super::follower::Follower;
-use super::log::LogLimits;
+use super::log::{LogLimits, intact_records};
+use super::logged_transaction::LoggedTransaction;
 use super::open::StoreOptions;
 use super::records::Records;
 use parking_lot::{Condvar, Mutex};
@@ -24,6 +25,20 @@ use poc_graph::{Delta, Edge, Node, NodeId, Tenant, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Whether a record that the bytes of a segment write or replace contains a text. A search of the bytes themselves finds
+/// no text in long transactions, because these are compressed.
+pub fn segment_contains(segment: &[u8], text: &[u8]) -> bool {
+    intact_records(segment, 0).iter().any(|record| transaction_contains(record.payload, text))
+}
+
+/// Like [`segment_contains`], for one encoded transaction.
+fn transaction_contains(payload: &[u8], text: &[u8]) -> bool {
+    let txn = LoggedTransaction::decode(payload).unwrap();
+    let images =
+        txn.writes.iter().flat_map(|write| [Some(&write.key), write.before.as_ref(), write.after.as_ref()]);
+    images.flatten().any(|image| image.windows(text.len()).any(|window| window == text))
+}
 
 /// Numbers of nodes, live nodes, edges and keywords of live nodes; then of nodes by type, nodes by state, and edges by
 /// kind.

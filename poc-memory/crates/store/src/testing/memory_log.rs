@@ -1,5 +1,6 @@
 //! A shared log in memory that can simulate faults.
 
+use super::{segment_contains, transaction_contains};
 use crate::shared_log::{
     AppendOutcome, DroppedHistory, NewSharedRecord, Peer, SharedLog, SharedRecord, SharedSnapshot,
     SnapshotStore, WriterId,
@@ -109,12 +110,11 @@ impl MemoryLog {
         self.contents.lock().snapshots.keys().copied().collect()
     }
 
-    /// Whether a record or a snapshot contains these bytes.
-    pub fn has_bytes(&self, bytes: &[u8]) -> bool {
+    /// Whether a transaction or a snapshot contains a text.
+    pub fn has_text(&self, text: &[u8]) -> bool {
         let contents = self.contents.lock();
-        let records = contents.records.iter().map(|record| &record.payload);
-        let parts = contents.snapshots.values().flat_map(|(parts, _)| parts);
-        records.chain(parts).any(|stored| stored.windows(bytes.len()).any(|window| window == bytes))
+        contents.records.iter().any(|record| transaction_contains(&record.payload, text))
+            || contents.snapshots.values().any(|(parts, _)| segment_contains(&parts.concat(), text))
     }
 
     /// All records.
