@@ -6,13 +6,13 @@ use crate::CatalogEntry;
 use crate::Context;
 use crate::Definition;
 use crate::EntryState;
-use crate::due_slots::Tick;
+use crate::due_slots::{DueRun, Tick};
 use crate::ledger::{self, Run};
 use crate::model::{
     CallError, CallFailure, Model, ModelFactory, ModelRegistry, ModelSettings, Reply, Request, RetryAfter,
 };
-use crate::run::RunOptions;
-use crate::scheduler::Scheduler;
+use crate::run::{RunOptions, Trigger};
+use crate::scheduler::{self, Scheduler};
 use chrono_tz::Tz;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
@@ -116,6 +116,15 @@ impl Fleet {
     pub(super) fn tick(&mut self) -> Vec<Result<Option<Run>>> {
         let tick = Tick::now(&self.world.memory, Tz::UTC);
         self.scheduler.tick(&self.world.memory, &self.catalog, tick, &self.options)
+    }
+
+    /// Lets time pass, and runs a slot of an agent. Returns its row.
+    pub(super) fn slot_after(&self, time: Span, agent: &str) -> Run {
+        self.world.clock.advance(time);
+        let memory = &self.world.memory;
+        let due = DueRun { agent: agent.to_owned(), trigger: Trigger::Slot(memory.now()), late: false };
+        let tick = Tick::now(memory, Tz::UTC);
+        scheduler::run_due(memory, &self.catalog, &due, tick, &self.options).unwrap().unwrap()
     }
 
     /// Polls at regular intervals for some time.

@@ -2,13 +2,11 @@
 
 use super::fleet::{self, Fleet, nothing};
 use super::world::{ScriptedModel, World, draft, edit};
-use crate::due_slots::{DueRun, Tick};
 use crate::idle_tenants::IdleTenants;
 use crate::ledger::{Run, Status};
 use crate::run::{RunOptions, Trigger, run_with};
+use crate::selection;
 use crate::tenant_rotation::{TenantWork, work_of};
-use crate::{scheduler, selection};
-use chrono_tz::Tz;
 use poc_graph::Tuple;
 use poc_graph::time::Span;
 use poc_notes::{Draft, Memory, insert};
@@ -35,11 +33,7 @@ fn note(memory: &Memory, key: &str, node_type: &str, expires: Option<Span>) {
 
 /// The row of a slot a day later.
 fn next_slot(fleet: &Fleet) -> Run {
-    fleet.world.clock.advance(Span::DAY);
-    let memory = &fleet.world.memory;
-    let due = DueRun { agent: "reader".into(), trigger: Trigger::Slot(memory.now()), late: false };
-    let tick = Tick::now(memory, Tz::UTC);
-    scheduler::run_due(memory, &fleet.catalog, &due, tick, &fleet.options).unwrap().unwrap()
+    fleet.slot_after(Span::DAY, "reader")
 }
 
 #[test]

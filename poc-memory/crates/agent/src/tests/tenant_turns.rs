@@ -2,12 +2,9 @@
 
 use super::fleet::{Fleet, nothing};
 use super::world::{World, draft};
-use crate::due_slots::{DueRun, Tick};
 use crate::idle_tenants::IdleTenants;
 use crate::ledger::{Run, Status, StatusReason};
 use crate::run::{Trigger, run};
-use crate::scheduler;
-use chrono_tz::Tz;
 use poc_graph::Tuple;
 use poc_graph::time::Span;
 use poc_notes::{Draft, insert};
@@ -57,11 +54,7 @@ fn fleet(notes: &[usize], file: &str) -> Fleet {
 
 /// The row of a slot an hour later.
 fn next_slot(fleet: &Fleet) -> Run {
-    fleet.world.clock.advance(Span::HOUR);
-    let memory = &fleet.world.memory;
-    let due = DueRun { agent: "reader".into(), trigger: Trigger::Slot(memory.now()), late: false };
-    let tick = Tick::now(memory, Tz::UTC);
-    scheduler::run_due(memory, &fleet.catalog, &due, tick, &fleet.options).unwrap().unwrap()
+    fleet.slot_after(Span::HOUR, "reader")
 }
 
 /// The number of the tenant of a row.
