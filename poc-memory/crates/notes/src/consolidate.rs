@@ -67,7 +67,8 @@ pub struct ConsolidationOutcome {
     pub changes: Vec<u64>,
     /// The number of the last transaction that it has seen before it changed anything.
     pub seen: u64,
-    /// The first instant at which time alone may leave something to do again; `None` if it never does.
+    /// The first instant at which there may be something to do again although nothing has changed; `None` if there is
+    /// none.
     pub due: Option<Timestamp>,
 }
 

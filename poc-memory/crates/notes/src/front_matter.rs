@@ -105,7 +105,7 @@ pub(crate) fn parse_with_warning(front: &str) -> Result<(Option<Value>, Option<E
     let Some(name) = repeated_field(&refused) else { return Ok((value, Some(refused))) };
     let line = line_of_second(front, &name);
     let warning = Error::invalid("the property occurs several times, and only its last value was read")
-        .hint("remove the others")
+        .hint("keep one of them")
         .at(ErrorLocation { line, field: Some(name), ..ErrorLocation::default() });
     Ok((value, Some(warning)))
 }

@@ -41,7 +41,8 @@ pub fn edge_at(edge: &Edge, config: &poc_config::EdgesConfig, now: Timestamp) ->
 }
 
 /// An instant until which the decayed weight of an edge is at least `floor`: at most a second before the first instant
-/// at which it is lower. `None` if it never is lower.
+/// at which it is lower. `None` if it never is lower. An edge that always was lower gives the time from which it
+/// decays.
 pub fn edge_stays_until(edge: &Edge, config: &poc_config::EdgesConfig, floor: f64) -> Option<Timestamp> {
     if edge.strength < floor {
         return Some(edge.touched);

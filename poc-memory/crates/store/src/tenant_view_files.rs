@@ -164,8 +164,8 @@ impl TenantViewFiles {
         nodes >= self.min_nodes as u64
     }
 
-    /// Whether no state of a view that is in memory is saved although it should be, so that it would have to be built
-    /// from the records again.
+    /// Whether a view in memory belongs in a file and is in none, not even in an earlier state. After a restart, it
+    /// would be built from the records again.
     pub(super) fn lacks(&self, tenant: Tenant, view: &View) -> bool {
         self.is_large(view.node_count() as u64) && self.saved_seq(tenant).is_none()
     }

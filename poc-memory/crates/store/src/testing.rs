@@ -26,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Whether a record that the bytes of a segment write or replace contains a text. A search of the bytes themselves finds
-/// no text in long transactions, because these are compressed.
+/// Whether a record that the bytes of a segment write or replace contains a text. A search of the bytes themselves
+/// finds no text in long transactions, because these are compressed.
 pub fn segment_contains(segment: &[u8], text: &[u8]) -> bool {
     intact_records(segment, 0).iter().any(|record| transaction_contains(record.payload, text))
 }

@@ -71,8 +71,8 @@ pub(crate) fn outlook(memory: &Memory, definition: &Definition, since: Timestamp
     let left = if enough(&set) && left >= min_stale { left } else { 0 };
     let mut outlook = Outlook { has_work: has_work(&set), left, seq: view.seq, due: None };
     if !outlook.has_work {
-        // If even the notes before the final sorts and limits are no work, it does not matter whether time changes
-        // their order.
+        // If the notes before the final sorts and limits are not enough for a run, it does not matter whether time
+        // changes their order.
         let meant = pipeline.without_final_order();
         let is_meant_idle = meant == *pipeline || !has_work(&query(memory, definition, &view, &meant)?);
         outlook.due = next_due(definition, if is_meant_idle { &meant } else { pipeline }, &view, now);
