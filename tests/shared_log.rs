@@ -1,5 +1,9 @@
 //! Several daemons over one log in a real PostgreSQL server. Skipped where none is installed.
 
+mod cut_connections;
+mod histories;
+mod wrong_clocks;
+
 use crate::support::World;
 use crate::support::http::{Http, ON};
 use crate::support::slow_agent::{self, agent, count};

@@ -228,9 +228,16 @@ PROMISES = [
             "tests::shared_snapshot::",
             "tests::shared_history::",
             "tests::several_daemons::",
+            "tests::cut_connections::",
+            "tests::other_clock::",
             "shared_log::",
         ],
         {},
-        {"PROPTEST_CASES": "2000"},
+        {"PROPTEST_CASES": "2000", "POC_MEMORY_FAULTS": "200"},
+        [
+            "cut_connections::calls_and_stores",
+            "cut_connections::a_daemon_recovers_from_a_cut_at_every_message",
+            "histories::writers_lose_and_repeat_nothing_over_many",
+        ],
     ),
 ]

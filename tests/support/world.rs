@@ -1,6 +1,7 @@
 //! A temporary home folder for one test, in which the real binaries run.
 
 use super::deadline::Deadline;
+use poc_graph::testing::fake_clock;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -93,24 +94,10 @@ impl World {
 
     /// A world whose programs see the time of day shifted by what the file `clock` in the home says, such as `+2h`;
     /// `None`, with a message, where libfaketime is not installed. Time that is measured from a start is not shifted.
-    #[expect(clippy::print_stderr, reason = "a test that is not run says so")]
     pub(crate) fn with_clock() -> Option<World> {
-        let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
-        let library = |folder: &&str| Path::new(folder).join("faketime/libfaketimeMT.so.1");
-        let Some(library) = folders.iter().map(library).find(|library| library.exists()) else {
-            eprintln!("not run: libfaketime is not installed");
-            return None;
-        };
         let mut world = World::new();
         let file = world.write("clock", "+0");
-        let variables = [
-            ("LD_PRELOAD", library.display().to_string()),
-            ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
-            ("FAKETIME_NO_CACHE", "1".into()),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
-            ("NO_FAKE_STAT", "1".into()),
-        ];
-        world.environment = variables.map(|(name, value)| (name.to_owned(), value)).into();
+        world.environment = fake_clock(&file)?;
         Some(world)
     }
 

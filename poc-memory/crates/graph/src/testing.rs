@@ -9,7 +9,10 @@
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
 
+mod fake_clock;
 pub mod generated;
+
+pub use fake_clock::fake_clock;
 
 use super::{
     Category, Delta, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, content_hash,

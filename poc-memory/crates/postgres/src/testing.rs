@@ -1,4 +1,5 @@
-//! A PostgreSQL server for a test, in a temporary folder, and a proxy that can keep its answers.
+//! A PostgreSQL server for a test, in a temporary folder, and proxies: one can keep its answers, the other one cuts
+//! connections.
 
 #![allow(
     missing_docs,
@@ -8,6 +9,10 @@
     clippy::indexing_slicing,
     reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
 )]
+
+mod cutting_proxy;
+
+pub use cutting_proxy::{Cut, CutPoint, CuttingProxy};
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};

@@ -7,9 +7,16 @@ use poc_store::SharedSnapshot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+mod cut_connections;
+mod other_clock;
+
 fn settings(server: &TestServer, store: &str) -> LogSettings {
+    LogSettings { address: server.address(), ..settings_without_address(store) }
+}
+
+fn settings_without_address(store: &str) -> LogSettings {
     LogSettings {
-        address: server.address(),
+        address: String::new(),
         store: store.into(),
         password: None,
         ca_file: None,
