@@ -1,6 +1,7 @@
 //! The database schema, which is created and upgraded in versions.
 
-use crate::error::failure;
+use crate::ATTEMPTS;
+use crate::error::{failure, is_rolled_back};
 use crate::location::LogLocation;
 use crate::store_row;
 use poc_graph::error::{Error, Result};
@@ -58,34 +59,48 @@ pub struct InitReport {
 pub fn init(location: &LogLocation) -> Result<InitReport> {
     let mut client = location.connect()?;
     let own = location.clone();
-    location.within(Duration::ZERO, move || upgrade(&mut client, &own))?
+    location.within(Duration::ZERO, move || init_with(&mut client, &own))?
 }
 
-/// Runs the statements of [`init`].
-fn upgrade(client: &mut Client, location: &LogLocation) -> Result<InitReport> {
-    let from = version(client, location)?;
+fn init_with(client: &mut Client, location: &LogLocation) -> Result<InitReport> {
     let of = |error: postgres::Error| failure(location, &error);
-    let mut transaction = client.transaction().map_err(of)?;
-    let made = "CREATE TABLE IF NOT EXISTS poc_memory_schema (version INT8 NOT NULL PRIMARY KEY)";
-    transaction.batch_execute(made).map_err(of)?;
-    for (version, migration) in (1i64..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or_default()) {
-        transaction.batch_execute(migration).map_err(of)?;
-        transaction
-            .execute("INSERT INTO poc_memory_schema (version) VALUES ($1)", &[&version])
-            .map_err(of)?;
-    }
-    let added = transaction
-        .execute(
-            "INSERT INTO poc_memory_store (id, name, head) \
-             SELECT coalesce(max(id), 0) + 1, $1, 0 FROM poc_memory_store \
-             HAVING NOT EXISTS (SELECT 1 FROM poc_memory_store WHERE name = $1)",
-            &[&location.store()],
-        )
-        .map_err(of)?;
-    transaction.commit().map_err(of)?;
+    let mut attempts = 1;
+    let (from, added) = loop {
+        let from = version(client, location)?;
+        match upgrade(client, location.store(), from) {
+            Ok(added) => break (from, added),
+            Err(error) if attempts < ATTEMPTS && is_simultaneous(&error) => attempts += 1,
+            Err(error) => return Err(of(error)),
+        }
+    };
     let store = store_row::find(client, location.store()).map_err(of)?.unwrap_or_default();
     let head = store_row::head(client, store).map_err(of)?;
     Ok(InitReport { from, to: MIGRATIONS.len() as i64, is_new: added > 0, head })
+}
+
+/// Upgrades the schema from a version, and adds a store if it is missing. Returns the number of added stores.
+fn upgrade(client: &mut Client, store: &str, from: i64) -> Result<u64, postgres::Error> {
+    let mut transaction = client.transaction()?;
+    transaction
+        .batch_execute("CREATE TABLE IF NOT EXISTS poc_memory_schema (version INT8 NOT NULL PRIMARY KEY)")?;
+    for (version, migration) in (1i64..).zip(MIGRATIONS).skip(usize::try_from(from).unwrap_or_default()) {
+        transaction.batch_execute(migration)?;
+        transaction.execute("INSERT INTO poc_memory_schema (version) VALUES ($1)", &[&version])?;
+    }
+    let added = transaction.execute(
+        "INSERT INTO poc_memory_store (id, name, head) \
+         SELECT coalesce(max(id), 0) + 1, $1, 0 FROM poc_memory_store \
+         HAVING NOT EXISTS (SELECT 1 FROM poc_memory_store WHERE name = $1)",
+        &[&store],
+    )?;
+    transaction.commit()?;
+    Ok(added)
+}
+
+/// Whether an upgrade failed because another process did the same or added a store at the same time.
+fn is_simultaneous(error: &postgres::Error) -> bool {
+    let states = [&SqlState::UNIQUE_VIOLATION, &SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_COLUMN];
+    is_rolled_back(error) || error.code().is_some_and(|state| states.contains(&state))
 }
 
 /// Fails if the schema is missing, or older or newer than this release requires.

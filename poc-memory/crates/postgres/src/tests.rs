@@ -63,6 +63,22 @@ fn the_schema_is_made_once_and_a_newer_one_is_refused() {
 }
 
 #[test]
+fn stores_are_added_at_the_same_time() {
+    let Some(server) = TestServer::start() else { return };
+    let names: Vec<String> = (0..16).map(|number| format!("store-{}", number / 2)).collect();
+    let reports: Vec<InitReport> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            names.iter().map(|name| scope.spawn(|| init(&location(&server, name)).unwrap())).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(reports.iter().filter(|report| report.is_new).count(), 8, "{reports:?}");
+    for name in names.iter().step_by(2) {
+        let log = PostgresLog::new(location(&server, name), [1; 16], String::new());
+        assert_eq!(append(&log, 1, 0), AppendOutcome::Appended, "{name}");
+    }
+}
+
+#[test]
 fn only_the_expected_head_is_appended_to() {
     let Some(server) = TestServer::start() else { return };
     init(&location(&server, "a")).unwrap();

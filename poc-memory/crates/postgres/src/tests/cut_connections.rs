@@ -215,7 +215,6 @@ fn cut_everywhere(
             });
         }
     });
-    assert!(next.into_inner() >= messages * points);
 }
 
 #[test]
