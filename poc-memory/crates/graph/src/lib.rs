@@ -46,5 +46,7 @@ pub use structure::{
 };
 pub use tenant::{Tenant, Tuple};
 pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
-pub use view::{Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, View, Visibility};
+pub use view::{
+    Builder, Ix, MergedEdge, Neighbor, OptionalTimestampCursor, Representation, View, Visibility,
+};
 pub use visit::{Visit, VisitOutcome};

@@ -8,6 +8,7 @@ mod apply;
 mod build;
 mod counts;
 mod cursors;
+mod derivation;
 mod describe;
 mod fields;
 mod interner;
@@ -20,6 +21,7 @@ mod triangles;
 mod visibility;
 
 pub use build::Builder;
+pub use derivation::Representation;
 pub use optional_timestamp::OptionalTimestampCursor;
 pub use visibility::Visibility;
 

@@ -151,14 +151,13 @@ pub fn all(memory: &Memory, max: usize) -> Result<Vec<ConfirmedQuestion>> {
     Ok(all)
 }
 
-/// The notes that stand for a note among the hits of a search: the live sources of a derived note, otherwise the note
-/// itself.
+/// The notes that represent a note among the hits of a search: the live notes that a derived note goes back to,
+/// otherwise the note itself.
 pub(crate) fn representatives(view: &View, id: NodeId) -> Vec<NodeId> {
     let sources: Vec<NodeId> = view
         .find(id)
         .into_iter()
-        .flat_map(|ix| view.sources(ix))
-        .filter(|&source| view.is_live(source))
+        .flat_map(|ix| view.representatives(ix, &|source| view.is_live(source)))
         .filter_map(|source| view.id(source))
         .collect();
     if sources.is_empty() { vec![id] } else { sources }

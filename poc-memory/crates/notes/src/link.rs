@@ -66,7 +66,7 @@ pub fn add(tx: &mut Transaction<'_>, link: &Link, now: Timestamp) -> Result<Link
     if let Some(there) = tx.edge(src, kind, dst)? {
         return Ok(LinkOutcome::AlreadyPresent(there.strength));
     }
-    // In a circle, each note would be represented by another one, and no search would find any of them.
+    // In a circle, no note is where the others come from, and none can represent them in a search.
     if kind == EdgeKind::DerivedFrom && derivation::is_derived_from(tx, dst, src)? {
         return Err(Error::conflict("the source was derived from this note, directly or through others")
             .hint("remove that `derived-from` link first")

@@ -5,13 +5,13 @@
 //! - A window of consecutive notes of a session is scored as one text and passes a share to each of its notes, because
 //!   the words of a question are often spread over several turns of a conversation.
 //! - A note that was derived from others (a fact, a digest) passes a share to each of them, because it may use the
-//!   words of the question where they use others.
+//!   words of the question where they use others. If they were derived from others as well, these get a share of it.
 //! - A note without mentions and session receives from its nearest notes, in proportion to their cosine.
 //!
-//! Scores propagate only one step, because further steps add more unrelated notes than related ones. If several notes
-//! mention a note, only the best one counts; with their sum, a note mentioned everywhere would rank high everywhere. A
-//! shared name relates two notes if no note has it as its title, as phrases do in HippoRAG (Gutiérrez et al. 2024,
-//! NeurIPS): the fewer notes have the name, the more score it passes on.
+//! Otherwise, scores propagate only one step, because further steps add more unrelated notes than related ones. If
+//! several notes mention a note, only the best one counts; with their sum, a note mentioned everywhere would rank high
+//! everywhere. A shared name relates two notes if no note has it as its title, as phrases do in HippoRAG (Gutiérrez et
+//! al. 2024, NeurIPS): the fewer notes have the name, the more score it passes on.
 
 /// The weights of the relations, as shares of the score that is passed on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,7 +126,8 @@ impl PropagatedScore {
         self.window = self.window.max(score);
     }
 
-    /// Adds a note with the score `score` that was derived from this one. Only the best one counts.
+    /// Adds a note that was derived from this one, with its score, or with the share of it that is left after the steps
+    /// between them. Only the best one counts.
     pub fn add_derived(&mut self, score: f64, from: usize) {
         self.derived.raise(score, from);
     }

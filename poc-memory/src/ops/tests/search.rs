@@ -84,3 +84,20 @@ fn retrieve_finds_by_words_by_meaning_and_along_edges() {
     insta::assert_snapshot!(say(&memory, "classify 'split pages'"), @"storage  1 edge");
     assert_eq!(say(&TestMemory::new(), "classify soup"), "no keyword fits\n");
 }
+
+#[test]
+fn a_note_derived_from_a_derived_note_leads_to_the_first_one() {
+    let memory = filled();
+    json(&memory, "insert --key fact -t 'Zebras gallop'");
+    json(&memory, "insert --key digest -t 'Lentil soup'");
+    json(&memory, "link fact btree --kind derived-from");
+    json(&memory, "link digest fact --kind derived-from");
+    for op in ["search", "retrieve"] {
+        let answer = json(&memory, &format!("{op} 'lentil soup'"));
+        let keys: Vec<&Value> =
+            answer["results"].as_array().unwrap().iter().map(|hit| &hit["key"]).collect();
+        assert_eq!((keys[0], &answer["results"][0]["derived"]["key"]), (&"btree".into(), &"digest".into()));
+        assert!(!keys.contains(&&"digest".into()) && !keys.contains(&&"fact".into()), "{op}: {answer}");
+    }
+    assert_eq!(json(&memory, "retrieve 'lentil soup' --derived")["results"][0]["key"], "digest");
+}

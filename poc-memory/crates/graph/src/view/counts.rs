@@ -5,7 +5,6 @@
 use super::{Ix, Neighbor, View};
 use crate::Column;
 use crate::EdgeKind;
-use crate::NodeType;
 use crate::State;
 use crate::Trust;
 use std::collections::BTreeMap;
@@ -116,32 +115,6 @@ impl View {
     /// from the node to itself, which are listed once.
     pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {
         self.other_edges.get(ix as usize).unwrap_or_default()
-    }
-
-    /// The notes that a note was derived from, in any state.
-    pub fn sources(&self, ix: Ix) -> impl Iterator<Item = Ix> {
-        self.derivations(ix).filter(|edge| edge.is_outgoing()).map(Neighbor::target)
-    }
-
-    /// The notes derived from a note, in any state.
-    pub fn derived_notes(&self, ix: Ix) -> impl Iterator<Item = Ix> {
-        self.derivations(ix).filter(|edge| edge.is_incoming()).map(Neighbor::target)
-    }
-
-    /// Whether one of two notes was derived from the other.
-    pub fn are_derived(&self, a: Ix, b: Ix) -> bool {
-        self.derivations(a).any(|edge| edge.target() == b)
-    }
-
-    /// Whether a note is a question that a user confirmed as answered by other notes. Such a question only points to
-    /// its answers: search, recall and agents do not treat it as a note.
-    pub fn is_confirmed_question(&self, ix: Ix) -> bool {
-        self.type_name(ix) == NodeType::QUESTION && self.sources(ix).next().is_some()
-    }
-
-    fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {
-        let edges = self.other_edges(ix).iter().copied();
-        edges.filter(move |edge| edge.kind() == EdgeKind::DerivedFrom && edge.target() != ix)
     }
 }
 

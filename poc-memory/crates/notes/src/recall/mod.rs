@@ -18,7 +18,7 @@ use super::{Memory, weight};
 use expand::{Expansion, Start};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Ix, NodeId, View, Visibility};
+use poc_graph::{Ix, NodeId, Representation, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
 use poc_rank::recall_score::{RecallExponents, after_hops, score, similarity};
 use rustc_hash::FxHashMap;
@@ -65,8 +65,9 @@ pub struct RecallResult {
 
 /// Recalls nodes in these steps:
 ///
-/// 1. The `oversample` nearest nodes are candidates, except nodes derived from other nodes that can be recalled. The
-///    weight of each is decayed to `now` and raised by the gain of a use.
+/// 1. The `oversample` nearest nodes are candidates, except nodes that others represent, which they were derived from
+///    and which can be recalled ([`Representation`]). The weight of each is decayed to `now` and raised by the gain of
+///    a use.
 /// 2. The best `k` by `similarity^α · weight^β` are starts.
 /// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
 ///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
@@ -87,8 +88,8 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
         view.is_visible(ix, Visibility { now, quarantined: false }) && !view.is_confirmed_question(ix)
     };
     // A derived note must not displace its sources, so it is left out if one of them can be recalled.
-    let is_represented = |ix: Ix| view.sources(ix).any(visible);
-    let visible = |ix: Ix| visible(ix) && !is_represented(ix);
+    let representation = Representation::default();
+    let visible = |ix: Ix| visible(ix) && !representation.is_represented(view, ix, &visible);
     let keep = |id: NodeId| view.find(id).is_some_and(visible);
     let near = memory.vectors.search(options.vector, options.oversample.max(options.k), &keep)?;
 

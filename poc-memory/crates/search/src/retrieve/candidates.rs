@@ -2,7 +2,7 @@
 
 use super::retriever::Retriever;
 use poc_graph::error::Result;
-use poc_graph::{Ix, NodeId, View, Visibility};
+use poc_graph::{Ix, NodeId, Representation, View, Visibility};
 use poc_index::{CosineScores, TextScores};
 use poc_rank::fusion::{clarity, fused, meaning_factor, of_meaning};
 use poc_rank::propagation::{PropagatedScore, PropagationWeights};
@@ -112,9 +112,10 @@ impl<'a> RetrievalQuery<'a> {
         self.is_visible(ix, id).then_some(id)
     }
 
-    /// Whether a note was derived from a visible note, or is a question that only points to other notes.
-    fn is_represented(&self, ix: Ix) -> bool {
-        self.view.sources(ix).any(|origin| self.visible_id(origin).is_some())
+    /// Whether visible notes that a note was derived from represent it, or the note is a question that only points to
+    /// other notes.
+    fn is_represented(&self, ix: Ix, representation: &Representation) -> bool {
+        representation.is_represented(self.view, ix, &|origin| self.visible_id(origin).is_some())
             || self.view.is_confirmed_question(ix)
     }
 
@@ -257,6 +258,7 @@ pub(super) struct Candidates {
     ordered: Vec<CandidateScore>,
     // The highest base score of any other note; infinite if not all are known.
     max_other: f64,
+    representation: Representation,
 }
 
 impl Candidates {
@@ -272,6 +274,7 @@ impl Candidates {
             positions: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
             ordered: Vec::with_capacity(room),
             max_other,
+            representation: Representation::default(),
         };
         for (found, ix) in pool.into_iter().zip(indexes) {
             if let Some(ix) = ix {
@@ -292,7 +295,7 @@ impl Candidates {
             identifier: 0.0,
             propagated: PropagatedScore::default(),
             key: 0.0,
-            folded: !question.list_derived && question.is_represented(ix),
+            folded: !question.list_derived && question.is_represented(ix, &self.representation),
         });
         self.positions.insert(ix, at);
         at

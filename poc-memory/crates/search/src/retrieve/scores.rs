@@ -135,7 +135,7 @@ fn propagate(
     let weights = &retriever.config.scores;
     let mut sources = PropagationSources::default();
     if weights.derived_weight > 0.0 {
-        sources.derived = derived::propagate(question, weights.question_from, candidates);
+        sources.derived = derived::propagate(question, weights, candidates);
     }
     if weights.link_weight > 0.0 {
         sources.linking = links::propagate(question, weights, flow, candidates);

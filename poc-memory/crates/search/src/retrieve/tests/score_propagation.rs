@@ -2,6 +2,8 @@
 //! similar, or are mentioned.
 
 use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 #[test]
 fn a_note_linked_with_a_good_note_gets_a_share_of_its_score() {
@@ -96,6 +98,80 @@ fn a_derived_note_leads_to_its_origins_and_is_represented_by_them() {
     let found = world.seen("where does Lin live, in Lisbon?", 5, Visibility::of_model(Timestamp(0)));
     assert_eq!(numbers(&found)[0], 2);
     assert!(!numbers(&found).contains(&4));
+}
+
+/// Notes with words of their own, each derived from the given ones.
+fn derived_from(derived: &[(u64, u64)]) -> World {
+    let bodies =
+        ["A grey pebble", "Lentil soup", "Harbour lights", "Winter coats", "Oak table", "Blue kites"];
+    let notes: Vec<Node> = (0..).zip(bodies).map(|(number, body)| note(number, "", body)).collect();
+    let mut world = World::of(&notes, &[]);
+    let edge =
+        |&(note, source): &(u64, u64)| Delta::Edge(testing::edge(note, source, EdgeKind::DerivedFrom, 1.0));
+    world.view.apply(2, &derived.iter().map(edge).collect::<Vec<_>>());
+    world
+}
+
+fn listed(world: &World, text: &str) -> Retrieval {
+    let retriever = world.retriever().listing_derived(true);
+    retriever.find(text, 6, Visibility::of_person(Timestamp(0))).unwrap()
+}
+
+#[test]
+fn a_note_derived_from_a_derived_note_leads_to_where_that_one_comes_from() {
+    let world = derived_from(&[(1, 0), (2, 1), (3, 2)]);
+    let text = "winter coats";
+    let own = listed(&world, text).hits[0].score;
+    let found = world.find(text, 6);
+    assert_eq!(numbers(&found).first(), Some(&0));
+    assert!(numbers(&found).iter().all(|at| ![1, 2, 3].contains(at)));
+    assert_eq!(found.hits[0].derived, Some(testing::node(3).id));
+    assert!((share(&found.hits[0], "derived") - 0.125 * own).abs() < 1e-9);
+}
+
+#[test]
+fn notes_that_were_derived_from_each_other_are_found_themselves() {
+    let world = derived_from(&[(1, 2), (2, 1), (3, 2)]);
+    for (text, expected) in [("lentil soup", 1), ("harbour lights", 2), ("winter coats", 3)] {
+        assert_eq!(numbers(&world.find(text, 6)).first(), Some(&expected), "{text}");
+    }
+    // Unless one of them was also derived from another note.
+    let world = derived_from(&[(1, 2), (2, 1), (3, 2), (2, 0)]);
+    let mut found = numbers(&world.find("lentil soup", 6));
+    assert_eq!(found.first(), Some(&0));
+    found.sort();
+    assert_eq!(found, [0, 4, 5]);
+}
+
+proptest! {
+    #[test]
+    fn shares_of_derived_notes_equal_their_definition(
+        derived in proptest::collection::btree_set((0u64..6, 0u64..6), 0..10),
+        asked in 0usize..6,
+    ) {
+        let derived: Vec<(u64, u64)> = derived.into_iter().filter(|(note, source)| note != source).collect();
+        let world = derived_from(&derived);
+        let text = ["grey pebble", "lentil soup", "harbour lights", "winter coats", "oak table", "blue kites"];
+        let found = listed(&world, text[asked]);
+        prop_assert_eq!(found.hits.len(), 6);
+        let base = |hit: &RetrievalHit| {
+            ["meaning", "words", "named", "identifier"].iter().map(|signal| share(hit, signal)).sum::<f64>()
+        };
+        let sources = |note: u64| derived.iter().filter(move |(of, _)| *of == note).map(|(_, source)| *source);
+        for hit in &found.hits {
+            let mut expected = 0.0f64;
+            for other in found.hits.iter().filter(|other| other.id != hit.id) {
+                let mut row = BTreeSet::from([number(other.id)]);
+                for steps in 1..=8 {
+                    row = row.iter().flat_map(|&note| sources(note)).collect();
+                    if row.contains(&number(hit.id)) {
+                        expected = expected.max(base(other) * 0.5f64.powi(steps));
+                    }
+                }
+            }
+            prop_assert!((share(hit, "derived") - expected).abs() < 1e-9);
+        }
+    }
 }
 
 #[test]

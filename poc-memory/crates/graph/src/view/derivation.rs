@@ -1,0 +1,121 @@
+//! Derived notes: what they were derived from, and which notes represent them among the hits of a search.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Ix, Neighbor, View};
+use crate::{EdgeKind, NodeType};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+
+/// The number of `derived-from` edges that are followed from a derived note towards the notes that represent it.
+const MAX_STEPS: usize = 8;
+
+/// The number of edges that are followed from one note after its own, so that a search of a store in which everything
+/// was derived from everything takes no longer.
+const MAX_FURTHER_EDGES: usize = 1_024;
+
+impl View {
+    /// The notes that a note was derived from, in any state.
+    pub fn sources(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        self.derivations(ix).filter(|edge| edge.is_outgoing()).map(Neighbor::target)
+    }
+
+    /// The notes derived from a note, in any state.
+    pub fn derived_notes(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        self.derivations(ix).filter(|edge| edge.is_incoming()).map(Neighbor::target)
+    }
+
+    /// Whether one of two notes was derived from the other.
+    pub fn are_derived(&self, a: Ix, b: Ix) -> bool {
+        self.derivations(a).any(|edge| edge.target() == b)
+    }
+
+    /// Whether a note is a question that a user confirmed as answered by other notes. Such a question only points to
+    /// its answers: search, recall and agents do not treat it as a note.
+    pub fn is_confirmed_question(&self, ix: Ix) -> bool {
+        self.type_name(ix) == NodeType::QUESTION && self.sources(ix).next().is_some()
+    }
+
+    fn derivations(&self, ix: Ix) -> impl Iterator<Item = Neighbor> {
+        let edges = self.other_edges(ix).iter().copied();
+        edges.filter(move |edge| edge.kind() == EdgeKind::DerivedFrom && edge.target() != ix)
+    }
+
+    /// The visible notes that a note was derived from, directly or through other visible notes, nearest first. Each is
+    /// listed once, with the number of steps to it (from 1). The note itself is not listed, even if it is part of a
+    /// circle. At most eight steps are followed, and a bounded number of edges after those of the note itself.
+    pub fn ancestors(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> Vec<(Ix, usize)> {
+        let mut found: Vec<(Ix, usize)> =
+            self.sources(ix).filter(|&source| is_visible(source)).map(|source| (source, 1)).collect();
+        if found.is_empty() {
+            return found;
+        }
+        let mut known: FxHashSet<Ix> = found.iter().map(|(source, _)| *source).collect();
+        known.insert(ix);
+        let (mut at, mut edges) = (0, 0);
+        while let Some(&(note, steps)) = found.get(at).filter(|(_, steps)| *steps < MAX_STEPS) {
+            at += 1;
+            for source in self.sources(note) {
+                edges += 1;
+                if edges > MAX_FURTHER_EDGES {
+                    return found;
+                }
+                if is_visible(source) && known.insert(source) {
+                    found.push((source, steps + 1));
+                }
+            }
+        }
+        found
+    }
+
+    /// The notes that represent a derived note among the hits of a search: those of [`View::ancestors`] that are not
+    /// derived from visible notes themselves. Empty if nothing represents the note.
+    pub fn representatives(&self, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
+        let ancestors = self.ancestors(ix, is_visible).into_iter().map(|(ancestor, _)| ancestor);
+        ancestors
+            .filter(|&ancestor| {
+                !self.is_confirmed_question(ancestor) && !self.sources(ancestor).any(is_visible)
+            })
+            .collect()
+    }
+}
+
+/// Which derived notes are represented by others among the hits of one search.
+///
+/// A note is represented if at most eight steps along `derived-from` edges, all of them to visible notes, lead to a
+/// note that has no visible source itself. Notes that were derived from each other in a circle are therefore not
+/// represented, unless one of them was also derived from a note outside of it.
+#[derive(Debug, Default)]
+pub struct Representation {
+    // Whether at most this number of steps lead from a note to one without visible sources. Without this, a note that
+    // many others were derived from would be examined once for each of them.
+    known: RefCell<FxHashMap<(Ix, usize), bool>>,
+}
+
+impl Representation {
+    /// Whether a note is represented by others. `is_visible` must be the same in all calls.
+    pub fn is_represented(&self, view: &View, ix: Ix, is_visible: &dyn Fn(Ix) -> bool) -> bool {
+        view.sources(ix)
+            .any(|source| is_visible(source) && self.is_near_root(view, source, MAX_STEPS - 1, is_visible))
+    }
+
+    fn is_near_root(&self, view: &View, ix: Ix, steps: usize, is_visible: &dyn Fn(Ix) -> bool) -> bool {
+        let known = self.known.borrow().get(&(ix, steps)).copied();
+        if let Some(known) = known {
+            return known;
+        }
+        // A confirmed question is never a hit, so it represents nothing.
+        let mut is_root = !view.is_confirmed_question(ix);
+        let mut is_near = false;
+        for source in view.sources(ix).filter(|&source| is_visible(source)) {
+            is_root = false;
+            is_near = steps > 0 && self.is_near_root(view, source, steps - 1, is_visible);
+            if is_near || steps == 0 {
+                break;
+            }
+        }
+        self.known.borrow_mut().insert((ix, steps), is_root || is_near);
+        is_root || is_near
+    }
+}

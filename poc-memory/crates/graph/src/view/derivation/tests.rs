@@ -1,0 +1,149 @@
+//! Sources of sources, compared with a naive definition.
+
+use super::*;
+use crate::{Delta, Node, State, testing};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Nodes with these numbers, each derived from the listed ones. Superseded notes are not visible.
+fn view(nodes: &[Node], derived: &[(u64, u64)]) -> View {
+    let mut deltas: Vec<Delta> = nodes.iter().map(|node| Delta::Node(Arc::new(node.clone()))).collect();
+    let edge = |&(from, to): &(u64, u64)| Delta::Edge(testing::edge(from, to, EdgeKind::DerivedFrom, 1.0));
+    deltas.extend(derived.iter().map(edge));
+    let mut view = View::new();
+    view.apply(1, &deltas);
+    view
+}
+
+fn chain(length: u64) -> View {
+    let nodes: Vec<Node> = (0..length).map(testing::node).collect();
+    view(&nodes, &(1..length).map(|number| (number, number - 1)).collect::<Vec<_>>())
+}
+
+fn ix(view: &View, number: u64) -> Ix {
+    view.find(testing::node(number).id).unwrap()
+}
+
+fn number(view: &View, at: Ix) -> u64 {
+    (0..1_000).find(|&number| view.find(testing::node(number).id) == Some(at)).unwrap()
+}
+
+fn ancestors(view: &View, of: u64) -> Vec<(u64, usize)> {
+    let found = view.ancestors(ix(view, of), &|at| view.is_live(at));
+    found.into_iter().map(|(at, steps)| (number(view, at), steps)).collect()
+}
+
+fn representatives(view: &View, of: u64) -> Vec<u64> {
+    let found = view.representatives(ix(view, of), &|at| view.is_live(at));
+    numbers(view, &found)
+}
+
+/// The live notes that are represented by others.
+fn represented(view: &View) -> Vec<u64> {
+    let representation = Representation::default();
+    let mut found: Vec<Ix> = (0..view.slots()).filter(|&at| view.is_live(at)).collect();
+    found.retain(|&at| representation.is_represented(view, at, &|source| view.is_live(source)));
+    numbers(view, &found)
+}
+
+fn numbers(view: &View, found: &[Ix]) -> Vec<u64> {
+    let mut numbers: Vec<u64> = found.iter().map(|&at| number(view, at)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn the_first_note_of_a_chain_represents_the_next_eight() {
+    let view = chain(12);
+    assert_eq!(represented(&view), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(ancestors(&view, 3), [(2, 1), (1, 2), (0, 3)]);
+    assert_eq!(ancestors(&view, 11).last(), Some(&(3, 8)));
+    assert_eq!(representatives(&view, 8), [0]);
+    assert!(representatives(&view, 9).is_empty());
+}
+
+#[test]
+fn a_circle_is_represented_only_by_a_note_outside_of_it() {
+    let nodes: Vec<Node> = (0..4).map(testing::node).collect();
+    // 1 and 2 were derived from each other, and 3 from 2.
+    let circle = view(&nodes, &[(1, 2), (2, 1), (3, 2)]);
+    assert!(represented(&circle).is_empty());
+    assert_eq!(ancestors(&circle, 1), [(2, 1)]);
+    let with_root = view(&nodes, &[(1, 2), (2, 1), (3, 2), (1, 0)]);
+    assert_eq!(represented(&with_root), [1, 2, 3]);
+    assert_eq!(representatives(&with_root, 3), [0]);
+}
+
+#[test]
+fn a_confirmed_question_represents_nothing() {
+    let question = Node { node_type: NodeType(NodeType::QUESTION.into()), ..testing::node(1) };
+    let answer = |state| Node { state, ..testing::node(0) };
+    for (state, expected) in [(State::Active, vec![1, 2]), (State::Superseded, vec![])] {
+        let view = view(&[answer(state), question.clone(), testing::node(2)], &[(1, 0), (2, 1)]);
+        assert_eq!(represented(&view), expected);
+    }
+}
+
+#[test]
+fn the_number_of_edges_that_are_followed_is_bounded() {
+    // Two rows of 60 notes; each note of the second was derived from all of the first, and the last note from them.
+    let nodes: Vec<Node> = (0..121).map(testing::node).collect();
+    let rows = (60..120).flat_map(|note| (0..60).map(move |source| (note, source)));
+    let derived: Vec<(u64, u64)> = rows.chain((60..120).map(|source| (120, source))).collect();
+    let view = view(&nodes, &derived);
+    assert_eq!(ancestors(&view, 120).len(), 120);
+    // All sources of the note itself are found, and of their sources as many as edges may be followed.
+    let nodes: Vec<Node> = (0..1_202).map(testing::node).collect();
+    let derived: Vec<(u64, u64)> = (0..1_200).map(|source| (1_200, source)).chain([(1_201, 1_200)]).collect();
+    let view = self::view(&nodes, &derived);
+    assert_eq!(view.ancestors(ix(&view, 1_201), &|_| true).len(), 1 + MAX_FURTHER_EDGES);
+    assert_eq!(view.ancestors(ix(&view, 1_200), &|_| true).len(), 1_200);
+}
+
+proptest! {
+    #[test]
+    fn representation_equals_its_definition(
+        derived in proptest::collection::btree_set((0u64..14, 0u64..14), 0..24),
+        superseded in proptest::collection::btree_set(0u64..14, 0..3),
+        question in 0u64..14,
+    ) {
+        let derived: Vec<(u64, u64)> = derived.into_iter().filter(|(note, source)| note != source).collect();
+        let node = |number: u64| {
+            let state = if superseded.contains(&number) { State::Superseded } else { State::Active };
+            let node = Node { state, ..testing::node(number) };
+            let question_type = NodeType(NodeType::QUESTION.into());
+            if number == question { Node { node_type: question_type, ..node } } else { node }
+        };
+        let view = view(&(0..14).map(node).collect::<Vec<_>>(), &derived);
+        let of = |note: u64| derived.iter().filter(move |(derived, _)| *derived == note).map(|(_, source)| *source);
+        let visible_of = |note: u64| of(note).filter(|source| !superseded.contains(source));
+        let is_root = |note: u64| {
+            visible_of(note).next().is_none() && !(note == question && of(note).next().is_some())
+        };
+        let mut expected = BTreeSet::new();
+        for note in (0..14u64).filter(|note| !superseded.contains(note)) {
+            // The notes that exactly this number of steps leads to.
+            let mut row = BTreeSet::from([note]);
+            let mut nearest: BTreeMap<u64, usize> = BTreeMap::new();
+            for steps in 1..=MAX_STEPS {
+                row = row.iter().flat_map(|&at| visible_of(at)).collect();
+                row.iter().for_each(|&at| {
+                    nearest.entry(at).or_insert(steps);
+                });
+                if row.iter().any(|&at| is_root(at)) {
+                    expected.insert(note);
+                }
+            }
+            nearest.remove(&note);
+            let found = ancestors(&view, note);
+            prop_assert!(found.is_sorted_by_key(|(_, steps)| *steps));
+            prop_assert_eq!(found.iter().copied().collect::<BTreeMap<_, _>>(), nearest.clone());
+            prop_assert_eq!(found.len(), nearest.len());
+            let roots: BTreeSet<u64> = nearest.into_keys().filter(|&at| is_root(at)).collect();
+            prop_assert_eq!(roots.is_empty(), !expected.contains(&note));
+            prop_assert_eq!(representatives(&view, note), roots.into_iter().collect::<Vec<_>>());
+        }
+        prop_assert_eq!(represented(&view), expected.into_iter().collect::<Vec<_>>());
+    }
+}
