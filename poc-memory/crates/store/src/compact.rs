@@ -142,7 +142,7 @@ impl CompactionJob<'_> {
             && let Some(origin) = log.origin()?
         {
             let base = LogBase { seq, at, origin };
-            let state = BaseState::new(&engine, base);
+            let state = BaseState::new(&engine, base, self.callbacks.check_cancelled);
             if let Some(checksum) = self.replace_log(&state, base)? {
                 // The log must be replaced first: until then, it has the transactions of these entries, and the next
                 // compaction uses this engine if this one is interrupted.

@@ -180,7 +180,7 @@ impl CompactionJob<'_> {
         let (Some((seq, at)), Some(origin)) = (before, log.origin()?) else { return Ok(None) };
         let base = LogBase { seq, at, origin };
         let engine = self.prepare(folder, base.seq)?;
-        let state = BaseState::new(&engine, base);
+        let state = BaseState::new(&engine, base, self.callbacks.check_cancelled);
         let Some(first) = state.first()? else { return Ok(None) };
         let (segment, _) = self.write_segment(&state, first, last)?;
         Ok(Some((segment, last)))

@@ -94,8 +94,7 @@ fn a_note_derived_from_a_derived_note_leads_to_the_first_one() {
     json(&memory, "link digest fact --kind derived-from");
     for op in ["search", "retrieve"] {
         let answer = json(&memory, &format!("{op} 'lentil soup'"));
-        let keys: Vec<&Value> =
-            answer["results"].as_array().unwrap().iter().map(|hit| &hit["key"]).collect();
+        let keys: Vec<&Value> = answer["results"].as_array().unwrap().iter().map(|hit| &hit["key"]).collect();
         assert_eq!((keys[0], &answer["results"][0]["derived"]["key"]), (&"btree".into(), &"digest".into()));
         assert!(!keys.contains(&&"digest".into()) && !keys.contains(&&"fact".into()), "{op}: {answer}");
     }

@@ -1,5 +1,8 @@
 //! The state after a transaction, as an engine and as a compacted segment.
 
+#[cfg(test)]
+mod tests;
+
 use super::CompactionJob;
 use crate::compaction_error::CompactionError;
 use crate::disk::remove_folder;
@@ -17,6 +20,8 @@ use std::path::Path;
 const TXN_BYTES: usize = 4 << 20;
 /// Number of transactions between two calls of the callbacks.
 const SLICE: u64 = 64;
+/// Number of records of a state between two checks for cancellation.
+const CHECK_RECORDS: u64 = 1_024;
 
 impl CompactionJob<'_> {
     /// Prepares an engine in the folder that contains everything up to transaction `target`.
@@ -67,7 +72,7 @@ impl CompactionJob<'_> {
         first: u64,
         end: u64,
     ) -> Result<(CompactedSegment, u32)> {
-        let BaseState { engine, base } = *state;
+        let BaseState { engine, base, .. } = *state;
         let log = self.shared.log.as_ref();
         let disk = self.compactor.disk.as_ref();
         let mut segment =
@@ -88,6 +93,9 @@ impl CompactionJob<'_> {
         };
         state.each_txn(&mut add)?;
         log.replay_payloads(base.seq + 1, end, &mut |seq, payload, _| {
+            if seq.is_multiple_of(SLICE) {
+                (self.callbacks.check_cancelled)()?;
+            }
             segment.add(&frame(seq, &payload).0).map_err(CompactionError::Write)?;
             Ok(true)
         })?;
@@ -118,15 +126,21 @@ impl CompactionJob<'_> {
 pub(crate) struct BaseState<'a> {
     engine: &'a dyn Engine,
     base: LogBase,
+    // Called often while the records are read, as in `CompactionCallbacks`.
+    check_cancelled: &'a dyn Fn() -> Result<()>,
 }
 
 /// Receives a key, a value, and whether the record is part of the state.
 type StateVisitor<'a> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'a;
 
 impl<'a> BaseState<'a> {
-    /// The state at `base`, where the engine must end.
-    pub(crate) fn new(engine: &'a dyn Engine, base: LogBase) -> BaseState<'a> {
-        BaseState { engine, base }
+    /// The state at `base`, where the engine must end. An error of `check_cancelled` ends every method that reads it.
+    pub(crate) fn new(
+        engine: &'a dyn Engine,
+        base: LogBase,
+        check_cancelled: &'a dyn Fn() -> Result<()>,
+    ) -> BaseState<'a> {
+        BaseState { engine, base, check_cancelled }
     }
 
     /// The number of the first transaction in a segment with the state. `None` if the state needs more transactions
@@ -191,7 +205,12 @@ impl<'a> BaseState<'a> {
     /// Calls `each` with every record of the engine and whether it is part of the state.
     fn scan(&self, each: &mut StateVisitor<'_>) -> Result<()> {
         let mut last_node: Option<(Vec<u8>, bool)> = None;
+        let mut read = 0u64;
         self.engine.scan(&[], &mut |full, value| {
+            read += 1;
+            if read.is_multiple_of(CHECK_RECORDS) {
+                (self.check_cancelled)()?;
+            }
             let Some((tenant, Table::Changes, key)) = Table::split_engine_key(full) else {
                 return each(full, value, true);
             };
