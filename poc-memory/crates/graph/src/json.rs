@@ -1,9 +1,11 @@
 //! Conversion between JSON values and Rust types.
 
+mod all_fields;
 mod description;
 mod null;
 mod unique_fields;
 
+pub use all_fields::AllFields;
 pub use description::join_description_lines;
 pub use null::remove_null_type;
 pub use unique_fields::{UniqueFields, repeated_field};

@@ -5,11 +5,12 @@
 //! tool (those with extended thinking) get it as the input of an optional tool.
 
 use super::conversation::{has_required_fields, max_reply_tokens, messages, schema_instruction};
-use super::http::{CallProgress, Http, HttpError, HttpRequest, RequestFeature};
+use super::http::{CallProgress, Http, HttpError, HttpRequest, JsonBody, RequestFeature};
 use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
 use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_agent::reply::parse_json;
+use poc_graph::json::AllFields;
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -62,7 +63,7 @@ impl Model for Anthropic {
         let mut mode = *self.mode.lock();
         let answer = loop {
             let message = HttpRequest::post(self.url("messages"), self.headers(), &self.body(request, mode)?);
-            let answer = self.http.post(&message, request, &progress);
+            let answer = self.http.post_for_body(&message, request, &progress);
             match (&answer, mode.weaker()) {
                 (Err(HttpError::Unsupported(RequestFeature::OutputFormat, ..)), Some(weaker)) => {
                     mode = weaker
@@ -75,7 +76,8 @@ impl Model for Anthropic {
         let reply = answer.and_then(|answer| self.read(&answer, max_cost));
         if let Ok(reply) = &reply {
             // A server that accepts a mode and ignores the schema gets the next mode from now on.
-            let kept = has_required_fields(reply.structured.as_ref(), request.schema);
+            let value = serde_json::from_str(reply.text.trim()).ok();
+            let kept = has_required_fields(value.as_ref(), request.schema);
             *self.mode.lock() = if kept { mode } else { mode.weaker().unwrap_or(mode) };
         }
         add_lost_attempts(reply, progress.lost(), max_cost)
@@ -141,7 +143,8 @@ impl Anthropic {
         Ok(body)
     }
 
-    fn read(&self, answer: &Value, max_cost: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
+    fn read(&self, body: &JsonBody, max_cost: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
+        let answer = &body.value;
         let name = &self.http.provider;
         let Some(content) = answer.get("content").and_then(Value::as_array) else {
             let reason = self.http.error_text(answer.to_string().as_bytes());
@@ -164,12 +167,21 @@ impl Anthropic {
             Some("refusal") => return failed(CallError::Refused(self.http.redacted(&text))),
             _ => {}
         }
-        let used = of_type("tool_use").find_map(|block| block.get("input")).cloned();
-        let text = used.as_ref().map_or(text, Value::to_string);
-        let whole = || parse_json(text.trim()).ok().filter(Value::is_object);
-        let secret = self.http.secret().cloned();
-        Ok(Reply { structured: used.or_else(whole), text, spent, secret })
+        let used = tool_input(&body.bytes);
+        let is_tool = used.is_some();
+        let text = used.unwrap_or(text);
+        // If a field is repeated, only the text of the reply shows it.
+        let structured = parse_json(text.trim()).ok().filter(|value| is_tool || value.is_object());
+        Ok(Reply { structured, text, spent, secret: self.http.secret().cloned() })
     }
+}
+
+/// The input of the first use of a tool in a message, as text that contains repeated fields.
+fn tool_input(body: &[u8]) -> Option<String> {
+    let message: AllFields = serde_json::from_slice(body).ok()?;
+    let blocks = message.get("content")?.entries().iter();
+    let mut used = blocks.filter(|block| block.get("type").and_then(AllFields::as_str) == Some("tool_use"));
+    used.find_map(|block| block.get("input")).map(AllFields::to_string)
 }
 
 /// The messages with a cache mark after the part of the prompt that stays the same from run to run.

@@ -37,6 +37,13 @@ pub(super) struct Http {
     retry_after: RetryAfter,
 }
 
+/// The JSON body of a successful response. The value lacks all but the last of repeated fields.
+#[derive(Debug)]
+pub(super) struct JsonBody {
+    pub(super) value: Value,
+    pub(super) bytes: Vec<u8>,
+}
+
 /// One request, the same at every attempt.
 pub(super) struct HttpRequest {
     url: Url,
@@ -142,13 +149,23 @@ impl Http {
         self.base.path().trim_end_matches('/').ends_with(part)
     }
 
-    /// Sends the request until it succeeds, the attempts are used up, or the deadline passes.
+    /// Like [`Http::post_for_body`]. Returns only the value.
     pub(super) fn post(
         &self,
         message: &HttpRequest,
         request: &Request<'_>,
         progress: &CallProgress,
     ) -> Result<Value, HttpError> {
+        self.post_for_body(message, request, progress).map(|body| body.value)
+    }
+
+    /// Sends the request until it succeeds, the attempts are used up, or the deadline passes.
+    pub(super) fn post_for_body(
+        &self,
+        message: &HttpRequest,
+        request: &Request<'_>,
+        progress: &CallProgress,
+    ) -> Result<JsonBody, HttpError> {
         // A call that repeats its request in another form gets no additional attempts, because each lost
         // attempt may be charged.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
@@ -230,7 +247,7 @@ impl Http {
         message: &HttpRequest,
         request: &Request<'_>,
         progress: &CallProgress,
-    ) -> Result<Value, AttemptError> {
+    ) -> Result<JsonBody, AttemptError> {
         if request.cancellation.is_cancelled() {
             return Err(CallError::Stopped.into());
         }
@@ -251,7 +268,7 @@ impl Http {
         match answer {
             Ok(HttpResponse { status: 200..=299, body, .. }) => {
                 match serde_json::from_slice(&body) {
-                    Ok(value) => Ok(value),
+                    Ok(value) => Ok(JsonBody { value, bytes: body }),
                     // A gateway in front of an overloaded server may send an error page with a success
                     // status.
                     Err(_) => Err(AttemptError::Transient(TransientFailure {

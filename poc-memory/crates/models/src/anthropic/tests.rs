@@ -141,6 +141,25 @@ fn a_model_that_ignores_the_tool_still_returns_text() {
 }
 
 #[test]
+fn a_repeated_field_in_the_input_of_the_tool_is_found() {
+    let twice = r#"{"notes":"n","link-add":[{"source":"a"}],"link-add":[]}"#;
+    let body = json!([{"type": "tool_use", "id": "t", "name": "reply", "input": "INPUT"}]);
+    let body = mock_model::message(body, "tool_use").to_string().replace("\"INPUT\"", twice);
+    let answer = || Answer::Full(200, Vec::new(), body.clone().into_bytes());
+    let turns = || [TestRequest::new("linker"), TestRequest::new("linker")];
+    let (mut replies, asked) = calls(vec![answer(), answer()], &turns());
+    let reply = replies.remove(0).unwrap();
+    assert_eq!((&reply.structured, reply.text.as_str()), (&None, twice));
+    let problems = poc_agent::reply::read(&reply, &[]).unwrap_err();
+    assert!(
+        problems[0].starts_with("the reply is not valid: the field `link-add` occurs twice"),
+        "{problems:?}"
+    );
+    // The reply has the required fields, so the server supports the mode.
+    assert_eq!(mode(&asked[0]), mode(&asked[1]));
+}
+
+#[test]
 fn a_message_without_content_is_an_error() {
     let (reply, _) = call("", Answer::ok(json!({"type": "error", "error": {"message": "odd"}})));
     assert_eq!(reply, Err(CallError::Down("`mock` sent no message: odd".into())));

@@ -2,6 +2,8 @@
 //! (<https://docs.anthropic.com/en/docs/claude-code/headless>).
 
 use poc_agent::model::{CallCost, Reply};
+use poc_agent::reply::parse_json;
+use poc_graph::json::AllFields;
 use serde_json::{Map, Value};
 
 /// The output as an envelope, if it is one. Any other JSON is the reply itself, so fields in it that look
@@ -23,17 +25,29 @@ pub(super) fn read(output: &str) -> Result<Reply, String> {
     let Some(envelope) = envelope(output) else {
         return Ok(Reply { text: output.to_owned(), ..Reply::default() });
     };
-    let structured = envelope.get("structured_output").filter(|value| value.is_object()).cloned();
+    let structured = structured_output(output);
     let text = match (envelope.get("result").and_then(Value::as_str), &structured) {
         (Some(text), _) => text.to_owned(),
-        (None, Some(value)) => value.to_string(),
+        (None, Some(text)) => text.clone(),
         (None, None) => String::new(),
     };
     if envelope.get("is_error").and_then(Value::as_bool) == Some(true) {
         let kind = envelope.get("subtype").and_then(Value::as_str).unwrap_or("an error");
         return Err(if text.is_empty() { kind.to_owned() } else { text });
     }
-    Ok(Reply { structured, text, ..Reply::default() })
+    let Some(structured) = structured else { return Ok(Reply { text, ..Reply::default() }) };
+    match parse_json(&structured) {
+        Ok(value) => Ok(Reply { structured: Some(value), text, ..Reply::default() }),
+        // A repeated field: only the text of the reply shows it.
+        Err(_) => Ok(Reply { text: structured, ..Reply::default() }),
+    }
+}
+
+/// The structured output of an envelope, as text that contains repeated fields; `None` if it is not an object.
+fn structured_output(output: &str) -> Option<String> {
+    let envelope: AllFields = serde_json::from_str(output).ok()?;
+    let structured = envelope.get("structured_output")?;
+    matches!(structured, AllFields::Object(_)).then(|| structured.to_string())
 }
 
 /// The cost that an envelope reports, with a reply or an error. `None` when it reports none or an impossible one.
@@ -87,6 +101,22 @@ mod tests {
         let usage = json!({"input_tokens": max, "cache_read_input_tokens": max, "output_tokens": max});
         let took = spent(&json!({"result": "{}", "usage": usage}).to_string()).unwrap();
         assert_eq!((took.tokens_in, took.tokens_out), (Some(max), Some(max)));
+    }
+
+    #[test]
+    fn a_repeated_field_in_the_structured_output_is_found() {
+        let once = r#"{"notes":"n","link-add":[]}"#;
+        let twice = r#"{"notes":"n","link-add":[{"source":"a"}],"link-add":[]}"#;
+        for result in ["", r#""result": "It is done.", "#] {
+            let read = |output: &str| read(&format!("{{{result}\"structured_output\": {output}}}")).unwrap();
+            let reply = read(once);
+            assert_eq!(reply.structured, serde_json::from_str(once).ok());
+            assert_eq!(reply.text, if result.is_empty() { once } else { "It is done." });
+            let reply = read(twice);
+            assert_eq!((reply.structured.as_ref(), reply.text.as_str()), (None, twice));
+            let problems = poc_agent::reply::read(&reply, &[]).unwrap_err();
+            assert!(problems[0].contains("the field `link-add` occurs twice"), "{problems:?}");
+        }
     }
 
     #[test]
