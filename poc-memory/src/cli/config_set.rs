@@ -248,7 +248,7 @@ fn check_removal(before: &Config, after: &Config) -> Result<()> {
     let errors = |config: &Config| {
         let names = Names::of(config);
         let plain = names.check_plain(&config.search.pipeline).err();
-        names.problems().into_iter().chain(plain).collect::<Vec<Error>>()
+        names.all_problems().chain(plain).collect::<Vec<Error>>()
     };
     let known = errors(before);
     let is_new = |error: &Error| known.iter().all(|known| known.message != error.message);

@@ -5,6 +5,7 @@ use super::serde_message::rewrite;
 use super::toml_document::TomlDocument;
 use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::{Error, ErrorLocation, Result};
+use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -89,6 +90,11 @@ pub(super) fn location_of(name: &str, text: &str, path: &[&str]) -> ErrorLocatio
         Ok(document) => document.key_location(path.iter().copied()),
         Err(_) => ErrorLocation { file: Some(name.into()), ..ErrorLocation::default() },
     }
+}
+
+/// The positions of all keys of a table at the top of a file. Empty if there is no such table.
+pub(super) fn locations_in(name: &str, text: &str, table: &str) -> BTreeMap<String, ErrorLocation> {
+    TomlDocument::parse(name, text).map(|document| document.key_locations(table)).unwrap_or_default()
 }
 
 pub(super) fn merge(into: &mut Table, layer: Table) {

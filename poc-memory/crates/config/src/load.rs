@@ -2,7 +2,9 @@
 
 use super::bounds;
 use super::defaults::DEFAULTS;
-use super::layer::{deserialize, location_of, merge, parse, put, read, scalar, variable_path, variables};
+use super::layer::{
+    deserialize, location_of, locations_in, merge, parse, put, read, scalar, variable_path, variables,
+};
 use super::sections::Config;
 use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::BTreeMap;
@@ -35,8 +37,12 @@ impl Config {
             let layer: Table = parse(name, text)?;
             merge(&mut merged, layer);
             let config = deserialize(merged.clone()).map_err(|problem| problem.locate(name, text))?;
-            let located = |saved: &String| (saved.clone(), location_of(name, text, &["pipelines", saved]));
-            locations.extend(config.pipelines.keys().map(located));
+            let mut positions = locations_in(name, text, "pipelines");
+            locations.extend(config.pipelines.into_keys().map(|saved| {
+                let elsewhere = || ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::default() };
+                let at = positions.remove(&saved).unwrap_or_else(elsewhere);
+                (saved, at)
+            }));
             search = Some(location_of(name, text, &["search", "pipeline"]))
                 .filter(|at| at.line.is_some())
                 .unwrap_or_default();

@@ -10,6 +10,7 @@ use poc_graph::diagnostic::FileDiagnostic;
 use poc_graph::error::ErrorLocation;
 use poc_graph::similar;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -85,6 +86,34 @@ impl<'a> TomlDocument<'a> {
         }
     }
 
+    /// The locations of all keys of a table at the top of the file, as [`TomlDocument::key_location`] returns them, found
+    /// in one pass over the text. Empty if there is no such table.
+    pub fn key_locations(&self, table: &str) -> BTreeMap<String, ErrorLocation> {
+        let mut keys: Vec<(usize, &str)> = Vec::new();
+        if let Some(table) = self.root.get(table).and_then(|value| value.get_ref().as_table()) {
+            for (name, _) in table.iter() {
+                keys.push((name.span().start, name.get_ref().as_ref()));
+            }
+        }
+        keys.sort_unstable();
+        let (mut line, mut column, mut end) = (1, 1, 0);
+        let mut locations = BTreeMap::new();
+        for (offset, name) in keys {
+            let passed = self.text.get(end..offset).unwrap_or_default();
+            line += passed.matches('\n').count() as u32;
+            match passed.rsplit_once('\n') {
+                Some((_, last)) => column = last.chars().count() as u32 + 1,
+                None => column += passed.chars().count() as u32,
+            }
+            end = offset;
+            let file = Some(self.name.to_owned());
+            let at =
+                ErrorLocation { file, line: Some(line), column: Some(column), ..ErrorLocation::default() };
+            locations.insert(name.to_owned(), at);
+        }
+        locations
+    }
+
     fn key_offset<'p>(&self, path: impl IntoIterator<Item = &'p str>) -> Option<usize> {
         let mut table = &self.root;
         let mut offset = None;
@@ -151,6 +180,26 @@ mod tests {
         assert_eq!(location(&["models", "x", "id"]), "file.toml:5:1");
         assert_eq!(location(&["a", "below"]), "file.toml:1:1");
         assert_eq!(location(&["text", "b"]), "file.toml");
+    }
+
+    #[test]
+    fn the_keys_of_a_table_have_the_locations_of_each() {
+        for text in [
+            "[a]\nb = 1\n\"é ü\" = \"\"\"x\ny\"\"\"\n  c.d = 2 # ö\nc.e = 3\n[f]\ng = 1\n",
+            "é = 1\na = { b = 'ä', c = { d = 1 }, e = 2 }",
+            "a.x = 1\r\nb = 2\r\na.y = 3\r\n",
+            "a = 1",
+            "",
+        ] {
+            let document = TomlDocument::parse("file.toml", text).unwrap();
+            let found = document.key_locations("a");
+            let table = document.root().get("a").and_then(|value| value.get_ref().as_table());
+            assert_eq!(found.len(), table.map_or(0, |table| table.len()), "{text}");
+            for (name, at) in found {
+                assert_eq!(at, document.key_location(["a", name.as_str()]), "{text}");
+                assert!(at.line.is_some(), "{text}");
+            }
+        }
     }
 
     #[test]

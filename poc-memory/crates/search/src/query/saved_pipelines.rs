@@ -6,6 +6,9 @@ use super::names::{NAMING_HINT, Names, invalid_name, is_name};
 use poc_config::SavedPipeline;
 use poc_graph::error::{Code, Error, Result};
 
+/// Maximum number of errors that [`Names::problems`] lists.
+const MAX_PROBLEMS: usize = 100;
+
 impl Names {
     /// Parses and checks a saved pipeline. It may be completed with search terms, as for [`Pipeline::template`].
     ///
@@ -33,8 +36,20 @@ impl Names {
         Pipeline::template(&search.text, self).map(drop).map_err(wrong)
     }
 
-    /// The errors of all saved pipelines.
+    /// The errors of the first hundred saved pipelines that are broken. If there are more, the last error says so.
     pub fn problems(&self) -> Vec<Error> {
-        self.all_saved().keys().filter_map(|name| self.check(name).err()).collect()
+        let mut all = self.all_problems();
+        let mut listed: Vec<Error> = all.by_ref().take(MAX_PROBLEMS).collect();
+        if all.next().is_some() {
+            listed.push(Error::config(format!(
+                "more than {MAX_PROBLEMS} saved pipelines are broken; the others are not listed"
+            )));
+        }
+        listed
+    }
+
+    /// The errors of all saved pipelines. Each is checked when its turn comes.
+    pub fn all_problems(&self) -> impl Iterator<Item = Error> {
+        self.all_saved().keys().filter_map(|name| self.check(name).err())
     }
 }

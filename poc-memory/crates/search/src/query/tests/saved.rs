@@ -346,6 +346,20 @@ fn saved_pipelines_are_checked_in_the_settings() {
 }
 
 #[test]
+fn a_hundred_broken_pipelines_are_listed() {
+    let lines = (0..4_000).map(|number| format!("broken-{number:04} = \"all | tpye:x\"\n"));
+    let file = format!("[pipelines]\nsound = \"all\"\n{}", lines.collect::<String>());
+    let config = poc_config::Config::layered(Some(("config.toml", &file)), std::iter::empty()).unwrap();
+    assert_eq!(config.pipelines["broken-3999"].at.line, Some(4_002));
+    let names = Names::of(&config);
+    assert_eq!(names.all_problems().count(), 4_000);
+    let problems: Vec<String> = names.problems().iter().map(Error::line).collect();
+    assert_eq!(problems.len(), 101);
+    assert!(problems[99].starts_with("config.toml:102:1: "), "{}", problems[99]);
+    assert_eq!(problems[100], "more than 100 saved pipelines are broken; the others are not listed");
+}
+
+#[test]
 fn saved_pipelines_are_bounded() {
     let levels = |count: usize, text: &dyn Fn(usize) -> String| {
         let level = |at: usize| (format!("l{at}"), SavedPipeline::from(text(at)));
