@@ -2,7 +2,7 @@
 
 use super::cause::cause;
 use super::dead_processes::DeadProcesses;
-use super::key::run_key;
+use super::key::{prefix, run_key};
 use super::reservation;
 use super::rows::{self, INTERRUPTED, occurrence_key, prune, put};
 use super::state::{self, AgentState};
@@ -11,9 +11,13 @@ use super::trigger::{Trigger, TriggerKind};
 use super::{Occurrence, Run};
 use poc_graph::RunId;
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::time::Timestamp;
+use poc_graph::time::{Span, Timestamp};
 use poc_notes::Memory;
 use poc_store::Transaction;
+
+/// How long the slots of a paused or disabled agent share a row. Otherwise, the rows of an agent that runs every second
+/// would soon displace all others.
+const SHARED_ROW: Span = Span::HOUR;
 
 /// Claims a run of an agent: writes its row and claims its slot, if it has one. If the agent is already
 /// running, a slot returns a skipped row, and a manual run, a change or a batch is a conflict. A slot that was
@@ -87,7 +91,9 @@ pub fn record_without_run(
     write_row_without_run(memory, agent, None, trigger, outcome)
 }
 
-/// Like [`record_without_run`], for consecutive slots from `first` to the trigger's slot, which gets the row.
+/// Like [`record_without_run`], for consecutive slots from `first` to the trigger's slot, which gets the row. If the
+/// newest row of a paused or disabled agent has the same outcome and began less than an hour ago, the slots are added to
+/// it instead. Returns the row.
 pub fn record_slots_without_run(
     memory: &Memory,
     agent: &str,
@@ -112,14 +118,22 @@ fn write_row_without_run(
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         let mut state = state::get(tx, agent)?;
         if state.is_claimed(trigger) || !state.claim_changes(trigger) {
-            return Ok(false);
+            return Ok(None);
         }
         let taken = match occurrence_key(&row) {
             Some(key) => tx.get::<Occurrence>(&key)?.is_some(),
             None => false,
         };
         if taken || state.has_outcome(&row) {
-            return Ok(false);
+            return Ok(None);
+        }
+        if let (Some(first), Some(last)) = (first, row.slot())
+            && let Some(extended) = extended_row(tx, &row, first, last)?
+        {
+            state.settle(first, last);
+            state::put(tx, agent, &state)?;
+            tx.put(&extended.key(), &extended)?;
+            return Ok(Some(extended));
         }
         put_slot(tx, &state, &row)?;
         if let Trigger::Slot(last) = trigger {
@@ -127,9 +141,27 @@ fn write_row_without_run(
         }
         put(tx, state, &row)?;
         prune(memory, tx, agent)?;
-        Ok(true)
+        Ok(Some(row.clone()))
     })?;
-    Ok(committed.value.then_some(row))
+    Ok(committed.value)
+}
+
+/// The newest row of the agent with the slots from `first` to `last` added, if `row` would repeat it.
+fn extended_row(tx: &Transaction<'_>, row: &Run, first: Timestamp, last: Timestamp) -> Result<Option<Run>> {
+    let lasts = matches!(row.reason, Some(StatusReason::Paused | StatusReason::Disabled));
+    if !lasts || row.status != Status::Skipped {
+        return Ok(None);
+    }
+    let Some(key) = tx.keys::<Run>(&prefix(&row.agent))?.pop() else { return Ok(None) };
+    let Some(newest) = tx.get::<Run>(&key)? else { return Ok(None) };
+    let is_same = newest.status == row.status && newest.reason == row.reason;
+    // The clock may have been set back.
+    let is_recent = newest.started <= row.started && row.started < newest.started.plus(SHARED_ROW);
+    Ok(newest.slot().filter(|begin| is_same && is_recent && *begin < first).map(|begin| Run {
+        finished: row.finished,
+        message: Some(format!("the slots from {begin} to {last}")),
+        ..newest
+    }))
 }
 
 /// Marks a run of the agent on which nobody works any more as interrupted. Returns whether the agent still has a live

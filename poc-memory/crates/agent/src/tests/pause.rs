@@ -83,6 +83,37 @@ fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
 }
 
 #[test]
+fn the_slots_of_an_hour_of_a_pause_share_a_row() {
+    let world = World::new();
+    world.note("a", "about page splits");
+    let entry = entry(agent("\"link-add\"", "schedule = \"every 10m\"\n"), world.memory.now());
+    let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
+    let rest = Pause { since: world.memory.now(), until: None, note: String::new() };
+    pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
+    let mut poll = || {
+        world.clock.advance(Span(10 * Span::MINUTE.0));
+        let tick = Tick::now(&world.memory, Tz::UTC);
+        let outcomes = scheduler.tick(&world.memory, &catalog, tick, &RunOptions::default());
+        (world.memory.now(), outcomes.len())
+    };
+    let polled: Vec<(Timestamp, usize)> = (0..13).map(|_| poll()).collect();
+    assert!(polled.iter().all(|(_, ran)| *ran == 0));
+    let state = ledger::state(&world.memory, "tester").unwrap();
+    assert!(polled.iter().all(|(slot, _)| state.is_settled(*slot)));
+    let mut rows = ledger::rows(&world.memory, None, usize::MAX).unwrap();
+    rows.reverse();
+    assert!(rows.iter().all(|row| (row.status, row.reason) == (Status::Skipped, Some(StatusReason::Paused))));
+    let shared = |first: usize, last: usize| {
+        (Some(polled[first].0), Some(format!("the slots from {} to {}", polled[first].0, polled[last].0)))
+    };
+    let found: Vec<_> = rows.iter().map(|row| (row.scheduled_at, row.message.clone())).collect();
+    assert_eq!(found, [shared(0, 5), shared(6, 11), (Some(polled[12].0), None)]);
+    resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
+    // No slot of the pause is caught up.
+    assert_eq!(poll().1, 1);
+}
+
+#[test]
 fn a_pause_that_ends_in_the_past_is_refused() {
     let world = World::new();
     let now = world.memory.now();
