@@ -37,12 +37,17 @@ impl<'a> ProjectNotes<'a> {
         }
     }
 
-    /// The membership of a note. A derived note without a label belongs to the projects of its sources.
+    /// The membership of a note. A derived note without a label belongs to the projects of its sources, and these to the
+    /// projects of theirs.
     pub(super) fn membership(&self, ix: Ix) -> Membership {
         match self.labelled(ix) {
             Membership::Unlabelled => {
-                let sources = || self.view.sources(ix).map(|source| self.labelled(source));
-                let any = |wanted| sources().any(|membership| membership == wanted);
+                let is_unlabelled = |source| self.labelled(source) == Membership::Unlabelled;
+                let mut unlabelled = vec![ix];
+                unlabelled
+                    .extend(self.view.ancestors(ix, &is_unlabelled).into_iter().map(|(source, _)| source));
+                let sources = || unlabelled.iter().flat_map(|&note| self.view.sources(note));
+                let any = |wanted| sources().any(|source| self.labelled(source) == wanted);
                 match (any(Membership::Own), any(Membership::Other)) {
                     (true, _) => Membership::Own,
                     (_, true) => Membership::Other,

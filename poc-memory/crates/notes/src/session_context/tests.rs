@@ -1,8 +1,9 @@
+use super::scope::{Membership, ProjectNotes};
 use super::*;
 use crate::testing::{TestMemory, draft};
-use crate::{Draft, insert};
+use crate::{Draft, insert, link};
 use poc_config::{Config, HookGate, HookScope};
-use poc_graph::{Category, Trust};
+use poc_graph::{Category, EdgeKind, Trust};
 use poc_rank::gate::Verdict;
 use proptest::prelude::*;
 
@@ -111,6 +112,50 @@ fn a_briefing_sorts_the_notes_of_a_project() {
         parts(&memory, SessionFilter::default()),
         [of(BriefingPart::Decisions, &["lunch"]), of(BriefingPart::Standing, &["fish"]),]
     );
+}
+
+#[test]
+fn a_derived_note_belongs_to_the_project_that_its_sources_come_from() {
+    let memory = memory(HookScope::Person);
+    let notes: [(&str, &str, &[&str]); 5] = [
+        ("till", "The till is a queue", &[OTHER]),
+        ("fact", "Payments wait in line", &[]),
+        ("digest", "How money arrives", &[]),
+        ("wal", "Log first", &[OWN]),
+        ("free", "I use fish", &[]),
+    ];
+    for (key, body, keywords) in notes {
+        note(&memory, key, body, keywords, |_| {});
+    }
+    let id = |key: &str| {
+        let view = memory.store.view();
+        view.find_key(key).and_then(|ix| view.id(ix)).unwrap()
+    };
+    let derive = |note: &str, source: &str| {
+        let link = link::Link {
+            src: id(note),
+            dst: id(source),
+            kind: EdgeKind::DerivedFrom,
+            strength: 0.8,
+            reason: String::new(),
+            provenance: "manual".into(),
+        };
+        memory
+            .store
+            .transact(memory.cause("manual", "link"), |tx| link::add(tx, &link, memory.now()))
+            .unwrap();
+    };
+    let memberships = || {
+        let view = memory.store.view();
+        let projects = ProjectNotes::of(&view, session(&[]), HookScope::Person);
+        ["fact", "digest", "free"].map(|key| projects.membership(view.find_key(key).unwrap()))
+    };
+    derive("digest", "fact");
+    assert_eq!(memberships(), [Membership::Unlabelled; 3]);
+    derive("fact", "till");
+    assert_eq!(memberships(), [Membership::Other, Membership::Other, Membership::Unlabelled]);
+    derive("digest", "wal");
+    assert_eq!(memberships(), [Membership::Other, Membership::Own, Membership::Unlabelled]);
 }
 
 #[test]
