@@ -43,10 +43,9 @@ impl<'a> ProjectNotes<'a> {
         match self.labelled(ix) {
             Membership::Unlabelled => {
                 let is_unlabelled = |source| self.labelled(source) == Membership::Unlabelled;
-                let mut unlabelled = vec![ix];
-                unlabelled
-                    .extend(self.view.ancestors(ix, &is_unlabelled).into_iter().map(|(source, _)| source));
-                let sources = || unlabelled.iter().flat_map(|&note| self.view.sources(note));
+                let ancestors = self.view.ancestors(ix, &is_unlabelled);
+                let unlabelled = || std::iter::once(ix).chain(ancestors.iter().map(|(note, _)| *note));
+                let sources = || unlabelled().flat_map(|note| self.view.sources(note));
                 let any = |wanted| sources().any(|source| self.labelled(source) == wanted);
                 match (any(Membership::Own), any(Membership::Other)) {
                     (true, _) => Membership::Own,
