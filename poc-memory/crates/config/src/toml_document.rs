@@ -86,8 +86,8 @@ impl<'a> TomlDocument<'a> {
         }
     }
 
-    /// The locations of all keys of a table at the top of the file, as [`TomlDocument::key_location`] returns them, found
-    /// in one pass over the text. Empty if there is no such table.
+    /// The locations of all keys of a table at the top of the file, as [`TomlDocument::key_location`] returns them.
+    /// They are found in one pass over the text. Empty if there is no such table.
     pub fn key_locations(&self, table: &str) -> BTreeMap<String, ErrorLocation> {
         let mut keys: Vec<(usize, &str)> = Vec::new();
         if let Some(table) = self.root.get(table).and_then(|value| value.get_ref().as_table()) {

@@ -92,8 +92,8 @@ pub fn record_without_run(
 }
 
 /// Like [`record_without_run`], for consecutive slots from `first` to the trigger's slot, which gets the row. If the
-/// newest row of a paused or disabled agent has the same outcome and began less than an hour ago, the slots are added to
-/// it instead. Returns the row.
+/// newest row of a paused or disabled agent has the same outcome and began less than an hour ago, the slots are added
+/// to it instead. Returns the row.
 pub fn record_slots_without_run(
     memory: &Memory,
     agent: &str,

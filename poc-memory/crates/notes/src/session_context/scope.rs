@@ -37,8 +37,8 @@ impl<'a> ProjectNotes<'a> {
         }
     }
 
-    /// The membership of a note. A derived note without a label belongs to the projects of its sources, and these to the
-    /// projects of theirs.
+    /// The membership of a note. A derived note without a label belongs to the projects of its sources, and these to
+    /// the projects of theirs.
     pub(super) fn membership(&self, ix: Ix) -> Membership {
         match self.labelled(ix) {
             Membership::Unlabelled => {
