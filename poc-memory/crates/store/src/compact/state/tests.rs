@@ -39,9 +39,11 @@ fn records(engine: &InMemoryEngine) -> Vec<(Vec<u8>, Vec<u8>)> {
     records
 }
 
+type Pass = fn(&BaseState<'_>) -> Result<()>;
+
 #[test]
 fn every_pass_over_the_state_can_be_cancelled() {
-    let passes: [(&str, fn(&BaseState<'_>) -> Result<()>); 4] = [
+    let passes: [(&str, Pass); 4] = [
         ("first", |state| state.first().map(drop)),
         ("count", |state| state.count().map(drop)),
         ("prune", |state| state.prune(watermark(BASE.seq + 1))),
