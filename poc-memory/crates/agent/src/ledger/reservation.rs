@@ -102,13 +102,14 @@ fn spent_by_agents<R: Records + ?Sized>(records: &R, day: &Range<Timestamp>) -> 
         .range::<AgentState>(&[])?
         .iter()
         .map(|(_, state)| state.spending_between(day.start, day.end).cost)
-        .sum())
+        .fold(0.0, |sum, cost| sum + cost))
 }
 
 /// Reservations in US dollars of the runs that began on a day.
 fn reserved(reservations: &[BudgetReservation], day: &Range<Timestamp>) -> f64 {
     let of_day = reservations.iter().filter(|reservation| day.contains(&reservation.started));
-    of_day.map(|reservation| reservation.max_usd).sum()
+    // The sum of no numbers is -0 in the standard library, and would be shown as `$-0.0000`.
+    of_day.map(|reservation| reservation.max_usd).fold(0.0, |sum, usd| sum + usd)
 }
 
 fn reservations<R: Records + ?Sized>(records: &R) -> Result<Vec<BudgetReservation>> {

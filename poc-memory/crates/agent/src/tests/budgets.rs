@@ -279,6 +279,16 @@ fn a_dry_run_books_its_cost() {
     assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());
 }
 
+#[test]
+fn a_day_without_runs_costs_zero_without_a_sign() {
+    let world = world();
+    let days = days_around(world.memory.now());
+    let spent = ledger::spent_by_all(&world.memory, &days.all_agents).unwrap();
+    let run = Run::new_running(&world.memory, "tester", None);
+    let forecast = ledger::day_spending(&world.memory, &run, &days).unwrap();
+    assert_eq!(format!("{spent:.4} {:.4} {:.4}", forecast.day, forecast.all_agents), "0.0000 0.0000 0.0000");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_next_process_ends_the_child_of_a_killed_one() {
