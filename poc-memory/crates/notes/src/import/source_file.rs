@@ -60,6 +60,11 @@ impl<'a> SourceFile<'a> {
         SourceFile { in_folder: true, ..self }
     }
 
+    /// Whether it is one of several files of a folder.
+    pub(super) fn is_in_folder(&self) -> bool {
+        self.in_folder
+    }
+
     /// The place of a line, from 1.
     pub(super) fn line(&self, number: u64) -> SourceLocation {
         if self.in_folder { self.item("line", number) } else { SourceLocation::Line(number) }

@@ -139,6 +139,7 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     let vault = memory.folder().join("vault");
     put(&vault, "good.md", "A good note\n");
     put(&vault, "empty.md", "\n");
+    put(&vault, "front.md", "---\ntags: [a]\n---\n");
     put(&vault, "yaml.md", "---\ntitle: [a\n---\nBody\n");
     put(&vault, "list.md", "---\n- a\n---\nBody\n");
     put(&vault, "type.md", "---\ntype: epsodic\n---\nBody of it\n");
@@ -148,8 +149,11 @@ fn invalid_files_are_reported_and_the_others_are_imported() {
     let report = take(&memory, ImportSource::Path(vault));
     // An invalid property does not prevent the import of a note.
     assert_eq!(counts(&report), [4, 0, 0, 0]);
+    // An empty file of a folder is not a failure.
+    let skipped: Vec<_> = report.skipped.iter().map(|(kind, skipped)| (kind, skipped.count)).collect();
+    assert_eq!(skipped, [("empty files", 1)]);
     insta::assert_snapshot!(failures(&report), @r"
-    `empty.md`: the note has no text (give it a title, a body or both)
+    `front.md`: the note has no text (give it a title, a body or both)
     `latin1.md`: it is not UTF-8 from byte 4 on (save it as UTF-8)
     `list.md`: the front matter is not a list of `name: value` (write one property per line, for example `title: Journal`)
     `yaml.md`: 3:1: `title`: the front matter is not valid: did not find expected ',' or ']'
