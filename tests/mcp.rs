@@ -185,6 +185,11 @@ fn session(world: &World) {
         let answer = assistant.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
+    let misspelt = assistant.ask("tools/call", json!({"name": "memory_serch", "arguments": {"text": "x"}}));
+    assert_eq!(
+        misspelt["error"]["message"], "there is no tool `memory_serch`; did you mean `memory_search`?",
+        "{misspelt}"
+    );
     // Hints name tools.
     let missing =
         assistant.ask("tools/call", json!({"name": "memory_get", "arguments": {"node": "zzz qqq"}}));

@@ -1,8 +1,8 @@
 //! Normalises the arguments of tool calls. Models often pass omitted arguments as `null` or `""`, and lists
 //! and objects as JSON text.
 
+use crate::ops::similar_field::similar_field;
 use poc_graph::error::{Error, Result};
-use poc_graph::similar;
 use serde_json::{Map, Value};
 
 /// The arguments without omitted ones, and with lists and objects decoded from text. `schema` is the schema
@@ -45,7 +45,7 @@ pub(super) fn refuse_unknown(given: &Map<String, Value>, schema: &Value) -> Resu
     };
     let Some(unknown) = given.keys().find(|name| !is_known(name)) else { return Ok(()) };
     let names = known.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let hint = match similar::closest(unknown, known.keys().map(String::as_str)) {
+    let hint = match similar_field(unknown, known.keys().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`? The arguments are {names}"),
         None => format!("the arguments are {names}"),
     };

@@ -6,6 +6,7 @@ use super::{OpExecutor, hints, prompts, resources, results};
 use crate::ops::OpDef;
 use poc_graph::cancellation::{self, CancelOnDrop, CancellationToken};
 use poc_graph::error::{Code, Error};
+use poc_graph::similar;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -41,6 +42,18 @@ fn instructions(tools: &[OfferedTool]) -> String {
     );
     sentence("reinforce", "After you have used a note, report with {} whether it helped.");
     text
+}
+
+/// The message that a tool does not exist, with the most similar one or all that do.
+fn no_tool(name: &str, offered: &[OfferedTool]) -> String {
+    let names = || offered.iter().map(|tool| &*tool.name);
+    match similar::closest(name, names()) {
+        Some(near) => format!("there is no tool `{name}`; did you mean `{near}`?"),
+        None => {
+            let all: Vec<String> = names().map(|name| format!("`{name}`")).collect();
+            format!("there is no tool `{name}`; the tools are {}", all.join(", "))
+        }
+    }
 }
 
 /// Serves one session of an MCP client by calling an [`OpExecutor`].
@@ -117,10 +130,11 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let offered = tools::offered(self.executor.as_ref());
-        let Some(tool) = offered.into_iter().find(|tool| tool.name == request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        let mut offered = tools::offered(self.executor.as_ref());
+        let Some(place) = offered.iter().position(|tool| tool.name == request.name) else {
+            return Err(ErrorData::invalid_params(no_tool(&request.name, &offered), None));
         };
+        let tool = offered.swap_remove(place);
         let op = tool.op();
         let arguments = request.arguments.unwrap_or_default();
         let searches = self.searches.clone();

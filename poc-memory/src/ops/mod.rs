@@ -57,6 +57,7 @@ mod search;
 mod secret_check;
 mod serde_message;
 mod shared_log;
+pub(crate) mod similar_field;
 mod snippet;
 mod stats;
 mod supersede;

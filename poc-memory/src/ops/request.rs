@@ -5,6 +5,7 @@
 //! meaning is accepted. An error names the field.
 
 use super::serde_message;
+use super::similar_field::similar_field;
 use poc_graph::error::{Error, Result};
 use poc_graph::json::{self, DecodeError};
 use serde::de::DeserializeOwned;
@@ -78,7 +79,12 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
         (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
         (path, _) => Some(path.to_owned()),
     };
-    let invalid = Error::invalid(serde_message::in_json_terms(message));
+    let message = serde_message::in_json_terms(message);
+    let hint = meant_field(&message).map(|meant| format!("did you mean `{meant}`?"));
+    let mut invalid = Error::invalid(message);
+    if let Some(hint) = hint {
+        invalid = invalid.hint(hint);
+    }
     match field {
         Some(field) => invalid.field(field),
         None => invalid,
@@ -89,6 +95,12 @@ fn invalid(DecodeError { path, message }: &DecodeError) -> Error {
 fn quoted_field(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("missing field `"))?;
     rest.split('`').next()
+}
+
+/// The known field that an unknown one is meant to be. Serde lists the known ones in the message.
+fn meant_field(message: &str) -> Option<&str> {
+    let (unknown, known) = message.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    similar_field(unknown, known.split('`').skip(1).step_by(2))
 }
 
 /// The value with everything converted that the schema does not allow but that has one obvious meaning. Other
@@ -207,6 +219,17 @@ mod tests {
         ] {
             check(same.clone(), same);
         }
+    }
+
+    #[test]
+    fn an_unknown_field_leads_to_the_one_that_is_meant() {
+        let check = |message: &str, meant: Option<&str>| assert_eq!(meant_field(message), meant, "{message}");
+        check("unknown field `limit`, expected one of `text`, `top_k`, `explain`", Some("top_k"));
+        check("unknown field `nod`, expected `node` or `quarantined`", Some("node"));
+        check("unknown field `nod`, expected `node`", Some("node"));
+        check("unknown field `colour`, expected one of `text`, `metadata`", None);
+        check("unknown field `x`, there are no fields", None);
+        check("missing field `text`", None);
     }
 
     #[test]
