@@ -43,7 +43,15 @@ impl LocalCommand for ProfileDelete {
                 .hint("its folders contain all profiles; `poc-memory delete KEY` deletes a note")
                 .field("name"));
         };
-        paths.must_exist()?;
+        if !paths.exists() {
+            let hint = match paths.closest_profile()? {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`poc-memory profile list` lists the profiles".to_owned(),
+            };
+            return Err(Error::not_found(format!("there is no profile `{}`", self.name))
+                .hint(hint)
+                .field("profile"));
+        }
         let config = Config::load(&paths.config_file()).ok();
         if let Ok(Some((_, status))) = super::daemon_client::connect_with_status(&paths, config.as_ref()) {
             return Err(Error::conflict(format!(

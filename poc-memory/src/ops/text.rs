@@ -79,7 +79,8 @@ pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => plural(bytes, "byte"),
         1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64),
+        0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64),
+        _ => format!("{:.1} GiB", bytes as f64 / (1 << 30) as f64),
     }
 }
 
@@ -94,9 +95,18 @@ mod tests {
 
     #[test]
     fn small_sizes_are_not_zero() {
-        let sizes = [0, 1, 1023, 1024, 17_408, (1 << 20) - 1, 1 << 20, 67_738_010].map(size);
-        let expected =
-            ["0 bytes", "1 byte", "1023 bytes", "1.0 KiB", "17.0 KiB", "1024.0 KiB", "1.0 MiB", "64.6 MiB"];
+        let sizes = [0, 1, 1023, 1024, 17_408, (1 << 20) - 1, 1 << 20, 67_738_010, 1 << 30].map(size);
+        let expected = [
+            "0 bytes",
+            "1 byte",
+            "1023 bytes",
+            "1.0 KiB",
+            "17.0 KiB",
+            "1024.0 KiB",
+            "1.0 MiB",
+            "64.6 MiB",
+            "1.0 GiB",
+        ];
         assert_eq!(sizes, expected);
     }
 }

@@ -53,8 +53,9 @@ impl Op for AgentNew {
         let wrote: String = made.created.iter().map(|file| format!("wrote {}\n", file.display())).collect();
         let name = &made.agent;
         format!(
-            "{wrote}\nNext, edit them. `poc-memory agent check {name}` reports mistakes, and `poc-memory agent run {name} --dry-run`\n\
-             shows what the agent would do. With a `schedule`, the daemon runs it.\n"
+            "{wrote}\nNext, edit them. `poc-memory agent check {name}` reports mistakes,\n\
+             and `poc-memory agent run {name} --dry-run` shows what the agent would do.\n\
+             With a `schedule`, the daemon runs it.\n"
         )
     }
 }

@@ -55,7 +55,8 @@ fn check_tenant(memory: &Memory) -> Result<()> {
     let is_known = memory.store.all_tenants()?.iter().any(|own| own.tenant() == memory.store.tenant());
     let unknown = || {
         Error::not_found(format!("there are no notes of the tenant `{tenant}`"))
-            .hint("`poc-memory stats` lists the tenants")
+            // `poc-memory stats` in backticks would get the tenant of this call.
+            .hint("`stats` without `--tenant` lists the tenants")
             .field(tenancy::FIELD)
     };
     if is_known { Ok(()) } else { Err(unknown()) }
