@@ -5,6 +5,7 @@ use super::text::plural;
 use super::{Access, Ctx, Op, Progress, Terminal};
 use poc_graph::error::{Error, Exit, Result};
 use poc_notes::import::{self, ImportOptions, ImportSource, SkippedAmount, SourceLocation};
+use poc_notes::resolve::quoted;
 use poc_notes::vault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,7 +184,7 @@ impl Op for Import {
                 path.display(),
                 vault.name
             ))
-            .hint(format!("`poc-memory vault sync '{}'` synchronises it now", vault.name))
+            .hint(format!("`poc-memory vault sync {}` synchronises it now", quoted(&vault.name)))
             .field("from"));
         }
         let options = ImportOptions {

@@ -5,6 +5,7 @@ use crate::ops::checks::{CheckResult, CheckState};
 use crate::ops::{self, lag, plural};
 use poc_graph::error::{Code, Result};
 use poc_graph::json;
+use poc_notes::resolve::quoted;
 use poc_notes::vault::{FolderState, VaultStatus};
 use serde_json::{Map, Value};
 
@@ -26,17 +27,18 @@ fn list(memory: &mut Connection) -> Result<Vec<VaultStatus>> {
 }
 
 fn read(vault: &VaultStatus) -> CheckResult {
-    let name = &vault.name;
-    let message = format!("`{name}`: {}, {} (`{}`)", plural(vault.files, "file"), lag(vault), vault.folder);
+    let name = quoted(&vault.name);
+    let message =
+        format!("`{}`: {}, {} (`{}`)", vault.name, plural(vault.files, "file"), lag(vault), vault.folder);
     let result = |state| CheckResult::new(CHECK, state, message.clone());
     match (vault.state, vault.behind, vault.refused.first()) {
         (FolderState::Missing, ..) => result(CheckState::Warning)
-            .hint(format!("mount or restore the folder, or unbind it: `poc-memory vault remove '{name}'`")),
+            .hint(format!("mount or restore the folder, or unbind it: `poc-memory vault remove {name}`")),
         (_, 1.., _) => result(CheckState::Warning).hint(format!(
-            "a running daemon follows the changes; without one, run `poc-memory vault sync '{name}'`"
+            "a running daemon follows the changes; without one, run `poc-memory vault sync {name}`"
         )),
         (_, _, Some(problem)) => result(CheckState::Warning).hint(format!(
-            "`{}`: {}; `poc-memory vault status '{name}'` lists all",
+            "`{}`: {}; `poc-memory vault status {name}` lists all",
             problem.file,
             problem.error.line()
         )),

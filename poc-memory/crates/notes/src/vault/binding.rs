@@ -1,6 +1,7 @@
 //! Which folders are bound, and what was read from their files.
 
 use super::digest::FileDigest;
+use crate::resolve::quoted;
 use crate::{Memory, import};
 use poc_config::paths::Paths;
 use poc_graph::NodeId;
@@ -217,13 +218,14 @@ fn check_disjoint(vault: &VaultBinding, folder: &Path) -> Result<()> {
     let (name, bound) = (&vault.name, vault.folder.display());
     let error = if *folder == vault.folder {
         Error::conflict(format!("the folder is already bound as the vault `{name}`"))
-            .hint(format!("`poc-memory vault sync '{name}'` synchronises it now"))
+            .hint(format!("`poc-memory vault sync {}` synchronises it now", quoted(name)))
     } else if folder.starts_with(&vault.folder) {
         Error::conflict(format!("the folder is in the vault `{name}` (`{bound}`), which contains its notes"))
             .hint("nothing needs to be done: subfolders are synchronised with their vault")
     } else if vault.folder.starts_with(folder) {
         Error::conflict(format!("the folder contains the vault `{name}` (`{bound}`)")).hint(format!(
-            "first `poc-memory vault remove '{name}'`: its notes stay, and the new vault takes them over"
+            "first `poc-memory vault remove {}`: its notes stay, and the new vault takes them over",
+            quoted(name)
         ))
     } else {
         return Ok(());

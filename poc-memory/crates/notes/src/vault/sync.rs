@@ -7,6 +7,7 @@ use super::plan::{self, Digests, VaultSyncPlan};
 use super::report::{FileError, RenamedFile, SyncSummary, VaultReport};
 use super::scan::{FileStat, VaultScan};
 use super::scan_record::{ScanRecord, file_time};
+use crate::resolve::quoted;
 use crate::{Memory, regular_file};
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
@@ -88,8 +89,8 @@ pub fn sync(
             vault.folder.display()
         ))
         .hint(format!(
-            "nothing was changed; if the files were deleted, `poc-memory vault sync '{}' --emptied` retires their notes",
-            vault.name
+            "nothing was changed; if the files were deleted, `poc-memory vault sync {} --emptied` retires their notes",
+            quoted(&vault.name)
         )));
     }
     let mut report = VaultReport { outside: scan.outside, ..VaultReport::default() };
