@@ -1,7 +1,7 @@
 //! `classify`
 
 use super::argument::TextArgument;
-use super::text::plural;
+use super::text::{plural, table};
 use super::{Access, Ctx, Op, Route, Terminal, ToolEffect};
 use poc_graph::error::Result;
 use poc_notes::answer_status::{self, AsOf};
@@ -67,8 +67,7 @@ impl Op for Classify {
         if output.keywords.is_empty() {
             return "no keyword fits\n".to_owned();
         }
-        let line =
-            |found: &KeywordCount| format!("{}  {}\n", found.keyword, plural(found.count as u64, "edge"));
-        output.keywords.iter().map(line).collect()
+        let row = |found: &KeywordCount| vec![found.keyword.clone(), plural(found.count as u64, "edge")];
+        table(&output.keywords.iter().map(row).collect::<Vec<_>>())
     }
 }

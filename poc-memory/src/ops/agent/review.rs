@@ -1,5 +1,6 @@
 //! `agent review`
 
+use crate::ops::text::one_line;
 use crate::ops::{Access, Ctx, Op, Route, TenantScope, Terminal, second, tenancy};
 use poc_agent::proposal::{self, Proposal, proposals};
 use poc_agent::review::{self, outdated_reason};
@@ -141,6 +142,7 @@ impl Op for AgentReview {
                     .iter()
                     .filter(|change| ["key", "title", "body"].contains(&change.field.as_str()));
                 for FieldChange { field, before, after } in texts.map(FieldChange::shortened) {
+                    let (before, after) = (one_line(&before), one_line(&after));
                     let _ = match (field.as_str(), before.as_str()) {
                         // The text of the action already contains the title of a new note.
                         ("title", "") => Ok(()),
