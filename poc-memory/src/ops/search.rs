@@ -179,6 +179,8 @@ struct InterferencePairRow {
 
 /// Maximum number of hits of a pipeline without a `limit:` stage.
 const MAX_HITS: usize = 1_000;
+/// Minimum width of the column of scores. `spread` makes scores that need more.
+const SCORE_WIDTH: usize = 7;
 
 impl Op for Search {
     const NAME: &'static str = "search";
@@ -268,11 +270,13 @@ impl Op for Search {
     fn show(output: &SearchOutput, terminal: &Terminal) -> StyledText {
         // Scores of rank fusion are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
+        let length = |hit: &SearchRow| format!("{:.digits$}", hit.score).len();
+        let width = output.results.iter().map(length).fold(SCORE_WIDTH, usize::max);
         let by_weight = output.sorted_by.as_deref() == Some("weight");
         let row = |hit: &SearchRow| {
             let weight = if by_weight { format!("  weight {:.3}", hit.weight) } else { String::new() };
             let note = &hit.note;
-            let score = format!("{:>7.digits$}{weight}", hit.score);
+            let score = format!("{:>width$.digits$}{weight}", hit.score);
             vec![score, note.key.clone(), note.node_type.clone(), one_line(&note.title)]
         };
         let rows: Vec<Vec<String>> = output.results.iter().map(row).collect();
