@@ -109,8 +109,10 @@ pub(super) fn apply(tx: &mut Transaction<'_>, restore: &Restore, now: Timestamp)
     Ok(StoredNote { id: node.id, key: node.key.clone(), outcome, edge_counts: EdgeCounts::default() })
 }
 
+/// Whether the notes differ at most in their version and in their origin, which a sync marks in the stored note.
 fn equals_except_version(stored: &Node, node: &Node) -> bool {
-    Node { version: stored.version, modified: stored.modified, ..node.clone() } == *stored
+    let Node { version, modified, origin, .. } = *stored;
+    Node { version, modified, origin, ..node.clone() } == *stored
 }
 
 /// The imported node with all names of the stored node. Exports of earlier releases lack other names. A note that was

@@ -216,6 +216,17 @@ fn an_edited_export_is_a_new_version_unless_the_note_changed_too() {
 }
 
 #[test]
+fn an_export_from_before_a_sync_changes_nothing() {
+    let memory = TestMemory::new();
+    memory.note("a", "one");
+    let export = exported(&memory);
+    let pushed = Node { origin: poc_graph::Origin::Pushed, ..find(&memory, "a") };
+    memory.store.transact(memory.cause("remote:work", "remote_sync"), |tx| tx.put_node(&pushed)).unwrap();
+    assert_eq!(counts(&lines(&memory, &export)), [0, 0, 1, 0]);
+    assert_eq!(find(&memory, "a"), pushed);
+}
+
+#[test]
 fn an_export_without_other_names_keeps_those_that_the_note_has() {
     let memory = TestMemory::new();
     let named = Draft { other_names: Some(vec!["Zebra Plan".into()]), ..draft("What comes first.") };
