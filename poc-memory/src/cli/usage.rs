@@ -101,8 +101,13 @@ pub(super) fn in_options(mut error: Error, matches: &ArgMatches) -> Error {
             command.get_arguments().chain(globals()).find(|argument| argument.get_id() == field)?;
         argument.get_long().map(|long| format!("--{long}"))
     };
+    // The options of some fields have another name in the code, because `type` is a word of Rust.
+    let same_name = |field: &str| {
+        let is_option = command.get_arguments().any(|argument| argument.get_long() == Some(field));
+        is_option.then(|| format!("--{field}"))
+    };
     if let Some(field) = error.at.as_mut().and_then(|at| at.field.as_mut())
-        && let Some(option) = option(field)
+        && let Some(option) = option(field).or_else(|| same_name(field))
     {
         *field = option;
     }
@@ -258,6 +263,7 @@ mod tests {
         assert_eq!(name(&["search", "x"], "top_k"), "`--limit`: 0 is out of range");
         assert_eq!(name(&["retrieve", "x"], "top_k"), "`--top-k`: 0 is out of range");
         assert_eq!(name(&["explore", "x"], "depth"), "`--depth`: 0 is out of range");
+        assert_eq!(name(&["insert", "x"], "type"), "`--type`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "node"), "`node`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "unknown"), "`unknown`: 0 is out of range");
         assert_eq!(name(&["get", "x"], "tenant"), "`--tenant`: 0 is out of range");

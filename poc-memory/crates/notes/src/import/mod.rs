@@ -45,6 +45,7 @@ pub(crate) use wikilinks::without_heading;
 
 use super::automatic_edges::EdgeCounts;
 use super::batch::{Chunk, separate_note_errors};
+use super::draft::known_type;
 use super::insert::{self, PreparedNote};
 use super::interchange::Note;
 use super::markdown_frame::{MarkdownFrame, Properties};
@@ -100,14 +101,18 @@ pub fn formats() -> impl Iterator<Item = &'static str> {
 /// the total, if known.
 ///
 /// # Errors
-/// `unavailable` when it is cancelled. It stops between two transactions then: what it has stored stays, and the same
-/// import continues it.
+/// `invalid_argument` if the type in `options` is unknown, and `unavailable` when it is cancelled. It stops between two
+/// transactions then: what it has stored stays, and the same import continues it.
 pub fn import(
     memory: &Memory,
     source: &ImportSource,
     options: &ImportOptions,
     progress: &dyn Fn(u64, Option<u64>),
 ) -> Result<ImportReport> {
+    if let Some(name) = &options.node_type {
+        // Every note without a type would fail with the same error.
+        known_type(name, &memory.config)?;
+    }
     let mut import = Import::new(memory, &source.provenance(), options, progress);
     source.read(&mut import)?;
     import.finish()

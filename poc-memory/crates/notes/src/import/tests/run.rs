@@ -19,6 +19,16 @@ fn import_options_apply_to_notes_without_the_field() {
 }
 
 #[test]
+fn an_unknown_type_for_all_notes_is_one_error() {
+    let memory = TestMemory::new();
+    let options = ImportOptions { node_type: Some("episodc".into()), ..ImportOptions::default() };
+    let source = ImportSource::Text("{\"body\": \"one\"}\n{\"body\": \"two\"}".into());
+    let error = import(&memory, &source, &options, &|_, _| {}).unwrap_err();
+    insta::assert_snapshot!(error.line(), @"`type`: unknown type `episodc`; did you mean `episodic`?");
+    assert_eq!(memory.store.view().seq, 0);
+}
+
+#[test]
 fn each_chunk_is_one_transaction_and_reports_progress() {
     let mut config = poc_config::Config::defaults().unwrap();
     config.import.chunk = 2;
