@@ -50,7 +50,10 @@ fn wait_for_store(store: &Path) {
 pub(super) fn stop(context: &CommandContext) -> Result<Value> {
     // A running daemon can be stopped even if the settings are invalid now.
     let config = context.config().or_else(|_| Config::defaults())?;
-    let mut client = dispatch::connect_daemon(&context.paths, &config)?;
+    let Some(mut client) = dispatch::connect(&context.paths, &config)? else {
+        return Err(Error::unavailable("no daemon runs for this store")
+            .hint("`poc-memory profile list` shows the daemons of all profiles"));
+    };
     let stopping = client.call(DaemonStop::NAME, Value::Object(Map::new()), &|_| {})?;
     client.wait_for_end();
     wait_for_store(&context.paths.store());
