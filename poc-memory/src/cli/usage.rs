@@ -35,6 +35,9 @@ fn to_error(error: &clap::Error, arguments: &[OsString]) -> Error {
         Some(name) => {
             translated.hint(format!("`poc-memory {name}` does this; see `poc-memory {name} --help`"))
         }
+        None if is_second_path_of_import(error, arguments) => {
+            translated.hint("`import` takes one path: name the folder, or import each file by itself")
+        }
         None => translated,
     }
 }
@@ -53,11 +56,24 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("show", "get"),
 ];
 
+/// The first word of a command line that is not an option.
+fn first_word(arguments: &[OsString]) -> Option<&str> {
+    arguments.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))?.to_str()
+}
+
+/// Whether `import` got several paths, as from a pattern of the shell.
+fn is_second_path_of_import(error: &clap::Error, arguments: &[OsString]) -> bool {
+    let given = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given,
+        _ => return false,
+    };
+    first_word(arguments) == Some("import") && !given.starts_with('-')
+}
+
 /// The command for which an unknown first word is a common other name.
 fn other_name(error: &clap::Error, arguments: &[OsString]) -> Option<&'static str> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let first = arguments.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))?;
-    if first.to_str() != Some(given) {
+    if first_word(arguments) != Some(given.as_str()) {
         return None;
     }
     OTHER_NAMES.iter().find(|(other, _)| other == given).map(|(_, name)| *name)
@@ -228,6 +244,10 @@ mod tests {
         insta::assert_snapshot!(check(&["import", "--dry-run"]), @r"
         unexpected argument `--dry-run` found
         see `poc-memory import --help`
+        ");
+        insta::assert_snapshot!(check(&["import", "a.md", "b.md"]), @r"
+        unexpected argument `b.md` found
+        `import` takes one path: name the folder, or import each file by itself
         ");
         insta::assert_snapshot!(check(&["daemon", "log", "-n", "many"]), @r"
         invalid value `many` for `--lines <N>`: give a whole number, for example `10`
